@@ -1,0 +1,174 @@
+/**
+ * Server-sent events as bytes and text [WHATWG HTML, 9.2]: splitting a byte stream into frames, reading one frame, writing one. Owns
+ * framing only; what the data of an A2A event means is a2a/client.ts. Runs in browsers, workers and servers alike.
+ */
+
+/** A frame grew over its limit. The splitter that threw it is finished: its stream cannot be trusted to resynchronise. */
+export class FrameTooLarge extends Error {
+  constructor(limitBytes: number) {
+    super(`An event is larger than ${limitBytes} bytes.`)
+    this.name = 'FrameTooLarge'
+  }
+}
+
+export interface SseEvent {
+  readonly event: string
+  readonly data: string
+  readonly id?: string
+  /** Milliseconds. */
+  readonly retry?: number
+}
+
+const lineFeed = 10
+const carriageReturn = 13
+/** Enough for ordinary events; a larger buffer is given back after its frame, so that an idle stream holds little. */
+const keptBufferBytes = 64 * 1024
+
+/**
+ * Cuts a byte stream at blank lines, and looks at nothing else: decoding belongs to whoever reads the frame, perhaps on another thread.
+ * Line ends may be LF, CRLF, CR or a mix, and a chunk may end anywhere, also inside a CRLF or a character. Every byte is searched
+ * once and copied at most twice; at most `maxFrameBytes` are held. Frames own their memory, so that they can be transferred.
+ */
+export class FrameSplitter {
+  readonly #limit: number
+  #held = new Uint8Array(0)
+  #heldBytes = 0
+  /** Nothing stands on the current line yet. */
+  #lineIsEmpty = true
+  /** The last byte was a CR: a LF now belongs to it. */
+  #afterReturn = false
+  #failed = false
+
+  constructor(maxFrameBytes: number) {
+    this.#limit = maxFrameBytes
+  }
+
+  /** The frames that this chunk completes, in order, without their blank line. Throws FrameTooLarge. */
+  push(chunk: Uint8Array): Uint8Array[] {
+    if (this.#failed) throw new FrameTooLarge(this.#limit)
+    const frames: Uint8Array[] = []
+    // The next of each is looked up only when passed, so both searches together see every byte once.
+    let nextFeed = indexFrom(chunk, lineFeed, 0)
+    let nextReturn = indexFrom(chunk, carriageReturn, 0)
+    let frameStart = 0
+    let position = 0
+    while (position < chunk.length) {
+      if (this.#afterReturn && chunk[position] === lineFeed) {
+        this.#afterReturn = false
+        // The LF of a CRLF that closed a frame belongs to no frame.
+        if (frameStart === position && this.#heldBytes === 0) frameStart += 1
+        position += 1
+        nextFeed = indexFrom(chunk, lineFeed, position)
+        continue
+      }
+      this.#afterReturn = false
+      const lineEnd = Math.min(nextFeed, nextReturn)
+      if (lineEnd > position) this.#lineIsEmpty = false
+      if (lineEnd === chunk.length) break
+      this.#afterReturn = lineEnd === nextReturn
+      position = lineEnd + 1
+      if (this.#afterReturn) nextReturn = indexFrom(chunk, carriageReturn, position)
+      else nextFeed = indexFrom(chunk, lineFeed, position)
+      if (this.#lineIsEmpty) {
+        const frame = this.#take(chunk.subarray(frameStart, lineEnd))
+        if (frame) frames.push(frame)
+        frameStart = position
+      }
+      this.#lineIsEmpty = true
+    }
+    this.#hold(chunk.subarray(frameStart))
+    return frames
+  }
+
+  /** What is left when the stream ends: peers close without the last blank line. A frame cut short is the reader's to notice. */
+  end(): Uint8Array[] {
+    if (this.#failed) return []
+    const frame = this.#take(new Uint8Array(0))
+    this.#lineIsEmpty = true
+    this.#afterReturn = false
+    return frame ? [frame] : []
+  }
+
+  #take(tail: Uint8Array): Uint8Array | null {
+    const bytes = this.#heldBytes + tail.length
+    if (bytes > this.#limit) this.#fail()
+    if (bytes === 0) return null
+    const frame = new Uint8Array(bytes)
+    frame.set(this.#held.subarray(0, this.#heldBytes))
+    frame.set(tail, this.#heldBytes)
+    this.#heldBytes = 0
+    if (this.#held.length > keptBufferBytes) this.#held = new Uint8Array(0)
+    return frame
+  }
+
+  #hold(tail: Uint8Array): void {
+    if (tail.length === 0) return
+    const bytes = this.#heldBytes + tail.length
+    if (bytes > this.#limit) this.#fail()
+    if (bytes > this.#held.length) {
+      const grown = new Uint8Array(Math.max(bytes, Math.min(this.#limit, this.#held.length * 2)))
+      grown.set(this.#held.subarray(0, this.#heldBytes))
+      this.#held = grown
+    }
+    this.#held.set(tail, this.#heldBytes)
+    this.#heldBytes = bytes
+  }
+
+  #fail(): never {
+    this.#failed = true
+    this.#held = new Uint8Array(0)
+    this.#heldBytes = 0
+    throw new FrameTooLarge(this.#limit)
+  }
+}
+
+/** Where `byte` is next, or the chunk's length. */
+function indexFrom(chunk: Uint8Array, byte: number, from: number): number {
+  const index = chunk.indexOf(byte, from)
+  return index === -1 ? chunk.length : index
+}
+
+/**
+ * Reads one frame. Null when it delivers nothing: comments, keep-alives, a frame without data or with empty data (as A2A and our own
+ * streams only ever send JSON, an empty one is a keep-alive). Bytes that are not UTF-8 become U+FFFD.
+ */
+export function parseFrame(frame: Uint8Array | string): SseEvent | null {
+  const decoded = typeof frame === 'string' ? frame : new TextDecoder().decode(frame)
+  const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded
+  // Splitting by a string is several times faster than by a pattern, and nearly every peer writes LF.
+  const lines = text.includes('\r') ? text.split(/\r\n|\r|\n/) : text.split('\n')
+  let event = ''
+  const data: string[] = []
+  let id: string | undefined
+  let retry: number | undefined
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    if (colon === 0 || line === '') continue
+    const name = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (name === 'data') data.push(value)
+    else if (name === 'event') event = value
+    else if (name === 'id' && !value.includes('\0')) id = value
+    else if (name === 'retry' && /^\d{1,9}$/.test(value)) retry = Number(value)
+  }
+  const joined = data.join('\n')
+  if (joined === '') return null
+  return {
+    event: event || 'message',
+    data: joined,
+    ...(id === undefined ? {} : { id }),
+    ...(retry === undefined ? {} : { retry }),
+  }
+}
+
+const oneLine = (value: string): string => value.replaceAll(/[\r\n\0]/g, '')
+
+/** One event as text, LF only. A line break in `data` becomes a further data line; in a name or an id it is dropped, not obeyed. */
+export function formatEvent(e: { event?: string; data: string; id?: string; retry?: number }): string {
+  const head =
+    (e.event === undefined ? '' : `event: ${oneLine(e.event)}\n`) +
+    (e.id === undefined ? '' : `id: ${oneLine(e.id)}\n`) +
+    (e.retry === undefined ? '' : `retry: ${Math.max(0, Math.trunc(e.retry))}\n`)
+  const data = /[\r\n]/.test(e.data) ? e.data.split(/\r\n|\r|\n/).join('\ndata: ') : e.data
+  return `${head}data: ${data}\n\n`
+}

@@ -1,0 +1,96 @@
+/**
+ * Taking a command from a person: what must be true before it is accepted, then one commit. Reads are done before the
+ * commit where nothing can change them (a task's context, its skill); the agent is checked inside it.
+ */
+import { parseCard } from '../a2a/card.ts'
+import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
+import type { Viewer } from '../domain/access.ts'
+import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { findAgent } from '../persistence/agents.ts'
+import { findCommand } from '../persistence/commands.ts'
+import type { Database } from '../persistence/database.ts'
+import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persistence/task-views.ts'
+import type { Changes } from './changes.ts'
+import { acceptCommand, newCommand, type Accepted } from './command.ts'
+import type { Instruments, Runtime } from './runtime.ts'
+
+export interface Asked {
+  readonly agentId: string
+  readonly body: CommandBody
+  readonly idempotencyKey: string
+}
+
+export class Commands {
+  readonly #db: Database
+  readonly #runtime: Runtime
+  readonly #changes: Changes
+  readonly #instruments: Instruments
+  readonly #extensionHost: string
+
+  constructor(db: Database, runtime: Runtime, changes: Changes, instruments: Instruments, extensionHost: string) {
+    this.#db = db
+    this.#runtime = runtime
+    this.#changes = changes
+    this.#instruments = instruments
+    this.#extensionHost = extensionHost
+  }
+
+  /** Refuses, or accepts durably. The same key with the same content is the same command. */
+  async accept(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted> {
+    const task = body.taskId === undefined ? null : await this.#task(viewer, agentId, body, body.taskId)
+    if (body.skillId !== undefined) await this.#checkSkill(viewer, agentId, body, body.skillId, task)
+    const references = body.config?.referenceTaskIds ?? []
+    if (references.length > 0) await this.#checkReferences(viewer, agentId, body.tenant, references)
+    const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null }
+    const command = newCommand(viewer, of, () => this.#instruments.newToken())
+    return this.#runtime.perform(acceptCommand, { command })
+  }
+
+  async find(viewer: Viewer, id: string): Promise<Command> {
+    const command = await findCommand(this.#db.pool, viewer.organizationId, id)
+    if (!command) throw new Refusal('command.unknown')
+    return command
+  }
+
+  /** The command once it is finished, or as it is when the signal aborts. */
+  async settled(viewer: Viewer, id: string, signal: AbortSignal): Promise<Command> {
+    for (;;) {
+      const change = this.#changes.next(signal)
+      const command = await this.find(viewer, id)
+      if (isFinished(command.status) || signal.aborted) return command
+      await change
+    }
+  }
+
+  async #task(viewer: Viewer, agentId: string, body: CommandBody, remoteId: string): Promise<TaskAddress> {
+    const agent = await findAgent(this.#db.pool, viewer.organizationId, agentId)
+    if (!agent) throw new Refusal('agent.unknown')
+    const address = { agentId, tenant: body.tenant, remoteId }
+    const task = await findRemoteTask(this.#db.pool, viewer.organizationId, address)
+    if (!task) throw new Refusal('task.unknown')
+    if (body.contextId !== undefined && body.contextId !== task.contextId) throw new Refusal('task.context')
+    return task
+  }
+
+  async #checkSkill(
+    viewer: Viewer,
+    agentId: string,
+    body: CommandBody,
+    skillId: string,
+    task: TaskAddress | null,
+  ): Promise<void> {
+    if (task && task.skillId !== skillId) throw new Refusal('skill.fixed')
+    if (!task && body.contextId !== undefined) throw new Refusal('skill.context')
+    const agent = await findAgent(this.#db.pool, viewer.organizationId, agentId)
+    if (!agent) throw new Refusal('agent.unknown')
+    const parsed = agent.card === null ? { fault: 'never seen' } : parseCard(JSON.parse(agent.card))
+    if ('fault' in parsed || !supportsSkillRouting(parsed.card, this.#extensionHost))
+      throw new Refusal('skill.unsupported')
+  }
+
+  async #checkReferences(viewer: Viewer, agentId: string, tenant: string, remoteIds: readonly string[]): Promise<void> {
+    const known = await knownRemoteTasks(this.#db.pool, viewer.organizationId, agentId, tenant, remoteIds)
+    if (remoteIds.some((id) => !known.has(id))) throw new Refusal('task.reference.unknown')
+  }
+}

@@ -1,0 +1,356 @@
+/**
+ * Many steps as one commit. The meaning of a step is in `Batch.#move`, which reads as if it were alone: lock, transition,
+ * plan. This file only lets N of them share one lock statement, one write statement and one commit, because a naive
+ * transaction a transition is thirteen times slower (docs/adr/0001). Does not decide when to flush (actors/runtime.ts).
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { initialTransition, transition, type AnyMachineSnapshot, type EventObject } from 'xstate'
+import type {
+  Snapshot,
+  ActorRef,
+  ActorRow,
+  ActorWrite,
+  LeaseWrite,
+  LogEntry,
+  OutboxEntry,
+} from '../persistence/actors.ts'
+import { lockActors, writeActors } from '../persistence/actors.ts'
+import type { Transaction } from '../persistence/database.ts'
+import { outboxData, type Fact, type ToldFact } from '../domain/fact.ts'
+import type { StateValue } from '../domain/chart.ts'
+import type { BatchContext, Kinds } from './kinds.ts'
+import { LeaseLost } from './lease.ts'
+import { planFrom, type Plan } from './plan.ts'
+import type { Reactions } from './reactions.ts'
+
+/** One event for one actor. A step without an event only tells facts, under the lease. */
+export interface Step {
+  readonly ref: ActorRef
+  readonly event: EventObject | null
+  readonly told: readonly Fact[]
+  /** Fences whoever does the work; null for people, time and reactions. */
+  readonly lease: { readonly token: string; readonly work: string } | null
+  /** A person's id, `worker`, `timer` or `reaction`. */
+  readonly cause: string
+}
+
+export interface Spawn {
+  readonly ref: ActorRef
+  readonly organizationId: string
+  readonly cause: string
+}
+
+/** What follows from a fact, or from an operation. A send to an actor that is no longer alive is dropped. */
+export interface Effects {
+  readonly spawns?: readonly Spawn[]
+  readonly sends?: readonly { readonly ref: ActorRef; readonly event: EventObject }[]
+  readonly told?: readonly ToldFact[]
+}
+
+/** Work that this process may begin once the batch is committed. */
+export interface Launch {
+  readonly ref: ActorRef
+  readonly organizationId: string
+  readonly context: Record<string, unknown>
+  readonly work: string
+  readonly token: string
+  /** Room was taken for it; a launch that goes on under its step's lease has room already. */
+  readonly reserved: boolean
+}
+
+/** Lets a batch take leases for work it makes due, as far as this process has room. */
+export interface Intake {
+  readonly owner: string
+  takeRoom(kind: string): boolean
+  /** The commit failed: the work is not begun. */
+  giveBack(launch: Launch): void
+  newToken(): string
+}
+
+interface Living {
+  readonly ref: ActorRef
+  readonly organizationId: string
+  readonly createdAt: string
+  readonly fresh: boolean
+  row: ActorRow | null
+  snapshot: Snapshot
+  revision: number
+  work: string | null
+  workStartedAt: string | null
+  timers: ActorWrite['timers']
+  lease: LeaseWrite
+  moved: boolean
+  /** The step's own lease goes on to the state's next work. */
+  continuing: { token: string } | null
+}
+
+const wavesLimit = 8
+const keyOf = (ref: ActorRef): string => `${ref.kind}/${ref.id}`
+
+/** No live actor of that id: it never was, or it is finished and archived. */
+export class ActorGone extends Error {
+  override readonly name = 'ActorGone'
+}
+
+export class Batch {
+  readonly context: BatchContext
+  readonly launches: Launch[] = []
+  readonly subjects = new Map<string, Set<string>>()
+  readonly #kinds: Kinds
+  readonly #reactions: Reactions
+  readonly #intake: Intake
+  readonly #living = new Map<string, Living>()
+  readonly #log: LogEntry[] = []
+  readonly #outbox: OutboxEntry[] = []
+
+  constructor(options: { tx: Transaction; at: Date; kinds: Kinds; reactions: Reactions; intake: Intake }) {
+    const { tx, at, intake } = options
+    this.context = { tx, at, newToken: () => intake.newToken(), replies: new Map() }
+    this.#kinds = options.kinds
+    this.#reactions = options.reactions
+    this.#intake = options.intake
+  }
+
+  /** Runs a wave of steps and whatever follows from their facts. Returns each step's snapshot, or why it did nothing. */
+  async run(steps: readonly Step[], effects: readonly Effects[]): Promise<readonly (Snapshot | Error)[]> {
+    await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf)])
+    const told: ToldFact[] = []
+    const results = steps.map((step) => this.#attempt(step, told))
+    for (const effect of effects) this.#apply(effect, told)
+    let news = told
+    for (let wave = 0; news.length > 0; wave++) {
+      if (wave === wavesLimit) throw new Error(`Reactions did not come to rest after ${wavesLimit} waves.`)
+      news = await this.#react(news)
+    }
+    return results
+  }
+
+  /** Writes everything, once. Call after every `run`, before the commit. */
+  async write(): Promise<void> {
+    const moved = [...this.#living.values()].filter((actor) => actor.moved)
+    for (const actor of moved) this.#settleLease(actor)
+    for (const [name, kind] of Object.entries(this.#kinds)) {
+      if (!kind.project) continue
+      const mine = moved.filter((actor) => actor.ref.kind === name)
+      if (mine.length > 0) await kind.project(this.context, mine)
+    }
+    await writeActors(this.context.tx, {
+      writes: moved.map((actor) => ({
+        ...actor.ref,
+        organizationId: actor.organizationId,
+        machineVersion: this.#machine(actor.ref).version ?? '0',
+        revision: actor.revision,
+        snapshot: actor.snapshot,
+        work: actor.work,
+        workStartedAt: actor.workStartedAt,
+        timers: actor.timers,
+        lease: actor.lease,
+        createdAt: actor.createdAt,
+        fresh: actor.fresh,
+      })),
+      log: this.#log,
+      outbox: this.#outbox,
+      at: this.context.at.toISOString(),
+    })
+  }
+
+  async #lock(refs: readonly ActorRef[]): Promise<void> {
+    const missing = new Map(refs.filter((ref) => !this.#living.has(keyOf(ref))).map((ref) => [keyOf(ref), ref]))
+    for (const row of await lockActors(this.context.tx, [...missing.values()])) {
+      this.#living.set(keyOf(row), {
+        ref: { kind: row.kind, id: row.id },
+        organizationId: row.organizationId,
+        createdAt: row.createdAt,
+        fresh: false,
+        row,
+        snapshot: row.snapshot,
+        revision: row.revision,
+        work: row.work,
+        workStartedAt: row.workStartedAt,
+        timers: row.timers,
+        lease:
+          row.leaseToken === null || row.leaseOwner === null
+            ? { kind: 'none' }
+            : { kind: 'keep', token: row.leaseToken, owner: row.leaseOwner },
+        moved: false,
+        continuing: null,
+      })
+    }
+  }
+
+  /** An expected no of one step must not fail its neighbours, so it is a value here. */
+  #attempt(step: Step, told: ToldFact[]): Snapshot | Error {
+    try {
+      return this.#move(step, told)
+    } catch (error) {
+      if (error instanceof Error) return error
+      throw error
+    }
+  }
+
+  /** Moves one actor by one event. */
+  #move(step: Step, told: ToldFact[]): Snapshot {
+    const actor = this.#living.get(keyOf(step.ref))
+    if (!actor || actor.snapshot.status === 'done') {
+      if (step.lease) throw new LeaseLost(step.ref)
+      throw new ActorGone(`${keyOf(step.ref)} is not alive.`)
+    }
+    const { lease } = step
+    // A result that comes late, or twice, finds another token or other work: it is discarded.
+    if (lease && (actor.lease.kind === 'none' || actor.lease.token !== lease.token || actor.work !== lease.work))
+      throw new LeaseLost(step.ref)
+    if (step.event) {
+      const machine = this.#machine(step.ref)
+      const resolved = machine.resolveState({ value: actor.snapshot.value, context: actor.snapshot.context })
+      if (step.cause === 'timer' && !this.#rings(actor, step.event.type)) return actor.snapshot
+      const [after, actions] = transition(machine, resolved, step.event)
+      // What the state does not hear leaves no trace, so that a repeated signal is not a step.
+      const heard =
+        actions.length > 0 || after.context !== resolved.context || !isDeepStrictEqual(after.value, resolved.value)
+      if (!heard && step.cause !== 'timer') {
+        this.#tell(actor, step.told, told)
+        return actor.snapshot
+      }
+      const fired = withoutTimer(actor.timers, step.event.type)
+      const plan = planFrom(actions, { work: actor.work, timers: fired }, this.context.at)
+      this.#advance(actor, snapshotOf(after), plan, step)
+      if (lease && plan.work !== null && plan.workChanged) actor.continuing = { token: lease.token }
+      this.#tell(actor, plan.facts, told)
+    }
+    this.#tell(actor, step.told, told)
+    return actor.snapshot
+  }
+
+  /** A timer that was cancelled or set anew since it was seen to be due does not ring. */
+  #rings(actor: Living, id: string): boolean {
+    const timer = actor.timers[id]
+    return timer !== undefined && timer.dueAt <= this.context.at.toISOString()
+  }
+
+  #spawn(spawn: Spawn, told: ToldFact[]): void {
+    if (this.#living.has(keyOf(spawn.ref))) return
+    const [first, actions] = initialTransition(this.#machine(spawn.ref))
+    const plan = planFrom(actions, { work: null, timers: {} }, this.context.at)
+    const actor: Living = {
+      ref: spawn.ref,
+      organizationId: spawn.organizationId,
+      createdAt: this.context.at.toISOString(),
+      fresh: true,
+      row: null,
+      snapshot: snapshotOf(first),
+      revision: 0,
+      work: null,
+      workStartedAt: null,
+      timers: {},
+      lease: { kind: 'none' },
+      moved: false,
+      continuing: null,
+    }
+    this.#living.set(keyOf(spawn.ref), actor)
+    this.#advance(actor, actor.snapshot, plan, { event: { type: 'xstate.init' }, cause: spawn.cause })
+    this.#tell(actor, plan.facts, told)
+  }
+
+  #advance(
+    actor: Living,
+    after: Snapshot,
+    plan: Plan,
+    step: { readonly event: EventObject | null; readonly cause: string },
+  ): void {
+    actor.snapshot = after
+    actor.revision += 1
+    actor.timers = after.status === 'done' ? {} : plan.timers
+    actor.work = after.status === 'done' ? null : plan.work
+    if (plan.workChanged || actor.work === null) {
+      actor.workStartedAt = null
+      actor.lease = { kind: 'none' }
+      actor.continuing = null
+    }
+    actor.moved = true
+    this.#log.push({
+      ...actor.ref,
+      revision: actor.revision,
+      machineVersion: this.#machine(actor.ref).version ?? '0',
+      event: JSON.stringify(step.event),
+      value: after.value,
+      facts: plan.facts.map((fact) => fact.type),
+      cause: step.cause,
+    })
+  }
+
+  #tell(actor: Living, facts: readonly Fact[], told: ToldFact[]): void {
+    for (const fact of facts) told.push({ organizationId: actor.organizationId, subjectId: actor.ref.id, fact })
+  }
+
+  #apply(effects: Effects, told: ToldFact[]): void {
+    for (const spawn of effects.spawns ?? []) this.#spawn(spawn, told)
+    for (const { ref, event } of effects.sends ?? []) {
+      const result = this.#attempt({ ref, event, told: [], lease: null, cause: 'reaction' }, told)
+      if (result instanceof Error && !(result instanceof ActorGone)) throw result
+    }
+    told.push(...(effects.told ?? []))
+  }
+
+  async #react(news: readonly ToldFact[]): Promise<ToldFact[]> {
+    for (const { organizationId, subjectId, fact } of news) {
+      this.#outbox.push({ organizationId, subjectId, kind: fact.type, data: outboxData(fact) })
+      const subjects = this.subjects.get(organizationId) ?? new Set()
+      this.subjects.set(organizationId, subjects.add(subjectId))
+    }
+    const next: ToldFact[] = []
+    for (const [type, reactions] of this.#reactions) {
+      const mine = news.filter(({ fact }) => fact.type === type)
+      if (mine.length === 0) continue
+      for (const reaction of reactions) {
+        const effects = await reaction(this.context, mine)
+        await this.#lock(refsOf(effects))
+        this.#apply(effects, next)
+      }
+    }
+    return next
+  }
+
+  /** Work that became due is begun here and now when there is room: the claim's round trip is saved, its meaning kept. */
+  #settleLease(actor: Living): void {
+    if (actor.work === null || actor.lease.kind !== 'none') return
+    const kind = this.#kinds[actor.ref.kind]
+    if (!kind) return
+    const reserved = actor.continuing === null
+    if (reserved && !this.#intake.takeRoom(actor.ref.kind)) return
+    const token = actor.continuing?.token ?? this.#intake.newToken()
+    actor.lease = { kind: 'take', token, owner: this.#intake.owner, leaseMs: kind.leaseMs }
+    actor.workStartedAt = this.context.at.toISOString()
+    this.launches.push({
+      ref: actor.ref,
+      organizationId: actor.organizationId,
+      context: actor.snapshot.context,
+      work: actor.work,
+      token,
+      reserved,
+    })
+  }
+
+  #machine(ref: ActorRef) {
+    const kind = this.#kinds[ref.kind]
+    if (!kind) throw new Error(`There is no kind of actor called "${ref.kind}".`)
+    return kind.machine
+  }
+}
+
+const refsOf = (effects: Effects): ActorRef[] => [
+  ...(effects.spawns ?? []).map((s) => s.ref),
+  ...(effects.sends ?? []).map((s) => s.ref),
+]
+
+const snapshotOf = (state: AnyMachineSnapshot): Snapshot => ({
+  value: state.value as StateValue,
+  context: state.context as Record<string, unknown>,
+  status: state.status === 'done' ? 'done' : 'active',
+})
+
+/** A timer that rang is gone, whether or not its event moved the machine. */
+function withoutTimer(timers: ActorWrite['timers'], eventType: string): ActorWrite['timers'] {
+  if (!Object.hasOwn(timers, eventType)) return timers
+  const { [eventType]: _, ...rest } = timers
+  return rest
+}

@@ -1,0 +1,122 @@
+/**
+ * Commands: accepting them (many in one commit) and doing their work under a lease. Does not own their life
+ * (machines/command.ts), their rows (persistence/commands.ts) or their routes (http/commands.ts).
+ */
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../a2a/canonical-json.ts'
+import { commandMachine } from '../machines/command.ts'
+import type { Viewer } from '../domain/access.ts'
+import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { findByKeys, insertCommands, projectCommands, type NewCommand, type TakenKey } from '../persistence/commands.ts'
+import type { StateValue } from '../domain/chart.ts'
+import type { Deliveries } from './delivery.ts'
+import type { BatchContext, Kind, Projected } from './kinds.ts'
+import type { Answer, Operation } from './runtime.ts'
+
+export interface AcceptInput {
+  readonly command: NewCommand
+}
+
+export interface Accepted {
+  readonly command: Command
+  /** The key was known with the same content: this is the earlier command, as it is now. */
+  readonly replayed: boolean
+}
+
+/** The content a key stands for: everything the caller said, except what the console would have made up itself. */
+export const contentDigest = (agentId: string, body: CommandBody): string =>
+  createHash('sha256').update(canonicalJson({ agentId, body })).digest('hex')
+
+export function newCommand(
+  viewer: Viewer,
+  of: { agentId: string; body: CommandBody; idempotencyKey: string; taskId: string | null },
+  newToken: () => string,
+): NewCommand {
+  return {
+    id: newToken(),
+    auditId: newToken(),
+    organizationId: viewer.organizationId,
+    personId: viewer.userId,
+    agentId: of.agentId,
+    idempotencyKey: of.idempotencyKey,
+    contentDigest: contentDigest(of.agentId, of.body),
+    messageId: of.body.messageId ?? newToken(),
+    body: of.body,
+    taskId: of.taskId,
+  }
+}
+
+/** Accept = one commit: the idempotency record, the input archive, the audit row and the actor. */
+export const acceptCommand: Operation<AcceptInput, Accepted> = {
+  name: 'acceptCommand',
+  async run(batch, inputs) {
+    const at = batch.at.toISOString()
+    const commands = inputs.map((input) => input.command)
+    const inserted = await insertCommands(batch.tx, commands, at)
+    const others = commands.filter((command) => !inserted.has(command.id))
+    const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
+    return commands.map((command) =>
+      inserted.has(command.id) ? accepted(command, at) : replayed(command, taken.get(keyOf(command))),
+    )
+  },
+}
+
+const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: string }): string =>
+  `${of.organizationId} ${of.idempotencyKey}`
+
+function accepted(command: NewCommand, at: string): Answer<Accepted> {
+  const { id, agentId, messageId, body, organizationId, personId } = command
+  const record: Command = {
+    id,
+    agentId,
+    tenant: body.tenant,
+    action: body.action,
+    messageId,
+    status: 'pending',
+    result: null,
+    error: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+  const spawns = [{ ref: { kind: 'command', id }, organizationId, cause: personId }]
+  return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns } }
+}
+
+function replayed(command: NewCommand, found: TakenKey | undefined): Answer<Accepted> {
+  // Neither inserted nor there: the insert found no enabled agent to join.
+  if (!found) return { kind: 'refused', refusal: new Refusal('agent.unknown') }
+  if (found.contentDigest !== command.contentDigest)
+    return { kind: 'refused', refusal: new Refusal('command.key.taken') }
+  return { kind: 'done', result: { command: found.command, replayed: true }, effects: {} }
+}
+
+/** A command's status is its state; `pending` has inner states that people need not know. */
+const statusOf = (value: StateValue): CommandStatus =>
+  typeof value === 'string' ? (value as CommandStatus) : 'pending'
+
+async function project(batch: BatchContext, moved: readonly Projected[]): Promise<void> {
+  const commands = moved.flatMap(({ ref, snapshot, fresh }) => {
+    const status = statusOf(snapshot.value)
+    // Accepting wrote the row, and every state inside `pending` reads the same.
+    if (fresh || status === 'pending') return []
+    const reply = batch.replies.get(ref.id)
+    const error = typeof snapshot.context['error'] === 'string' ? snapshot.context['error'] : null
+    return [{ id: ref.id, status, error, reply: reply?.reply ?? null, taskId: reply?.taskId ?? null }]
+  })
+  if (commands.length > 0) await projectCommands(batch.tx, commands, batch.at.toISOString())
+}
+
+export const commandKind = (deliveries: Deliveries): Kind => ({
+  machine: commandMachine,
+  pollMs: 250,
+  leaseMs: 60_000,
+  concurrency: 64,
+  claimLimit: 10,
+  work: {
+    discover: (actor, held) => deliveries.discover(actor, held),
+    deliver: (actor, held) => deliveries.deliver(actor, held),
+  },
+  repeatable: new Set(['discover']),
+  project,
+})

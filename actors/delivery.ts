@@ -1,0 +1,184 @@
+/**
+ * The work of a command: discover, then deliver exactly once per lease. What is sent is what was accepted: the saved
+ * message id, the saved body. Tells honestly what is known afterwards; does not decide what follows (machines/command.ts).
+ */
+import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
+import { builtInSidebandUris } from '../a2a/extensions/sideband.ts'
+import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
+import { WireError, type Message, type Part } from '../a2a/wire.ts'
+import type { CommandBody } from '../domain/command.ts'
+import type { ReportingCommand } from '../domain/fact.ts'
+import type { Observation } from '../domain/observation.ts'
+import { titleFrom } from '../domain/task.ts'
+import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
+import { readAgent } from '../persistence/agents.ts'
+import type { ArtifactStore } from '../persistence/artifacts.ts'
+import { readDelivery, type Delivery } from '../persistence/commands.ts'
+import type { Database } from '../persistence/database.ts'
+import type { Discovery, FoundAgent } from './discovery.ts'
+import type { Done, Held, LeasedActor } from './kinds.ts'
+import { limits, type Outbound } from './outbound.ts'
+import type { Blob } from './threads/messages.ts'
+import type { ParserPool } from './threads/pool.ts'
+import { observed } from './threads/stream-parser.ts'
+
+export interface DeliveryTools {
+  readonly db: Database
+  readonly discovery: Discovery
+  readonly outbound: Outbound
+  readonly pool: ParserPool
+  readonly artifacts: ArtifactStore
+  /** Names our own extensions; an identifier, never fetched. */
+  readonly extensionHost: string
+  /** Sideband URIs that the deployment understands besides the built-in ones. */
+  readonly sidebandUris: readonly string[]
+}
+
+const needCredentials = 'Agent credentials are required.'
+const messageLimit = 2_000
+
+const found = (output: DiscoverOutcome): Done => ({ output })
+const ended = (output: DeliverOutcome): Done => ({ output })
+
+export class Deliveries {
+  readonly #t: DeliveryTools
+
+  constructor(tools: DeliveryTools) {
+    this.#t = tools
+  }
+
+  /** Nothing leaves for the agent but the request for its card, so this may be done again. */
+  async discover({ ref }: LeasedActor, _held: Held): Promise<Done> {
+    const delivery = await readDelivery(this.#t.db.pool, ref.id)
+    const agent = delivery?.agentEnabled === true ? await readAgent(this.#t.db.pool, delivery.agentId) : null
+    if (!agent) return found({ kind: 'unavailable' })
+    const card = await this.#t.discovery.forDispatch(agent)
+    if (card.kind === 'found') return found({ kind: 'found' })
+    return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
+  }
+
+  /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
+  async deliver({ ref }: LeasedActor, held: Held): Promise<Done> {
+    const delivery = await readDelivery(this.#t.db.pool, ref.id)
+    const agent = delivery && (await readAgent(this.#t.db.pool, delivery.agentId))
+    if (!delivery || !agent) return ended({ kind: 'unsent', message: 'The saved command is gone.' })
+    const card = await this.#t.discovery.forDispatch(agent)
+    if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
+    const request = this.#encode(card, delivery, ref.id)
+    if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
+    const sent = await this.#t.outbound.exchange(request.wire, limits.answer, held.signal)
+    if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
+    if (sent.kind === 'lost') return ended({ kind: 'unknown' })
+    const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
+    const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
+    const event = await this.#t.pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
+    if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error) })
+    if (event.kind === 'invalid') return ended({ kind: 'unknown' })
+    await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
+    return this.#replied(ref.id, delivery, event.observation)
+  }
+
+  #encode(
+    card: FoundAgent,
+    delivery: Delivery,
+    commandId: string,
+  ): { readonly wire: WireRequest; readonly endpoint: Endpoint } | WireError {
+    const { body, messageId } = delivery
+    const endpoint = body.tenant === '' ? card.endpoint : { ...card.endpoint, tenant: body.tenant }
+    const extensions = this.#extensions(card, body)
+    const options = { requestId: commandId, extensions }
+    try {
+      if (body.action === 'cancelTask')
+        return { endpoint, wire: encodeRequest(endpoint, 'cancel', { id: body.taskId ?? '' }, options) }
+      const { historyLength, acceptedOutputModes, requestMetadata } = body.config ?? {}
+      const metadata = routeMetadata(this.#t.extensionHost, requestMetadata, body.skillId ?? null)
+      const configuration = {
+        // Always: what the agent does afterwards is followed by the subscription, not by this request.
+        returnImmediately: true,
+        ...(historyLength === undefined ? {} : { historyLength }),
+        ...(acceptedOutputModes === undefined ? {} : { acceptedOutputModes }),
+      }
+      const params = {
+        message: messageOf(body, messageId, extensions),
+        configuration,
+        ...(metadata === undefined ? {} : { metadata }),
+      }
+      return { endpoint, wire: encodeRequest(endpoint, 'send', params, options) }
+    } catch (error) {
+      if (error instanceof WireError) return error
+      throw error
+    }
+  }
+
+  /** What the caller asked for, what the agent offers and we understand, and the route of a skill-scoped send. */
+  #extensions(card: FoundAgent, body: CommandBody): string[] {
+    const understood = new Set([...builtInSidebandUris, ...this.#t.sidebandUris])
+    const offered = card.card.capabilities.extensions.map(({ uri }) => uri).filter((uri) => understood.has(uri))
+    const wanted = [...new Set([...(body.config?.extensions ?? []), ...offered])]
+    return routeExtensions(this.#t.extensionHost, wanted, body.skillId ?? null)
+  }
+
+  async #replied(commandId: string, delivery: Delivery, reply: Observation): Promise<Done> {
+    const { body, agentId } = delivery
+    const sent = body.action === 'send' ? sentWords(delivery, reply) : null
+    await Promise.all((sent?.blobs ?? []).map((blob) => this.#t.artifacts.put(blob)))
+    const command: ReportingCommand = {
+      id: commandId,
+      title: titleFrom(textOf(body)),
+      skillId: body.skillId ?? null,
+      referenceTaskIds: body.config?.referenceTaskIds ?? [],
+      sent: sent?.observation ?? null,
+      reply: reply.event,
+    }
+    const report = {
+      agentId,
+      tenant: body.tenant,
+      source: 'reply' as const,
+      command,
+      remoteTaskId: null,
+      observations: [reply],
+    }
+    return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
+  }
+}
+
+/** Our own words, as the transcript shows them: in the task that the agent's reply names. */
+function sentWords(delivery: Delivery, reply: Observation): { observation: Observation; blobs: Blob[] } {
+  const message: Message = {
+    ...messageOf(delivery.body, delivery.messageId, []),
+    ...(reply.taskId === null ? {} : { taskId: reply.taskId }),
+    ...(reply.contextId === null ? {} : { contextId: reply.contextId }),
+  }
+  const { observation, blobs } = observed({ message })
+  const messages = observation.messages.map((said) => ({ ...said, timestamp: delivery.createdAt }))
+  return { observation: { ...observation, messages }, blobs }
+}
+
+function messageOf(body: CommandBody, messageId: string, extensions: readonly string[]): Message {
+  const text: Part[] = body.text ? [{ text: body.text, mediaType: 'text/plain' }] : []
+  const { metadata, referenceTaskIds } = body.config ?? {}
+  return {
+    messageId,
+    role: 'ROLE_USER',
+    parts: [...text, ...((body.parts ?? []) as Part[])],
+    ...(body.taskId === undefined ? {} : { taskId: body.taskId }),
+    ...(body.contextId === undefined ? {} : { contextId: body.contextId }),
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(extensions.length === 0 ? {} : { extensions: [...extensions] }),
+    ...(referenceTaskIds === undefined ? {} : { referenceTaskIds }),
+  }
+}
+
+function textOf(body: CommandBody): string {
+  if (body.text) return body.text
+  const part = body.parts?.find((p) => typeof p.text === 'string')
+  return part?.text ?? ''
+}
+
+function refusalOf(error: AgentError): string {
+  if (error.httpStatus === 401 || error.httpStatus === 403) return needCredentials
+  return printable(error.message) || `The agent refused with ${error.reason}.`
+}
+
+/** An agent's sentence, fit for a row and a page. */
+const printable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed().slice(0, messageLimit).trim()

@@ -1,0 +1,63 @@
+/**
+ * The table of what lives: one row a kind of actor, with its machine, its work and its rhythm. The runtime reads it and
+ * knows no noun by name. Does not implement any work (actors/command.ts, actors/subscription.ts).
+ */
+import type { AnyStateMachine } from 'xstate'
+import type { Fact, Report } from '../domain/fact.ts'
+import type { ActorRef, Snapshot } from '../persistence/actors.ts'
+import type { Transaction } from '../persistence/database.ts'
+
+/** An actor whose work is being done under a lease. */
+export interface LeasedActor {
+  readonly ref: ActorRef
+  readonly organizationId: string
+  readonly context: Readonly<Record<string, unknown>>
+}
+
+/** What long work is given: it must stop when `signal` aborts, for then somebody else may hold the lease. */
+export interface Held {
+  readonly signal: AbortSignal
+  /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */
+  record(report: Report): Promise<void>
+}
+
+/** `output` reaches the machine as the work's outcome; `told` is committed with it. */
+export interface Done {
+  readonly output: { readonly kind: string }
+  readonly told?: readonly Fact[]
+}
+
+export type WorkHandler = (actor: LeasedActor, held: Held) => Promise<Done>
+
+/** What one batch shares: its transaction, its instant, and what reactions leave for projections. */
+export interface BatchContext {
+  readonly tx: Transaction
+  readonly at: Date
+  readonly newToken: () => string
+  /** The reply that a command brought, by command id; `observe` puts it here, the command's projection stores it. */
+  readonly replies: Map<string, { readonly taskId: string; readonly reply: string }>
+}
+
+export interface Projected {
+  readonly ref: ActorRef
+  readonly snapshot: Snapshot
+  /** Spawned in this batch: whoever did so may have written its row already. */
+  readonly fresh: boolean
+}
+
+export interface Kind {
+  readonly machine: AnyStateMachine
+  readonly pollMs: number
+  readonly leaseMs: number
+  /** Pieces of work under way at once, a process. */
+  readonly concurrency: number
+  /** Rows claimed at once. */
+  readonly claimLimit: number
+  readonly work: Readonly<Record<string, WorkHandler>>
+  /** Work that may be done twice without harm: given back unbegun when the process drains. */
+  readonly repeatable: ReadonlySet<string>
+  /** Writes what people read of actors that moved. */
+  readonly project?: (batch: BatchContext, moved: readonly Projected[]) => Promise<void>
+}
+
+export type Kinds = Readonly<Record<string, Kind>>

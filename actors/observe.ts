@@ -1,0 +1,149 @@
+/**
+ * What an agent said becomes what is known of its tasks: command reply, stream, push and poll come through this one door.
+ * Reads and locks once, folds in memory, writes once, for all reports of a batch. Does not fetch anything.
+ */
+import type { Fact, Report, ToldFact } from '../domain/fact.ts'
+import { Fold } from '../domain/fold.ts'
+import type { Observation } from '../domain/observation.ts'
+import { isTerminal } from '../domain/task.ts'
+import {
+  chainParts,
+  lockTasks,
+  readKnown,
+  storable,
+  writeTasks,
+  type LockedTask,
+  type NewTask,
+  type RemoteTask,
+  type TaskWrite,
+} from '../persistence/tasks.ts'
+import type { Effects } from './batch.ts'
+import type { BatchContext } from './kinds.ts'
+
+interface Told {
+  readonly organizationId: string
+  readonly report: Report
+}
+
+/** A task in the making: its row as it was, or the one it will get, and everything folded in so far. */
+interface Subject {
+  readonly id: string
+  readonly organizationId: string
+  readonly agentId: string
+  readonly fresh: NewTask | null
+  readonly fold: Fold
+  readonly before: string
+  contextId: string | null
+  source: Report['source']
+}
+
+const keyOf = (task: RemoteTask): string => JSON.stringify([task.agentId, task.tenant, task.remoteId])
+
+/** The task that an observation of a report speaks of; null for a direct reply. */
+const remoteIdOf = (report: Report): string | null =>
+  report.remoteTaskId ?? report.observations.find(({ taskId }) => taskId !== null)?.taskId ?? null
+
+export async function observe(batch: BatchContext, told: readonly ToldFact[]): Promise<Effects> {
+  const reports = told.flatMap(({ organizationId, fact }): Told[] =>
+    fact.type === 'agent.reported' ? [{ organizationId, report: fact.report }] : [],
+  )
+  const named = reports.flatMap(({ report }): RemoteTask[] => {
+    const remoteId = remoteIdOf(report)
+    return remoteId === null ? [] : [{ agentId: report.agentId, tenant: report.tenant, remoteId }]
+  })
+  const locked = new Map((await lockTasks(batch.tx, named)).map((task) => [keyOf(task), task]))
+  const subjects = new Map<string, Subject>()
+  const known = await readKnown(batch.tx, namesIn(reports, locked))
+  for (const { organizationId, report } of reports) {
+    const remoteId = remoteIdOf(report)
+    const key = remoteId === null ? `direct ${batch.newToken()}` : keyOf({ ...report, remoteId })
+    const row = locked.get(key)
+    // Only a reply to our own command may bring a task we do not know: everybody else speaks of strangers.
+    if (!row && !subjects.has(key) && report.command === null) continue
+    const subject =
+      subjects.get(key) ?? (row ? knownSubject(batch, row, known) : newSubject(batch, organizationId, report, remoteId))
+    subjects.set(key, subject)
+    foldIn(subject, report)
+    if (report.command) batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply })
+  }
+  return settle(batch, [...subjects.values()])
+}
+
+function namesIn(reports: readonly Told[], locked: ReadonlyMap<string, LockedTask>) {
+  const messages: [string, string][] = []
+  const artifacts: [string, string][] = []
+  for (const { report } of reports) {
+    const remoteId = remoteIdOf(report)
+    const id = remoteId === null ? undefined : locked.get(keyOf({ ...report, remoteId }))?.id
+    if (id === undefined) continue
+    for (const observation of sayings(report)) {
+      for (const message of observation.messages) messages.push([id, message.id])
+      for (const artifact of observation.artifacts) artifacts.push([id, artifact.artifactId])
+    }
+  }
+  return { messages, artifacts }
+}
+
+/** Everything a report says, our own words first. */
+const sayings = (report: Report): readonly Observation[] =>
+  report.command?.sent ? [report.command.sent, ...report.observations] : report.observations
+
+function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<ReturnType<typeof readKnown>>): Subject {
+  const { messages, artifacts } = known.get(row.id) ?? { messages: new Set<string>(), artifacts: new Map() }
+  const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
+  const { id, organizationId, agentId, contextId, state } = row
+  return { id, organizationId, agentId, fresh: null, fold, before: state, contextId, source: 'reply' }
+}
+
+const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0 }
+
+function newSubject(batch: BatchContext, organizationId: string, report: Report, remoteId: string | null): Subject {
+  const id = batch.newToken()
+  const kind = remoteId === null ? 'message' : 'task'
+  const state = kind === 'message' ? 'MESSAGE_ONLY' : unseen.state
+  const contextId = report.observations.find((seen) => seen.contextId !== null)?.contextId ?? null
+  const { agentId, tenant, command } = report
+  const fresh: NewTask = {
+    id,
+    organizationId,
+    agentId,
+    tenant,
+    remoteId,
+    kind,
+    contextId: contextId === null ? null : storable(contextId),
+    skillId: command?.skillId ?? null,
+    title: command?.title ?? null,
+    references: command?.referenceTaskIds ?? [],
+  }
+  const known = { ...unseen, state, messages: new Set<string>(), artifacts: new Map() }
+  const fold = new Fold(known, batch.at.toISOString(), chainParts)
+  return { id, organizationId, agentId, fresh, fold, before: state, contextId, source: 'reply' }
+}
+
+function foldIn(subject: Subject, report: Report): void {
+  if (report.command?.sent) subject.fold.add(report.command.sent, 'sent')
+  for (const observation of report.observations) {
+    if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId) continue
+    subject.fold.add(observation, report.source)
+    subject.contextId ??= observation.contextId
+  }
+  subject.source = report.source
+}
+
+/** Writes what changed and tells it. A reply is told even when it changed nothing: it means that somebody answered. */
+async function settle(batch: BatchContext, subjects: readonly Subject[]): Promise<Effects> {
+  const writes: TaskWrite[] = []
+  const told: ToldFact[] = []
+  for (const subject of subjects) {
+    const folded = subject.fold.result()
+    const { id, fresh, contextId, organizationId, agentId, source } = subject
+    if (folded.changed || fresh) writes.push({ id, fresh, contextId, folded })
+    if (!folded.changed && !fresh && source !== 'reply') continue
+    const tell = (fact: Fact): void => void told.push({ organizationId, subjectId: id, fact })
+    const { state, version } = folded
+    tell({ type: 'task.observed', state, version, source, created: fresh !== null, agentId })
+    if (isTerminal(state) && !isTerminal(subject.before)) tell({ type: 'task.settled', state, source })
+  }
+  await writeTasks(batch.tx, writes, batch.at.toISOString())
+  return { told }
+}

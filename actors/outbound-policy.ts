@@ -1,0 +1,64 @@
+/**
+ * Who may be reached from here: the rules of the specification's "Outbound network policy", and the closed set of ways
+ * in which a request fails, with the sentence of each. Pure; owns no socket (outbound-connector.ts) and no time.
+ */
+import { classifyAddress } from './outbound-addresses.ts'
+
+export interface OutboundPolicy {
+  readonly profile: 'development' | 'production'
+  /** RFC 1918, shared and unique-local addresses may be reached. Never opens link-local or metadata addresses. */
+  readonly allowPrivateNetworks: boolean
+  /** Exact origins, no path. Asked in production only. */
+  readonly allowedOrigins: readonly string[]
+}
+
+/** Sentences are the specification's ("Errors", rows Network and Card discovery); what it does not name stays generic. */
+const generic = 'Agent network request failed.'
+export const outboundSentences = {
+  'invalid-request': generic,
+  'origin-not-allowed': 'Agent target is not in the configured origin allowlist.',
+  'https-required': 'Production agent targets require HTTPS.',
+  'blocked-address': 'Agent network address is blocked.',
+  unresolved: generic,
+  unreachable: generic,
+  tls: generic,
+  redirect: 'Agent redirects are not permitted.',
+  'too-large': 'Agent response exceeds the safety limit.',
+  timeout: generic,
+  reset: generic,
+  malformed: generic,
+  aborted: generic,
+} as const
+
+export type OutboundCode = keyof typeof outboundSentences
+
+/** Why a request ended without a whole answer. Safe to show; the cause is for the log. */
+export class OutboundFailure extends Error {
+  override readonly name = 'OutboundFailure'
+  readonly code: OutboundCode
+  constructor(code: OutboundCode, options: { cause?: unknown; message?: string } = {}) {
+    super(options.message ?? outboundSentences[code], 'cause' in options ? { cause: options.cause } : {})
+    this.code = code
+  }
+}
+
+/** Checks a target by its URL alone; its addresses are checked when it is connected to. */
+export function admit(policy: OutboundPolicy, target: string): URL | OutboundFailure {
+  if (!URL.canParse(target)) return new OutboundFailure('invalid-request')
+  const url = new URL(target)
+  const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
+  // Credentials in a URL would be a second way to send a secret, past the binding of secrets to origins.
+  if (!isWeb || url.username !== '' || url.password !== '') return new OutboundFailure('invalid-request')
+  if (policy.profile === 'development') return url
+  if (!policy.allowedOrigins.includes(url.origin)) return new OutboundFailure('origin-not-allowed')
+  if (url.protocol !== 'https:') return new OutboundFailure('https-required')
+  return url
+}
+
+/** Loopback is where demo and development agents live; in production it is the console's own neighbours. */
+export function permitsAddress(policy: OutboundPolicy, address: string): boolean {
+  const is = classifyAddress(address)
+  if (is === 'public') return true
+  if (is === 'private') return policy.allowPrivateNetworks
+  return is === 'loopback' && policy.profile === 'development'
+}

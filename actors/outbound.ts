@@ -1,0 +1,281 @@
+/**
+ * The one door to the network: every byte that leaves this process for an agent goes through here. Owns the limits, the
+ * deadlines and the verdict (answered, unsent, lost). Does not own who may be reached (outbound-policy.ts), how a socket
+ * is opened (outbound-connector.ts), what the bytes mean (a2a/), or whether to try again: nothing here retries.
+ *
+ * Always undici's own Agent: Node's global fetch follows redirects, and refuses a dispatcher of undici 8 besides.
+ */
+import { Agent, errors } from 'undici'
+import type { WireRequest } from '../a2a/client.ts'
+import { collect, decoded } from './outbound-body.ts'
+import { Call } from './outbound-call.ts'
+import type { Head } from './outbound-call.ts'
+import { guardedConnector } from './outbound-connector.ts'
+import type { ResolveAll } from './outbound-connector.ts'
+import { admit, OutboundFailure, permitsAddress } from './outbound-policy.ts'
+import type { OutboundCode, OutboundPolicy } from './outbound-policy.ts'
+
+export type { OutboundCode, OutboundPolicy } from './outbound-policy.ts'
+
+const MiB = 1024 * 1024
+
+/** Bytes are counted decoded, and as received. Deadlines are totals: no drip of bytes prolongs them. */
+export const limits = {
+  card: { maxBytes: 2 * MiB, deadlineMs: 15_000, overflow: 'Agent Card exceeds the 2 MB safety limit.' },
+  answer: { maxBytes: 25 * MiB, deadlineMs: 60_000 },
+  /** The head may wait as long as a silence: some frameworks hold it back until the first event. */
+  stream: { maxBytes: 25 * MiB, headDeadlineMs: 60_000, idleMs: 60_000, deadlineMs: 30 * 60_000 },
+} as const satisfies Record<string, ExchangeLimits | StreamLimits>
+
+const connectTimeoutMs = 5_000
+const maxHeaderBytes = 16 * 1024
+/** A kept socket is dropped well before a peer's own timeout (Node's is 5 s): a request written to a dead one is lost. */
+const keptSocketMs = 2_000
+/** Bounds, not targets: how much runs at once is decided by the loops that call. */
+const socketsPerOrigin = { fresh: 64, kept: 8, streams: 64 }
+
+export interface ExchangeLimits {
+  readonly maxBytes: number
+  /** From the call to the last byte of the answer. */
+  readonly deadlineMs: number
+  /** The sentence for an answer over `maxBytes`. */
+  readonly overflow?: string
+  /**
+   * `kept` may reuse an idle socket, which the peer may just have closed: for reads, which may be repeated. Everything
+   * but GET is `fresh` unless it says otherwise.
+   */
+  readonly connection?: 'fresh' | 'kept'
+}
+
+export interface StreamLimits {
+  readonly maxBytes: number
+  /** From the call to the head; and to the end of an answer that turns out not to be a stream. */
+  readonly headDeadlineMs: number
+  /** The longest silence between two chunks, while somebody waits for one. */
+  readonly idleMs: number
+  readonly deadlineMs: number
+}
+
+export interface Answered {
+  readonly kind: 'answered'
+  readonly status: number
+  /** The field as sent, parameters included; empty when absent. */
+  readonly contentType: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+export type Sent =
+  | Answered
+  /** Nothing left this process: the policy said no, the name did not resolve, or no connection could be opened. */
+  | { readonly kind: 'unsent'; readonly code: OutboundCode; readonly message: string; readonly cause?: unknown }
+  /** The head or more may have reached the agent, and no whole answer came back. */
+  | { readonly kind: 'lost'; readonly code: OutboundCode; readonly message: string; readonly cause?: unknown }
+
+export interface Streaming {
+  readonly kind: 'streaming'
+  readonly status: number
+  readonly contentType: string
+  readonly headers: Readonly<Record<string, string>>
+  /** To be read once. Ends where the agent ended the stream; throws StreamBroken when it did not. */
+  readonly chunks: AsyncIterable<Uint8Array>
+  /** Hangs up; the reader, if any, sees `aborted`. */
+  close(): Promise<void>
+}
+
+/** A stream ended otherwise than by the agent's own end of it. */
+export class StreamBroken extends Error {
+  override readonly name = 'StreamBroken'
+  readonly code: OutboundCode
+  constructor(failure: OutboundFailure) {
+    super(failure.message, { cause: failure.cause })
+    this.code = failure.code
+  }
+}
+
+/** For tests: a resolver that lies, an authority nobody trusts. */
+export interface OutboundWiring {
+  readonly resolve?: ResolveAll
+  readonly ca?: readonly string[]
+}
+
+export class Outbound {
+  readonly #policy: OutboundPolicy
+  readonly #fresh: Agent
+  readonly #kept: Agent
+  readonly #streams: Agent
+
+  constructor(policy: OutboundPolicy, wiring: OutboundWiring = {}) {
+    this.#policy = policy
+    const connect = guardedConnector({
+      permits: (address) => permitsAddress(policy, address),
+      connectTimeoutMs,
+      ...wiring,
+    })
+    // Timeouts of undici are off: they restart with every byte. The deadlines below do not.
+    const common = { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes, allowH2: false }
+    // Pipelining 0 is undici's word for a connection that serves one request.
+    this.#fresh = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.fresh })
+    this.#streams = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.streams })
+    const keepAlive = { keepAliveTimeout: keptSocketMs, keepAliveMaxTimeout: keptSocketMs }
+    this.#kept = new Agent({ ...common, ...keepAlive, pipelining: 1, connections: socketsPerOrigin.kept })
+  }
+
+  /** One request, one bounded answer of any status but a redirect. Never throws for a reason of the network. */
+  async exchange(request: WireRequest, bounds: ExchangeLimits, signal?: AbortSignal): Promise<Sent> {
+    const connection = bounds.connection ?? (request.method === 'GET' ? 'kept' : 'fresh')
+    const call = new Call(bounds.maxBytes)
+    const leash = new Leash(call, signal)
+    try {
+      leash.endAfter(bounds.deadlineMs)
+      const head = await this.#headOf(call, connection === 'kept' ? this.#kept : this.#fresh, request)
+      return answered(head, await collect(head, bounds.maxBytes))
+    } catch (error) {
+      return verdict(call, asFailure(error), bounds.overflow)
+    } finally {
+      leash.release()
+    }
+  }
+
+  /** Opens an event stream. An answer that is none (an error as JSON, say) comes back whole, bounded, as `answered`. */
+  async openStream(request: WireRequest, bounds: StreamLimits, signal?: AbortSignal): Promise<Sent | Streaming> {
+    const call = new Call(bounds.maxBytes)
+    const leash = new Leash(call, signal)
+    try {
+      leash.endAfter(bounds.headDeadlineMs)
+      const head = await this.#headOf(call, this.#streams, request)
+      if (isEventStream(head)) {
+        leash.endAfter(bounds.deadlineMs)
+        return streaming(head, call, leash, bounds)
+      }
+      const answer = answered(head, await collect(head, bounds.maxBytes))
+      leash.release()
+      return answer
+    } catch (error) {
+      leash.release()
+      return verdict(call, asFailure(error))
+    }
+  }
+
+  /** Cuts every connection; what was under way ends as `aborted`. */
+  async close(): Promise<void> {
+    const reason = new OutboundFailure('aborted')
+    await Promise.all([this.#fresh.destroy(reason), this.#kept.destroy(reason), this.#streams.destroy(reason)])
+  }
+
+  async #headOf(call: Call, agent: Agent, request: WireRequest): Promise<Head> {
+    const url = admit(this.#policy, request.url)
+    if (url instanceof OutboundFailure) throw url
+    const head = await call.send(agent, {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: request.method,
+      headers: { 'user-agent': 'signalbox', ...request.headers, 'accept-encoding': 'identity' },
+      body: request.body ?? null,
+    })
+    // 304 included: no request of ours is conditional.
+    if (head.status >= 300 && head.status < 400) throw new OutboundFailure('redirect')
+    return head
+  }
+}
+
+/** Ends a call at a time or by a signal, whichever is first; until released it holds a timer. */
+class Leash {
+  readonly #call: Call
+  readonly #signal: AbortSignal | undefined
+  readonly #onAbort: () => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(call: Call, signal?: AbortSignal) {
+    this.#call = call
+    this.#signal = signal
+    this.#onAbort = () => call.stop(new OutboundFailure('aborted', { cause: signal?.reason }))
+    if (signal?.aborted === true) this.#onAbort()
+    else signal?.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** Replaces the end set before. */
+  endAfter(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#call.stop(new OutboundFailure('timeout')), ms)
+  }
+
+  /** Whatever is still under way is cut: a refused answer is not read to its end. */
+  release(): void {
+    clearTimeout(this.#timer)
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    if (!this.#call.over) this.#call.stop(new OutboundFailure('aborted'))
+  }
+}
+
+const contentTypeOf = (head: Head): string => head.headers['content-type'] ?? ''
+
+const isEventStream = (head: Head): boolean =>
+  head.status < 300 && contentTypeOf(head).split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream'
+
+const answered = (head: Head, body: Uint8Array): Answered => ({
+  kind: 'answered',
+  status: head.status,
+  contentType: contentTypeOf(head),
+  headers: head.headers,
+  body,
+})
+
+function streaming(head: Head, call: Call, leash: Leash, bounds: StreamLimits): Streaming {
+  return {
+    kind: 'streaming',
+    status: head.status,
+    contentType: contentTypeOf(head),
+    headers: head.headers,
+    chunks: chunksOf(head, call, leash, bounds),
+    close() {
+      leash.release()
+      return Promise.resolve()
+    },
+  }
+}
+
+async function* chunksOf(head: Head, call: Call, leash: Leash, bounds: StreamLimits): AsyncGenerator<Uint8Array, void> {
+  const source = decoded(head, bounds.maxBytes)
+  try {
+    for (;;) {
+      // Counted only while we wait: a reader that is slow to come back is not the agent's silence.
+      const idle = setTimeout(() => call.stop(new OutboundFailure('timeout')), bounds.idleMs)
+      const next = await source.next().finally(() => clearTimeout(idle))
+      if (next.done === true) return
+      yield next.value
+    }
+  } catch (error) {
+    throw new StreamBroken(asFailure(error))
+  } finally {
+    leash.release()
+  }
+}
+
+function verdict(call: Call, failure: OutboundFailure, overflow?: string): Sent {
+  const { code } = failure
+  const message = code === 'too-large' ? (overflow ?? failure.message) : failure.message
+  return { kind: call.started ? 'lost' : 'unsent', code, message, cause: failure.cause }
+}
+
+const codes: Readonly<Record<string, OutboundCode>> = {
+  UND_ERR_INVALID_ARG: 'invalid-request',
+  UND_ERR_HEADERS_OVERFLOW: 'too-large',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'malformed',
+  UND_ERR_DESTROYED: 'aborted',
+  UND_ERR_CLOSED: 'aborted',
+}
+
+/** Reduces what undici, a socket or zlib throws to our closed codes. Whatever carries no code is a defect of ours. */
+function asFailure(error: unknown): OutboundFailure {
+  if (error instanceof OutboundFailure) return error
+  // undici looks its parser's codes up in a table turned round: `code` is there and undefined.
+  if (error instanceof errors.HTTPParserError) return new OutboundFailure('malformed', { cause: error })
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (typeof code !== 'string') throw error
+  const known = Object.hasOwn(codes, code) ? codes[code] : undefined
+  if (known !== undefined) return new OutboundFailure(known, { cause: error })
+  if (/^(Z|ERR__ERROR|ERR_BROTLI)_/.test(code)) return new OutboundFailure('malformed', { cause: error })
+  if (/^ERR_(SSL|TLS)_/.test(code)) return new OutboundFailure('tls', { cause: error })
+  return new OutboundFailure('reset', { cause: error })
+}

@@ -1,0 +1,20 @@
+/**
+ * What follows from what, in the same transaction: one table. A reaction may spawn anything and may send only along the
+ * lock order (command, then approval, ownership, subscription). Implementations live beside their nouns.
+ */
+import type { FactType, ToldFact } from '../domain/fact.ts'
+import type { Effects } from './batch.ts'
+import type { BatchContext } from './kinds.ts'
+import { observe } from './observe.ts'
+import { finishOwnership } from './ownership.ts'
+import { rearmSubscription, endSubscription } from './subscription-reactions.ts'
+
+/** All facts of one type that a wave brought, together: a reaction to a hundred facts is one statement, too. */
+export type Reaction = (batch: BatchContext, told: readonly ToldFact[]) => Promise<Effects>
+export type Reactions = readonly (readonly [FactType, readonly Reaction[]])[]
+
+export const reactions: Reactions = [
+  ['agent.reported', [observe]],
+  ['task.observed', [rearmSubscription]],
+  ['task.settled', [finishOwnership, endSubscription]],
+]

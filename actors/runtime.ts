@@ -1,0 +1,197 @@
+/**
+ * The loop that moves actors: natural batching of steps and operations into commits. Does not know any noun
+ * (actors/kinds.ts), what a step means (actors/batch.ts) or who does the work (actors/worker.ts).
+ *
+ * Batching has no timer: while a commit is under way, items wait, and the next commit takes all that wait. An idle system
+ * keeps its latency, a busy one shares its commits.
+ */
+import type { EventObject } from 'xstate'
+import type { ActorRef, Snapshot } from '../persistence/actors.ts'
+import type { Database } from '../persistence/database.ts'
+import { isRetryable } from '../persistence/sqlstate.ts'
+import { Batch, type Effects, type Intake, type Launch, type Step } from './batch.ts'
+import type { Changes } from './changes.ts'
+import type { BatchContext, Kinds } from './kinds.ts'
+import type { Reactions } from './reactions.ts'
+
+/** Something the runtime does for many callers in one statement, such as accepting commands. */
+export interface Operation<Input, Result> {
+  readonly name: string
+  /** One answer an input, in order: the result and what follows, or an expected no. */
+  run(batch: BatchContext, inputs: readonly Input[]): Promise<readonly Answer<Result>[]>
+}
+export type Answer<Result> =
+  | { readonly kind: 'done'; readonly result: Result; readonly effects: Effects }
+  | { readonly kind: 'refused'; readonly refusal: Error }
+
+/** Where the runtime gets time and names from; tests may bring their own. */
+export interface Instruments {
+  /** Wall clock. */
+  now(): Date
+  /** Milliseconds that never jump. */
+  monotonic(): number
+  newToken(): string
+}
+
+export interface RuntimeOptions {
+  readonly db: Database
+  readonly kinds: Kinds
+  readonly reactions: Reactions
+  readonly changes: Changes
+  readonly instruments: Instruments
+  readonly intake: Intake
+  /** Called after the commit is acknowledged: only now may the first byte leave. */
+  readonly launch: (launch: Launch) => void
+}
+
+interface Item {
+  /** Puts itself into a batch's steps or operations. */
+  readonly step: Step | null
+  readonly operation: OperationCall | null
+  readonly resolve: (value: unknown) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/** An operation and its inputs, typed where it is called and run where the type is forgotten. */
+interface OperationCall {
+  readonly name: string
+  readonly input: unknown
+  readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
+}
+
+const batchLimit = 100
+const transientRetriesLimit = 5
+/** What may wait in memory; beyond it callers are told at once. */
+const queueLimit = 20_000
+
+/** The store is not keeping up. An outage: nothing was accepted, the caller may try again. */
+export class Overloaded extends Error {
+  override readonly name = 'Overloaded'
+}
+
+export class Runtime {
+  readonly #o: RuntimeOptions
+  readonly #queue: Item[] = []
+  readonly #underWay = new Set<Promise<void>>()
+  readonly #flightsLimit: number
+
+  constructor(options: RuntimeOptions) {
+    this.#o = options
+    // The embedded database has one session: a second flight would only wait for the first.
+    this.#flightsLimit = options.db.profile === 'pglite' ? 1 : 2
+  }
+
+  /** Items that wait for a commit. */
+  get queued(): number {
+    return this.#queue.length
+  }
+
+  /** Moves an actor by one event; resolves with the committed snapshot. Rejects with ActorGone, a Refusal or an outage. */
+  send(ref: ActorRef, event: EventObject, cause: string): Promise<Snapshot> {
+    return this.step({ ref, event, told: [], lease: null, cause })
+  }
+
+  /** The whole form of `send`; with a lease it is the report of whoever does the work, and rejects with LeaseLost. */
+  step(step: Step): Promise<Snapshot> {
+    return this.#enqueue<Snapshot>(step, null)
+  }
+
+  /** Runs an operation together with whoever else asks for it in the same commit. */
+  perform<Input, Result>(operation: Operation<Input, Result>, input: Input): Promise<Result> {
+    const { name } = operation
+    return this.#enqueue<Result>(null, {
+      name,
+      input,
+      run: (batch, inputs) => operation.run(batch, inputs as readonly Input[]),
+    })
+  }
+
+  /** Resolves when nothing waits and nothing is being committed. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+  }
+
+  #enqueue<T>(step: Step | null, operation: OperationCall | null): Promise<T> {
+    if (this.#queue.length >= queueLimit)
+      return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ step, operation, resolve: resolve as (value: unknown) => void, reject })
+      this.#takeOff()
+    })
+  }
+
+  #takeOff(): void {
+    while (this.#underWay.size < this.#flightsLimit && this.#queue.length > 0) {
+      const flight: Promise<void> = this.#flush(this.#queue.splice(0, batchLimit)).finally(() => {
+        this.#underWay.delete(flight)
+        this.#takeOff()
+      })
+      this.#underWay.add(flight)
+    }
+  }
+
+  async #flush(items: readonly Item[]): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      const settle: (() => void)[] = []
+      const batches: Batch[] = []
+      try {
+        await this.#o.db.pool.transaction(async (tx) => {
+          const { kinds, reactions, intake, instruments } = this.#o
+          const batch = new Batch({ tx, at: instruments.now(), kinds, reactions, intake })
+          batches.push(batch)
+          await fill(batch, items, settle)
+          await batch.write()
+        })
+        for (const batch of batches) this.#committed(batch)
+        for (const done of settle) done()
+        return
+      } catch (error) {
+        for (const batch of batches) for (const launch of batch.launches) this.#o.intake.giveBack(launch)
+        if (isRetryable(error) && attempt < transientRetriesLimit) continue
+        if (items.length === 1) return void items[0]?.reject(error)
+        // One item's fault must not become its neighbours': each goes again, alone.
+        for (const item of items) await this.#flush([item])
+        return
+      }
+    }
+  }
+
+  #committed(batch: Batch): void {
+    for (const launch of batch.launches) this.#o.launch(launch)
+    for (const [organizationId, subjects] of batch.subjects) this.#o.changes.publish({ organizationId, subjects })
+  }
+}
+
+/** Operations first, each once for all its inputs; then every step; then whatever follows from either. */
+async function fill(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<void> {
+  const effects: Effects[] = []
+  const calls = Map.groupBy(
+    items.filter((item) => item.operation !== null),
+    (item) => item.operation?.name,
+  )
+  for (const mine of calls.values()) {
+    const answers =
+      (await mine[0]?.operation?.run(
+        batch.context,
+        mine.map((item) => item.operation?.input),
+      )) ?? []
+    mine.forEach((item, i) => {
+      const answer = answers[i]
+      if (!answer) throw new Error(`${item.operation?.name} answered ${answers.length} of ${mine.length} inputs.`)
+      if (answer.kind === 'refused') settle.push(() => item.reject(answer.refusal))
+      else {
+        effects.push(answer.effects)
+        settle.push(() => item.resolve(answer.result))
+      }
+    })
+  }
+  const stepping = items.flatMap((item) => (item.step === null ? [] : [{ item, step: item.step }]))
+  const results = await batch.run(
+    stepping.map(({ step }) => step),
+    effects,
+  )
+  stepping.forEach(({ item }, i) => {
+    const result = results[i]
+    settle.push(() => (result instanceof Error ? item.reject(result) : item.resolve(result)))
+  })
+}

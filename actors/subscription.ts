@@ -1,0 +1,209 @@
+/**
+ * The work of a subscription: hold the agent's stream of one task, or read the task where an agent does not stream, and
+ * commit what comes under the lease. Everything here may be repeated. Does not decide when to try again
+ * (machines/subscription.ts) or what an event changes (observe.ts).
+ */
+import { encodeRequest, type Endpoint } from '../a2a/client.ts'
+import { builtInSidebandUris } from '../a2a/extensions/sideband.ts'
+import type { Observation } from '../domain/observation.ts'
+import type { Source } from '../domain/fact.ts'
+import { isTerminal, isWaiting } from '../domain/task.ts'
+import { subscriptionMachine, type FollowOutcome } from '../machines/subscription.ts'
+import { readAgent } from '../persistence/agents.ts'
+import type { ArtifactStore } from '../persistence/artifacts.ts'
+import type { Database } from '../persistence/database.ts'
+import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
+import type { Discovery } from './discovery.ts'
+import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
+import { limits, StreamBroken, type Outbound, type Streaming } from './outbound.ts'
+import type { ParsedEvent } from './threads/messages.ts'
+import type { ParserPool } from './threads/pool.ts'
+
+export interface FollowTools {
+  readonly db: Database
+  readonly discovery: Discovery
+  readonly outbound: Outbound
+  readonly pool: ParserPool
+  readonly artifacts: ArtifactStore
+  readonly sidebandUris: readonly string[]
+  readonly newToken: () => string
+}
+
+/** A task with the way to its agent. */
+interface Line {
+  readonly task: FollowedTask
+  readonly endpoint: Endpoint
+  readonly streaming: boolean
+  readonly extensions: readonly string[]
+}
+
+const agentGone: FollowOutcome = { kind: 'gone', reason: 'The agent was removed.' }
+const taskGone: FollowOutcome = { kind: 'gone', reason: 'The agent no longer knows the task.' }
+const broken: FollowOutcome = { kind: 'broken' }
+
+export class Following {
+  readonly #t: FollowTools
+
+  constructor(tools: FollowTools) {
+    this.#t = tools
+  }
+
+  async follow(actor: LeasedActor, held: Held): Promise<Done> {
+    const line = await this.#line(actor.ref.id)
+    if ('kind' in line) return { output: line }
+    if (!line.streaming) return { output: { kind: 'unsupported' } }
+    const answered = actor.context['answered'] === true
+    if (isTerminal(line.task.state)) return { output: { kind: 'finished' } }
+    if (isWaiting(line.task.state) && !answered) return { output: { kind: 'waiting' } }
+    const ended = await this.#stream(line, answered, held)
+    if (held.signal.aborted) return { output: broken }
+    // What a stream missed, and what it said last, is settled by one look at the whole task.
+    const state = await this.#reread(line, held)
+    if (state === null) return { output: ended === 'gone' ? taskGone : broken }
+    return { output: outcomeOf(state) ?? { kind: ended === 'ended' ? 'ended' : 'broken' } }
+  }
+
+  async read(actor: LeasedActor, held: Held): Promise<Done> {
+    const line = await this.#line(actor.ref.id)
+    if ('kind' in line) return { output: line }
+    const state = await this.#reread(line, held)
+    if (state === null) return { output: broken }
+    const answered = actor.context['answered'] === true
+    // An agent that has not yet looked at the answer still shows its question.
+    const unread = answered && isWaiting(state) && state === line.task.state
+    return { output: (unread ? null : outcomeOf(state)) ?? { kind: 'ended' } }
+  }
+
+  async #line(taskId: string): Promise<Line | FollowOutcome> {
+    const task = await readFollowed(this.#t.db.pool, taskId)
+    if (!task) return taskGone
+    const agent = await readAgent(this.#t.db.pool, task.agentId)
+    if (!agent?.enabled) return agentGone
+    const found = await this.#t.discovery.forDispatch(agent)
+    if (found.kind === 'missed') return broken
+    const understood = new Set([...builtInSidebandUris, ...this.#t.sidebandUris])
+    const { capabilities } = found.card
+    return {
+      task,
+      endpoint: task.tenant === '' ? found.endpoint : { ...found.endpoint, tenant: task.tenant },
+      streaming: capabilities.streaming,
+      extensions: capabilities.extensions.map(({ uri }) => uri).filter((uri) => understood.has(uri)),
+    }
+  }
+
+  /** Holds one stream until the agent waits, finishes, or the stream ends. */
+  async #stream(line: Line, answered: boolean, held: Held): Promise<'ended' | 'broken' | 'gone'> {
+    const requestId = this.#t.newToken()
+    const options = { requestId, extensions: line.extensions }
+    const request = encodeRequest(line.endpoint, 'subscribe', { id: line.task.remoteId }, options)
+    let opened = await this.#t.outbound.openStream(request, limits.stream, held.signal)
+    const retry = opened.kind === 'answered' && (opened.status === 404 || opened.status === 405)
+    if (retry && request.fallback)
+      opened = await this.#t.outbound.openStream(request.fallback, limits.stream, held.signal)
+    if (opened.kind === 'answered') {
+      const event = await this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
+      return event.kind === 'refused' && event.error.reason === 'TASK_NOT_FOUND' ? 'gone' : 'broken'
+    }
+    if (opened.kind !== 'streaming') return 'broken'
+    try {
+      return await this.#drink(opened, line, requestId, answered, held)
+    } catch (error) {
+      if (error instanceof StreamBroken) return 'broken'
+      throw error
+    } finally {
+      await opened.close()
+    }
+  }
+
+  async #drink(
+    stream: Streaming,
+    line: Line,
+    requestId: string,
+    answered: boolean,
+    held: Held,
+  ): Promise<'ended' | 'broken' | 'gone'> {
+    const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
+    const watch = new Rest(line.task, answered)
+    const take = async (events: readonly ParsedEvent[]): Promise<'gone' | 'settled' | 'more'> => {
+      await this.#commit(line, 'stream', events, held)
+      if (events.some((e) => e.kind === 'refused' && e.error.reason === 'TASK_NOT_FOUND')) return 'gone'
+      return watch.sees(events) ? 'settled' : 'more'
+    }
+    for await (const chunk of stream.chunks) {
+      const seen = await take(await parser.parse(chunk))
+      if (seen === 'gone') return 'gone'
+      if (seen === 'settled') return 'ended'
+    }
+    return (await take(await parser.end())) === 'gone' ? 'gone' : 'ended'
+  }
+
+  async #commit(line: Line, source: Source, events: readonly ParsedEvent[], held: Held): Promise<void> {
+    const observations: Observation[] = []
+    for (const event of events) {
+      if (event.kind !== 'observation') continue
+      await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
+      observations.push(event.observation)
+    }
+    if (observations.length === 0) return
+    const { agentId, tenant, remoteId } = line.task
+    await held.record({ agentId, tenant, source, command: null, remoteTaskId: remoteId, observations })
+  }
+
+  /** Reads the task once. Null when the agent gave no answer; otherwise its state, committed. */
+  async #reread(line: Line, held: Held): Promise<string | null> {
+    const requestId = this.#t.newToken()
+    const options = { requestId, extensions: line.extensions }
+    const request = encodeRequest(line.endpoint, 'get', { id: line.task.remoteId }, options)
+    const sent = await this.#t.outbound.exchange(request, { ...limits.answer, connection: 'kept' }, held.signal)
+    if (sent.kind !== 'answered') return null
+    const event = await this.#t.pool.parseReply(line.endpoint, 'get', sent, requestId)
+    if (event.kind !== 'observation' || event.observation.taskId !== line.task.remoteId) return null
+    await this.#commit(line, 'poll', [event], held)
+    return event.observation.status?.state ?? null
+  }
+}
+
+const outcomeOf = (state: string): FollowOutcome | null => {
+  if (isTerminal(state)) return { kind: 'finished' }
+  return isWaiting(state) ? { kind: 'waiting' } : null
+}
+
+/** Whether a stream has come to rest. After an answer the agent's old question may stand there once more: it is not one. */
+class Rest {
+  readonly #task: FollowedTask
+  #stale: boolean
+
+  constructor(task: FollowedTask, answered: boolean) {
+    this.#task = task
+    this.#stale = answered
+  }
+
+  sees(events: readonly ParsedEvent[]): boolean {
+    let resting = false
+    for (const event of events) {
+      if (event.kind !== 'observation' || event.observation.taskId !== this.#task.remoteId) continue
+      const { status } = event.observation
+      if (!status) continue
+      const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
+      if (!old) this.#stale = false
+      resting = !old && (isTerminal(status.state) || isWaiting(status.state))
+    }
+    return resting
+  }
+}
+
+const sameInstant = (a: string | null, b: string | null): boolean =>
+  a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b))
+
+export const subscriptionKind = (following: Following): Kind => ({
+  machine: subscriptionMachine,
+  pollMs: 250,
+  leaseMs: 15_000,
+  concurrency: 8,
+  claimLimit: 8,
+  work: {
+    follow: (actor, held) => following.follow(actor, held),
+    read: (actor, held) => following.read(actor, held),
+  },
+  repeatable: new Set(['follow', 'read']),
+})

@@ -1,0 +1,46 @@
+/**
+ * What crosses between the main thread and a parsing thread: plain data that structured clone carries, bytes as buffers
+ * of their own so that they are moved rather than copied. Owns the shapes only.
+ */
+import type { AgentError, Endpoint, Operation } from '../../a2a/client.ts'
+import type { Observation } from '../../domain/observation.ts'
+
+/** Bytes of a `raw` part, to be on disk before the observation that names them is committed. */
+export interface Blob {
+  /** SHA-256, lower-case hex. */
+  readonly digest: string
+  readonly bytes: Uint8Array
+}
+
+export type ParsedEvent =
+  | { readonly kind: 'observation'; readonly observation: Observation; readonly blobs: Blob[] }
+  /** The agent declined, in its own words. */
+  | { readonly kind: 'refused'; readonly error: AgentError }
+  /** What was received proves nothing. `defect` is for the log: our own code failed on it, or a thread died of it. */
+  | { readonly kind: 'invalid'; readonly message: string; readonly defect?: string }
+
+/** Operations whose answer is an event or a task. */
+export type ReplyOperation = Extract<Operation, 'send' | 'stream' | 'get' | 'cancel' | 'subscribe'>
+
+export interface Reply {
+  readonly status: number
+  readonly contentType: string
+  readonly body: Uint8Array
+}
+
+export interface FramesTask {
+  readonly kind: 'frames'
+  readonly endpoint: Endpoint
+  readonly requestId: string
+  readonly frames: readonly Uint8Array[]
+}
+
+export interface ReplyTask {
+  readonly kind: 'reply'
+  readonly endpoint: Endpoint
+  readonly requestId: string
+  readonly operation: ReplyOperation
+  readonly reply: Reply
+}
+
+export type ParserTask = FramesTask | ReplyTask

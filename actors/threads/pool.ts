@@ -1,0 +1,253 @@
+/**
+ * Parsing off the main thread: frames of many streams over a few threads, each stream's results in order. Owns what is
+ * parsed where, order, bounds, and what happens when a thread dies. Does not own sockets (outbound.ts) or decoding
+ * (stream-parser.ts). Secrets stay here: a thread gets bytes and an endpoint, and no environment.
+ */
+import { once } from 'node:events'
+import { Piscina } from 'piscina'
+import type { Endpoint } from '../../a2a/client.ts'
+import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
+import type { FramesTask, ParsedEvent, ParserTask, Reply, ReplyOperation } from './messages.ts'
+import { parseTask } from './stream-parser.ts'
+
+/** One event may be as large as a whole stream: a 16 MiB part is 21.4 MiB of base64 in a single frame. */
+const frameLimitBytes = 25 * 1024 * 1024
+/** Under this a frame costs less here than its way to a thread and back (notes: about 4 KB); measured again in the tests. */
+const smallBytes = 4 * 1024
+/** Small frames are cheap one by one; this many bytes of them at once are a stall again (some 2 ms). */
+const smallRunBytes = 64 * 1024
+/** One task for a thread: small enough that streams take turns, large enough that the way there does not count. */
+const batchBytes = 1024 * 1024
+const batchFrames = 64
+/** A frame that takes longer is hostile: the worst that json-weight.ts lets through take seconds. Includes waiting for a thread. */
+const defaultTaskDeadlineMs = 30_000
+const closeDeadlineMs = 2_000
+/** The last resort, several times what json-weight.ts lets through: V8 may abort the process where a thread reaches it. */
+const threadMemoryMb = 1024
+
+export interface StreamFormat {
+  readonly endpoint: Endpoint
+  readonly requestId: string
+}
+
+/**
+ * One stream's parser. Await each call before the next: that is the back-pressure which stops reading from the agent.
+ * Rejects with ParserPoolClosed and nothing else; an agent's garbage is an `invalid` event, after which later frames are
+ * still read. When a thread died, `invalid` stands for all the frames it held: read the task again.
+ */
+export interface StreamParser {
+  parse(chunk: Uint8Array): Promise<ParsedEvent[]>
+  /** After the agent's end of the stream: what stood behind the last blank line. */
+  end(): Promise<ParsedEvent[]>
+}
+
+/** Not the agent's fault and not an outcome: this process is going away. */
+export class ParserPoolClosed extends Error {
+  override readonly name = 'ParserPoolClosed'
+}
+
+export interface ParserStats {
+  readonly threads: number
+  /** Tasks given to threads and not answered yet. */
+  readonly underWay: number
+  readonly framesHere: number
+  readonly framesInThreads: number
+  readonly threadsLost: number
+  /** What the last thread died of: for the log. */
+  readonly lastLoss: string | null
+}
+
+export class ParserPool {
+  readonly #threads: number
+  readonly #taskDeadlineMs: number
+  readonly #underWay = new Set<Promise<unknown>>()
+  #pool: Piscina<ParserTask, ParsedEvent[]> | null = null
+  #closed = false
+  #framesHere = 0
+  #framesInThreads = 0
+  #threadsLost = 0
+  #lastLoss: string | null = null
+
+  constructor(options: { readonly threads: number; readonly taskDeadlineMs?: number }) {
+    this.#threads = options.threads
+    this.#taskDeadlineMs = options.taskDeadlineMs ?? defaultTaskDeadlineMs
+  }
+
+  get stats(): ParserStats {
+    return {
+      threads: this.#threads,
+      underWay: this.#underWay.size,
+      framesHere: this.#framesHere,
+      framesInThreads: this.#framesInThreads,
+      threadsLost: this.#threadsLost,
+      lastLoss: this.#lastLoss,
+    }
+  }
+
+  openStream(format: StreamFormat): StreamParser {
+    return new OrderedParser(format, (task) => this.#parse(task))
+  }
+
+  /** Reads a whole answer. A large body is moved to a thread: its bytes are gone for the caller. */
+  async parseReply(
+    endpoint: Endpoint,
+    operation: ReplyOperation,
+    reply: Reply,
+    requestId: string,
+  ): Promise<ParsedEvent> {
+    const [event] = await this.#parse({ kind: 'reply', endpoint, requestId, operation, reply })
+    // A reply is exactly one event; the type of a batch does not say so.
+    return event ?? { kind: 'invalid', message: 'The answer is empty.' }
+  }
+
+  /** Lets what is under way finish, for a moment; what does not is cut off and rejects with ParserPoolClosed. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const finished = Promise.allSettled(this.#underWay)
+    await Promise.race([finished, once(AbortSignal.timeout(closeDeadlineMs), 'abort')])
+    await this.#pool?.destroy()
+    await finished
+  }
+
+  async #parse(task: ParserTask): Promise<ParsedEvent[]> {
+    if (this.#closed) throw new ParserPoolClosed('closed')
+    const pieces = task.kind === 'frames' ? task.frames : [task.reply.body]
+    if (placeFor(pieces) === 'here') {
+      this.#framesHere += pieces.length
+      return parseTask(task)
+    }
+    this.#framesInThreads += pieces.length
+    const running = this.#inThread(task)
+    this.#underWay.add(running)
+    try {
+      return await running
+    } finally {
+      this.#underWay.delete(running)
+    }
+  }
+
+  async #inThread(task: ParserTask): Promise<ParsedEvent[]> {
+    const [owned, transferList] = withOwnBuffers(task)
+    try {
+      return await this.#started().run(owned, { transferList, signal: AbortSignal.timeout(this.#taskDeadlineMs) })
+    } catch (error) {
+      if (this.#closed) throw new ParserPoolClosed('cut off', { cause: error })
+      // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash.
+      return [{ kind: 'invalid', message: 'The event could not be read.', defect: this.#lost(error) }]
+    }
+  }
+
+  /** Threads start with the first large frame: a console whose agents are terse never pays for them. */
+  #started(): Piscina<ParserTask, ParsedEvent[]> {
+    if (this.#pool !== null) return this.#pool
+    const source = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+    this.#pool = new Piscina<ParserTask, ParsedEvent[]>({
+      filename: new URL(`./stream-parser${source}`, import.meta.url).href,
+      name: 'parseInThread',
+      // As many as there may ever be: piscina replaces a dead thread only up to the minimum, and queued tasks would wait.
+      minThreads: this.#threads,
+      maxThreads: this.#threads,
+      // Bounded by the callers: a stream has one task at a time, a reply is one.
+      maxQueue: Infinity,
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: threadMemoryMb },
+    })
+    // An idle thread that dies has no task to reject; piscina has replaced it by then.
+    this.#pool.on('error', (error) => this.#lost(error))
+    return this.#pool
+  }
+
+  #lost(error: unknown): string {
+    this.#threadsLost += 1
+    this.#lastLoss = String(error)
+    return this.#lastLoss
+  }
+}
+
+/** Where a run of frames is parsed: the one place where that is decided. */
+export function placeFor(frames: readonly Uint8Array[]): 'here' | 'thread' {
+  const bytes = frames.reduce((sum, frame) => sum + frame.length, 0)
+  const largest = frames.reduce((most, frame) => Math.max(most, frame.length), 0)
+  return largest < smallBytes && bytes < smallRunBytes ? 'here' : 'thread'
+}
+
+/** Cuts frames into runs that are parsed one after the other: small ones together, large ones together, each bounded. */
+export function runsOf(frames: readonly Uint8Array[]): Uint8Array[][] {
+  const runs: Uint8Array[][] = []
+  let run: Uint8Array[] = []
+  let bytes = 0
+  for (const frame of frames) {
+    const [first] = run
+    const isOther = first !== undefined && first.length < smallBytes !== frame.length < smallBytes
+    if (run.length > 0 && (isOther || run.length >= batchFrames || bytes + frame.length > batchBytes)) {
+      runs.push(run)
+      run = []
+      bytes = 0
+    }
+    run.push(frame)
+    bytes += frame.length
+  }
+  if (run.length > 0) runs.push(run)
+  return runs
+}
+
+/** Moves need buffers that hold nothing else: a view of a shared slab is copied out of it first. */
+function withOwnBuffers(task: ParserTask): [ParserTask, ArrayBuffer[]] {
+  if (task.kind === 'frames') {
+    const frames = task.frames.map(owned)
+    return [{ ...task, frames }, frames.map((frame) => frame.buffer)]
+  }
+  const body = owned(task.reply.body)
+  return [{ ...task, reply: { ...task.reply, body } }, [body.buffer]]
+}
+
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = bytes
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength) return new Uint8Array(buffer)
+  return Uint8Array.from(bytes)
+}
+
+class OrderedParser implements StreamParser {
+  readonly #format: StreamFormat
+  readonly #parseTask: (task: FramesTask) => Promise<ParsedEvent[]>
+  readonly #splitter = new FrameSplitter(frameLimitBytes)
+  #turn: Promise<unknown> = Promise.resolve()
+  #overflowed = false
+
+  constructor(format: StreamFormat, parse: (task: FramesTask) => Promise<ParsedEvent[]>) {
+    this.#format = format
+    this.#parseTask = parse
+  }
+
+  parse(chunk: Uint8Array): Promise<ParsedEvent[]> {
+    if (this.#overflowed) return this.#inTurn([])
+    try {
+      return this.#inTurn(this.#splitter.push(chunk))
+    } catch (error) {
+      if (!(error instanceof FrameTooLarge)) throw error
+      this.#overflowed = true
+      const event: ParsedEvent = { kind: 'invalid', message: 'Agent response exceeds the safety limit.' }
+      return this.#inTurn([]).then(() => [event])
+    }
+  }
+
+  end(): Promise<ParsedEvent[]> {
+    return this.#inTurn(this.#splitter.end())
+  }
+
+  #inTurn(frames: Uint8Array[]): Promise<ParsedEvent[]> {
+    const turn = this.#turn.then(() => this.#parseAll(frames))
+    // Who called learns of a failure; the next call only waits for its turn.
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #parseAll(frames: Uint8Array[]): Promise<ParsedEvent[]> {
+    const events: ParsedEvent[] = []
+    for (const run of runsOf(frames)) {
+      const { endpoint, requestId } = this.#format
+      events.push(...(await this.#parseTask({ kind: 'frames', endpoint, requestId, frames: run })))
+    }
+    return events
+  }
+}

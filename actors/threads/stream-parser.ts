@@ -1,0 +1,106 @@
+/**
+ * Bytes of an agent in, observations out: the work of a parsing thread, and of the main thread for what is small. Owns
+ * decoding and keeping bytes apart; no I/O, no state between calls. Does not own splitting (a2a/sse.ts), order, or
+ * which thread runs it (pool.ts).
+ */
+import { createHash } from 'node:crypto'
+import { move, transferableSymbol, valueSymbol } from 'piscina'
+import { decodeEvent, decodeResponse } from '../../a2a/client.ts'
+import type { Answer } from '../../a2a/client.ts'
+import { WireError } from '../../a2a/proto-json.ts'
+import { parseFrame } from '../../a2a/sse.ts'
+import type { StreamResponse } from '../../a2a/wire.ts'
+import { observationFrom } from '../../domain/observation.ts'
+import type { KeepBytes, Observation } from '../../domain/observation.ts'
+import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
+import type { Blob, FramesTask, ParsedEvent, ParserTask, ReplyTask } from './messages.ts'
+
+/** Bytes of one part, decoded. */
+export const partLimitBytes = 16 * 1024 * 1024
+
+/** A part that may not be kept; the sentence is the specification's. */
+class PartRefused extends Error {
+  override readonly name = 'PartRefused'
+}
+
+/** Never throws: what cannot be read is an event that says so, so that one frame costs one frame. */
+export function parseTask(task: ParserTask): ParsedEvent[] {
+  if (task.kind === 'frames') return parseFrames(task)
+  const event = parseReply(task)
+  return event === null ? [] : [event]
+}
+
+function parseFrames(task: FramesTask): ParsedEvent[] {
+  return task.frames.flatMap((bytes) => {
+    const event = guarded(() => {
+      checkLines(bytes)
+      const frame = parseFrame(bytes)
+      if (frame === null) return null
+      checkValues(frame.data)
+      return decodeEvent(task.endpoint, frame, task.requestId)
+    })
+    return event === null ? [] : [event]
+  })
+}
+
+function parseReply(task: ReplyTask): ParsedEvent | null {
+  const { endpoint, requestId, operation, reply } = task
+  return guarded(() => {
+    const body = new TextDecoder().decode(reply.body)
+    checkValues(body)
+    const response = { ...reply, body }
+    if (operation !== 'get' && operation !== 'cancel') return decodeResponse(endpoint, operation, response, requestId)
+    const answer = decodeResponse(endpoint, operation, response, requestId)
+    return answer.kind === 'ok' ? { kind: 'ok', value: { task: answer.value } } : answer
+  })
+}
+
+/** Null where there was nothing to read. */
+function guarded(decode: () => Answer<StreamResponse> | null): ParsedEvent | null {
+  try {
+    const answer = decode()
+    return answer === null ? null : parsed(answer)
+  } catch (error) {
+    if (error instanceof TooManyPieces) return { kind: 'invalid', message: 'Agent response exceeds the safety limit.' }
+    if (error instanceof WireError || error instanceof PartRefused) return { kind: 'invalid', message: error.message }
+    // A stack overflow or a string too long is the agent's doing; anything else is ours, and still only this frame's.
+    const defect = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    return { kind: 'invalid', message: 'The event could not be read.', defect }
+  }
+}
+
+const parsed = (answer: Answer<StreamResponse>): ParsedEvent =>
+  answer.kind === 'ok' ? { kind: 'observation', ...observed(answer.value) } : answer
+
+/** Reduces an event and sets its bytes apart. Throws where a part may not be kept. */
+export function observed(value: StreamResponse): { readonly observation: Observation; readonly blobs: Blob[] } {
+  const blobs = new Map<string, Blob>()
+  const keep: KeepBytes = (base64) => {
+    const bytes = decodedBytes(base64)
+    const digest = createHash('sha256').update(bytes).digest('hex')
+    blobs.set(digest, { digest, bytes })
+    return { digest, size: bytes.length, href: `/api/artifacts/${digest}` }
+  }
+  return { observation: observationFrom(value, keep), blobs: [...blobs.values()] }
+}
+
+/** Takes standard padded base64 (a2a/wire.ts has seen to it) and checks it again by length: Node skips what it cannot read. */
+function decodedBytes(base64: string): Uint8Array<ArrayBuffer> {
+  const padding = base64.endsWith('==') ? 2 : Number(base64.endsWith('='))
+  const size = (base64.length / 4) * 3 - padding
+  if (size > partLimitBytes) throw new PartRefused('Artifact exceeds the 16 MB persistence limit.')
+  // Allocated rather than Buffer.from: small ones would share a slab, and a slab cannot be moved to another thread.
+  const bytes = new Uint8Array(new ArrayBuffer(Math.max(0, Math.ceil(size))))
+  const written = Buffer.from(bytes.buffer).write(base64, 'base64')
+  if (written !== size) throw new PartRefused('Artifact bytes are not base64.')
+  return bytes
+}
+
+/** The thread's entry: the same work, its bytes moved back instead of copied. */
+export function parseInThread(task: ParserTask): unknown {
+  const events = parseTask(task)
+  const buffers = events.flatMap((event) =>
+    event.kind === 'observation' ? event.blobs.map(({ bytes }) => bytes.buffer) : [],
+  )
+  return move({ [transferableSymbol]: buffers, [valueSymbol]: events })
+}

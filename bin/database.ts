@@ -1,0 +1,94 @@
+/**
+ * The `db:migrate`, `db:migrate:down`, `db:migration:list`, `db:migration:pending` and `db:schema:check` scripts:
+ * `database <migrate [version] | down [count] | list | pending | check>`. One line per result on stdout, errors on stderr
+ * with exit code 1. Takes the embedded database's directory lock, so a running console makes it fail rather than lose data.
+ */
+import { ConfigError, readDatabaseConfig, type DatabaseConfig } from './config.ts'
+import { DirectoryLocked, lockDataDirectory } from './directory-lock.ts'
+import type { RawClient } from '../persistence/backend.ts'
+import { openDatabase } from '../persistence/database.ts'
+import { migrateDown, migrateUp, requireSchema, schemaStatus, SchemaMismatch } from '../persistence/migrate.ts'
+import { migrations } from '../persistence/migrations/all.ts'
+
+class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+type Command = (client: RawClient, argument: string | undefined) => Promise<string[]>
+
+const commands: Readonly<Record<string, Command>> = {
+  async migrate(client, to) {
+    const done = await migrateUp(client, migrations, to === undefined ? undefined : positive(to, 'version'))
+    if (done.length === 0)
+      return [`Nothing to apply: the schema is at v${(await schemaStatus(client, migrations)).current}.`]
+    return done.map(({ version, name }) => `Applied ${version} ${name}`)
+  },
+  async down(client, count) {
+    const done = await migrateDown(client, migrations, count === undefined ? 1 : positive(count, 'count'))
+    return done.length === 0
+      ? ['Nothing to take back.']
+      : done.map(({ version, name }) => `Took back ${version} ${name}`)
+  },
+  async list(client) {
+    const { applied } = await schemaStatus(client, migrations)
+    if (applied.length === 0) return ['No migration is applied.']
+    return applied.map(({ version, name, appliedAt }) => `${version} ${name} applied ${appliedAt}`)
+  },
+  async pending(client) {
+    const { pending } = await schemaStatus(client, migrations)
+    return pending.length === 0
+      ? ['No migration is pending.']
+      : pending.map(({ version, name }) => `${version} ${name}`)
+  },
+  async check(client) {
+    await requireSchema(client, migrations)
+    return [`The schema is at v${migrations.at(-1)?.version ?? 0}, as this version needs.`]
+  },
+}
+
+function positive(text: string, what: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new UsageError(`The ${what} must be a whole number from 1.`)
+}
+
+async function withDatabase<T>(config: DatabaseConfig, work: (client: RawClient) => Promise<T>): Promise<T> {
+  const lock = config.profile === 'pglite' ? lockDataDirectory(config.directory) : undefined
+  try {
+    const db = await openDatabase(
+      config.profile === 'pglite'
+        ? { kind: 'pglite', dataDir: config.directory }
+        : { kind: 'postgresql', url: config.url, maxConnections: 1 },
+    )
+    try {
+      return await db.raw(work)
+    } finally {
+      await db.close()
+    }
+  } finally {
+    lock?.release()
+  }
+}
+
+async function main(): Promise<void> {
+  const [name = '', argument] = process.argv.slice(2)
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (!command) throw new UsageError(`Usage: database <${Object.keys(commands).join(' | ')}>`)
+  const { database } = readDatabaseConfig(process.env)
+  const lines = await withDatabase(database, (client) => command(client, argument))
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+}
+
+/** What an operator can act on is one line; anything else is a defect and keeps its stack. */
+function explain(error: unknown): string {
+  const expected = [UsageError, ConfigError, DirectoryLocked, SchemaMismatch].some((kind) => error instanceof kind)
+  if (expected && error instanceof Error) return error.message
+  if (error instanceof Error && 'code' in error) return `The database failed: ${error.message} (${String(error.code)})`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`${explain(error)}\n`)
+  process.exitCode = 1
+}

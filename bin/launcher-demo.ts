@@ -1,0 +1,40 @@
+/**
+ * `--demo`: the sample agents beside the console, registered in it as a person would. Owns the choice of port, the
+ * registration and what a newcomer is told to try; does not own what the agents do (bin/demo-agent.ts).
+ */
+import type { DemoAgents } from './demo-agent.ts'
+import { isPortFree } from './launcher-ready.ts'
+
+const usualPort = 4010
+const registerLimitMs = 10_000
+
+/** `A2A_EXTENSION_HOST`, which names the agents' extensions as it names the console's. */
+export const extensionHostFrom = (env: NodeJS.ProcessEnv): { readonly extensionHost?: string } =>
+  env.A2A_EXTENSION_HOST ? { extensionHost: env.A2A_EXTENSION_HOST } : {}
+
+/** The usual port where it is free, so that a second start finds the agents that the first one registered. */
+export async function startAgents(env: NodeJS.ProcessEnv): Promise<DemoAgents> {
+  const { startDemoAgents } = await import('./demo-agent.ts')
+  const port = (await isPortFree('127.0.0.1', usualPort)) ? usualPort : 0
+  return await startDemoAgents({ port, ...extensionHostFrom(env) })
+}
+
+/** Registers every card; registering one again changes nothing. Resolves to the lines that say what to try. */
+export async function registerAgents(agents: DemoAgents, url: string, gone: AbortSignal): Promise<string> {
+  for (const cardUrl of Object.values(agents.cardUrls)) {
+    const response = await fetch(`${url}/api/agents`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ cardUrl }),
+      signal: AbortSignal.any([gone, AbortSignal.timeout(registerLimitMs)]),
+    })
+    await response.body?.cancel()
+    if (!response.ok) throw new Error(`The sample agent ${cardUrl} could not be registered (${response.status}).`)
+  }
+  return `
+Four sample agents run on port ${agents.port} and are registered. What to try first:
+  1. Agents, Showcase: send "What leaves this morning?", watch it stream, and answer the question at its end.
+  2. Send "slow", close the tab, come back, and cancel it: nothing is lost meanwhile.
+  3. Actors: the statechart behind each command, with its history to replay.
+`
+}

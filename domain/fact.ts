@@ -1,0 +1,84 @@
+/**
+ * Facts: what came out of a step, in the past tense. A fact is appended to the outbox and reacted to in the transaction
+ * that made it. Machines emit the small ones; whoever did the work tells `agent.reported`. Does not own what follows
+ * from a fact (actors/reactions.ts).
+ */
+import type { Observation } from './observation.ts'
+
+/** How an agent's words reached us. `sent` are our own words, stored beside the agent's. */
+export type Source = 'sent' | 'reply' | 'stream' | 'push' | 'poll'
+
+/** Observations of one agent, in the order they were made. */
+export interface Report {
+  readonly agentId: string
+  readonly tenant: string
+  readonly source: Source
+  /** The command that brought the reply; it may create a task, every other source speaks only of tasks that are known. */
+  readonly command: ReportingCommand | null
+  /** The agent's id of the task that a stream or a poll reads: events of any other are foreign. Null for a reply. */
+  readonly remoteTaskId: string | null
+  readonly observations: readonly Observation[]
+}
+
+export interface ReportingCommand {
+  readonly id: string
+  readonly title: string | null
+  readonly skillId: string | null
+  readonly referenceTaskIds: readonly string[]
+  /** What we sent, told together with the reply: it stands in the transcript only once it was delivered. */
+  readonly sent: Observation | null
+  /** JSON text of the reply in its 1.0 shape, bytes replaced by references. */
+  readonly reply: string
+}
+
+export type MachineFact =
+  | { readonly type: 'command.accepted' }
+  | { readonly type: 'command.discovered' }
+  | { readonly type: 'command.succeeded' }
+  | { readonly type: 'command.failed' }
+  | { readonly type: 'command.uncertain' }
+  | { readonly type: 'subscription.started' }
+  | { readonly type: 'subscription.paused' }
+  | { readonly type: 'subscription.finished' }
+  | { readonly type: 'subscription.stopped'; readonly reason: string }
+  | { readonly type: 'task.claimed'; readonly membershipId: string }
+  | { readonly type: 'task.released' }
+  | { readonly type: 'task.assigned'; readonly membershipId: string }
+  | { readonly type: 'task.due_set'; readonly dueAt: string }
+  | { readonly type: 'task.due_cleared' }
+  | { readonly type: 'task.fell_due' }
+
+export type Fact =
+  | MachineFact
+  | { readonly type: 'agent.registered' }
+  | { readonly type: 'agent.removed' }
+  | { readonly type: 'agent.card_changed' }
+  | { readonly type: 'agent.reported'; readonly report: Report }
+  | {
+      readonly type: 'task.observed'
+      readonly state: string
+      readonly version: number
+      readonly source: Source
+      readonly created: boolean
+      readonly agentId: string
+    }
+  | { readonly type: 'task.settled'; readonly state: string; readonly source: Source }
+
+export type FactType = Fact['type']
+
+/** A fact with what it is about. `subjectId` is the actor's, agent's or task's id. */
+export interface ToldFact<F extends Fact = Fact> {
+  readonly organizationId: string
+  readonly subjectId: string
+  readonly fact: F
+}
+
+/** What the outbox keeps of a fact: everything but the payload, which is already in the tables it belongs to. */
+export function outboxData(fact: Fact): Record<string, unknown> {
+  if (fact.type === 'agent.reported') {
+    const { agentId, source, observations } = fact.report
+    return { agentId, source, observations: observations.length }
+  }
+  const { type: _, ...data } = fact
+  return data
+}

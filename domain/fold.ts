@@ -1,0 +1,204 @@
+/**
+ * Folding what an agent said into what is known of a task. Pure, and safe to repeat: what arrives twice, late or out of
+ * order changes nothing, and a finished task never reopens. Does not read or write rows (persistence/tasks.ts).
+ */
+import type { Source } from './fact.ts'
+import type { Observation, ObservedArtifact } from './observation.ts'
+import { isTerminal } from './task.ts'
+
+export interface KnownArtifact {
+  readonly position: number
+  readonly name: string | null
+  readonly description: string | null
+  readonly complete: boolean
+  readonly updateCount: number
+  readonly partCount: number
+  /** Chain of digests over the parts in order: equal chains mean equal content, however it was chunked into updates. */
+  readonly partsDigest: string
+}
+
+/** What is known of a task before a report is folded in; only what the report touches needs to be there. */
+export interface KnownTask {
+  readonly state: string
+  /** The agent's own time of that state, ISO 8601; null when it gave none. */
+  readonly stateAt: string | null
+  readonly version: number
+  readonly events: number
+  readonly messages: ReadonlySet<string>
+  readonly artifacts: ReadonlyMap<string, KnownArtifact>
+}
+
+export interface FoldedMessage {
+  readonly id: string
+  readonly position: number
+  readonly role: 'user' | 'agent'
+  readonly parts: string
+  readonly saidAt: string
+  readonly fromStatus: boolean
+}
+
+export interface FoldedArtifact extends KnownArtifact {
+  /** New parts by position; those at or beyond `partCount` are to be removed. */
+  readonly newParts: ReadonlyMap<number, string>
+}
+
+export interface FoldedEvent {
+  readonly position: number
+  readonly source: Source
+  readonly event: string
+}
+
+/** What folding changed; empty where the agent said nothing new. */
+export interface Folded {
+  readonly state: string
+  readonly stateAt: string | null
+  readonly version: number
+  readonly eventCount: number
+  readonly changed: boolean
+  readonly events: readonly FoldedEvent[]
+  readonly messages: readonly FoldedMessage[]
+  readonly artifacts: ReadonlyMap<string, FoldedArtifact>
+  readonly transitions: readonly { readonly position: number; readonly state: string; readonly at: string }[]
+  /** Sizes in bytes of what the new parts refer to, by digest. */
+  readonly stored: ReadonlyMap<string, number>
+}
+
+/** `chain(previous, part)`: a digest of a digest and the next part; the empty chain is ''. */
+export type Chain = (previous: string, part: string) => string
+
+/** Rows of one event share its position; a thousand of them keep their order. */
+const rowsPerEvent = 1000
+const placed = (event: number, index: number): number => event * rowsPerEvent + Math.min(index, rowsPerEvent - 1)
+
+export class Fold {
+  readonly #chain: Chain
+  readonly #at: string
+  #state: string
+  #stateAt: string | null
+  #events: number
+  #version: number
+  readonly #known: Set<string>
+  readonly #artifacts: Map<string, KnownArtifact>
+  readonly #foldedArtifacts = new Map<string, FoldedArtifact>()
+  readonly #foldedEvents: FoldedEvent[] = []
+  readonly #messages: FoldedMessage[] = []
+  readonly #transitions: Folded['transitions'][number][] = []
+  readonly #stored = new Map<string, number>()
+
+  /** `at`: the instant of the commit, ISO 8601, for whatever the agent gave no time. */
+  constructor(known: KnownTask, at: string, chain: Chain) {
+    this.#chain = chain
+    this.#at = at
+    this.#state = known.state
+    this.#stateAt = known.stateAt
+    this.#events = known.events
+    this.#version = known.version
+    this.#known = new Set(known.messages)
+    this.#artifacts = new Map(known.artifacts)
+  }
+
+  get state(): string {
+    return this.#state
+  }
+
+  /** Folds one observation in. Returns whether it said anything new; only then is the event kept. */
+  add(observation: Observation, source: Source): boolean {
+    const position = this.#events
+    const news = [
+      this.#addStatus(observation, position),
+      this.#addMessages(observation, position),
+      // Only the stream is ordered, so only there does an update without an id add to what is known.
+      this.#addArtifacts(observation, position, source === 'stream' || source === 'reply'),
+    ]
+    if (!news.includes(true)) return false
+    for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
+    this.#foldedEvents.push({ position, source, event: observation.event })
+    this.#events = position + 1
+    this.#version += 1
+    return true
+  }
+
+  result(): Folded {
+    return {
+      state: this.#state,
+      stateAt: this.#stateAt,
+      version: this.#version,
+      eventCount: this.#events,
+      changed: this.#foldedEvents.length > 0,
+      events: this.#foldedEvents,
+      messages: this.#messages,
+      artifacts: this.#foldedArtifacts,
+      transitions: this.#transitions,
+      stored: this.#stored,
+    }
+  }
+
+  #addStatus({ status }: Observation, position: number): boolean {
+    if (!status || status.state === 'TASK_STATE_UNSPECIFIED' || isTerminal(this.#state)) return false
+    const at = instant(status.timestamp)
+    if (at !== null && this.#stateAt !== null && at < this.#stateAt) return false
+    const moved = status.state !== this.#state
+    const newer = at !== null && at !== this.#stateAt
+    if (at !== null) this.#stateAt = at
+    if (!moved) return newer
+    this.#state = status.state
+    this.#transitions.push({ position, state: status.state, at: at ?? this.#at })
+    return true
+  }
+
+  #addMessages(observation: Observation, position: number): boolean {
+    let news = false
+    observation.messages.forEach((message, index) => {
+      if (this.#known.has(message.id)) return
+      this.#known.add(message.id)
+      this.#messages.push({
+        id: message.id,
+        position: placed(position, index),
+        role: message.role,
+        parts: message.parts,
+        saidAt: instant(message.timestamp) ?? this.#at,
+        fromStatus: message.fromStatus,
+      })
+      news = true
+    })
+    return news
+  }
+
+  #addArtifacts(observation: Observation, position: number, ordered: boolean): boolean {
+    let news = false
+    observation.artifacts.forEach((artifact, index) => {
+      if (artifact.append && !ordered) return
+      if (this.#addArtifact(artifact, placed(position, index))) news = true
+    })
+    return news
+  }
+
+  #addArtifact(seen: ObservedArtifact, position: number): boolean {
+    const known = this.#artifacts.get(seen.artifactId)
+    const start = seen.append && known ? known : { partCount: 0, partsDigest: '' }
+    const after: KnownArtifact = {
+      position: known?.position ?? position,
+      name: seen.name ?? known?.name ?? null,
+      description: seen.description ?? known?.description ?? null,
+      complete: seen.complete || (known?.complete ?? false),
+      updateCount: (known?.updateCount ?? 0) + 1,
+      partCount: start.partCount + seen.parts.length,
+      partsDigest: seen.parts.reduce(this.#chain, start.partsDigest),
+    }
+    if (known && after.partsDigest === known.partsDigest && after.complete === known.complete && !seen.append)
+      return false
+    const earlier = seen.append ? this.#foldedArtifacts.get(seen.artifactId)?.newParts : undefined
+    const newParts = new Map(earlier)
+    seen.parts.forEach((part, i) => newParts.set(start.partCount + i, part))
+    this.#artifacts.set(seen.artifactId, after)
+    this.#foldedArtifacts.set(seen.artifactId, { ...after, newParts })
+    return true
+  }
+}
+
+/** An agent's timestamp as a sortable instant; null where it gave none or nonsense. */
+function instant(timestamp: string | null): string | null {
+  if (timestamp === null) return null
+  const ms = Date.parse(timestamp)
+  return Number.isFinite(ms) && Math.abs(ms) < 4e13 ? new Date(ms).toISOString() : null
+}

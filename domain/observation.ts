@@ -1,0 +1,175 @@
+/**
+ * An observation: one thing we saw an agent say, reduced to what it changes. Owns the translation from an A2A event to
+ * changes of a task; does not own folding them in (persistence/tasks.ts) or fetching them. Payloads are JSON **text**,
+ * ready to insert: an agent's text may hold NUL or lone surrogates, which jsonb refuses and which escaped text carries.
+ */
+import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/wire.ts'
+import type { Part, StoredBytes } from './task.ts'
+
+/** A part without its id: the id is its place, given when it is read. */
+type StoredPart = Omit<Part, 'id'>
+
+export interface ObservedMessage {
+  readonly id: string
+  readonly role: 'user' | 'agent'
+  /** JSON text of StoredPart[]. */
+  readonly parts: string
+  readonly timestamp: string | null
+  readonly fromStatus: boolean
+}
+
+export interface ObservedArtifact {
+  readonly artifactId: string
+  readonly name: string | null
+  readonly description: string | null
+  /** JSON text of one StoredPart each. */
+  readonly parts: readonly string[]
+  /** Adds to the artifact of that id; otherwise replaces it. */
+  readonly append: boolean
+  readonly complete: boolean
+}
+
+export interface Observation {
+  readonly kind: 'task' | 'message' | 'statusUpdate' | 'artifactUpdate'
+  /** The agent's own ids. */
+  readonly taskId: string | null
+  readonly contextId: string | null
+  /** JSON text of the event in its 1.0 shape, bytes replaced by references. */
+  readonly event: string
+  readonly status: { readonly state: string; readonly timestamp: string | null } | null
+  readonly messages: readonly ObservedMessage[]
+  readonly artifacts: readonly ObservedArtifact[]
+  /** Bytes that the parts refer to; they must be on disk before this is committed. */
+  readonly stored: readonly StoredBytes[]
+}
+
+/** Turns the base64 of a `raw` part into a reference; throws when it is over the limit or not base64. */
+export type KeepBytes = (base64: string) => StoredBytes
+
+/** Reduces one event of an agent. Throws only what `keepBytes` throws. */
+export function observationFrom(event: StreamResponse, keepBytes: KeepBytes): Observation {
+  const stored: StoredBytes[] = []
+  const keep: KeepBytes = (base64) => {
+    const bytes = keepBytes(base64)
+    stored.push(bytes)
+    return bytes
+  }
+  // Bytes are moved out once, so that the stored event and the normalised parts name the same reference.
+  const slim = withoutBytes(event, keep)
+  const changes = changesOf(slim)
+  return { ...changes, event: JSON.stringify(slim), stored }
+}
+
+type Changes = Omit<Observation, 'event' | 'stored'>
+
+function changesOf(event: StreamResponse): Changes {
+  if ('task' in event) return ofTask(event.task)
+  if ('message' in event) {
+    const { taskId, contextId } = event.message
+    return {
+      ...nothing('message', taskId, contextId),
+      messages: [ofMessage(event.message, null, false)],
+    }
+  }
+  if ('statusUpdate' in event) {
+    const { taskId, contextId, status } = event.statusUpdate
+    return { ...nothing('statusUpdate', taskId, contextId), status: ofStatus(status), messages: statusMessage(status) }
+  }
+  const { taskId, contextId, artifact, append, lastChunk } = event.artifactUpdate
+  return {
+    ...nothing('artifactUpdate', taskId, contextId),
+    artifacts: [ofArtifact(artifact, append === true, lastChunk === true)],
+  }
+}
+
+const nothing = (kind: Observation['kind'], taskId?: string, contextId?: string): Changes => ({
+  kind,
+  taskId: taskId ?? null,
+  contextId: contextId ?? null,
+  status: null,
+  messages: [],
+  artifacts: [],
+})
+
+function ofTask(task: Task): Changes {
+  const told = (task.history ?? []).map((message) => ofMessage(message, null, false))
+  const said = statusMessage(task.status)
+  const asked = new Set(said.map((m) => m.id))
+  return {
+    ...nothing('task', task.id, task.contextId),
+    status: ofStatus(task.status),
+    // A status's message may stand in the history too: it is one message, and it came from the status.
+    messages: [...told.filter((m) => !asked.has(m.id)), ...said],
+    artifacts: (task.artifacts ?? []).map((artifact) => ofArtifact(artifact, false, true)),
+  }
+}
+
+const ofStatus = (status: TaskStatus): Changes['status'] => ({
+  state: status.state,
+  timestamp: status.timestamp ?? null,
+})
+
+const statusMessage = (status: TaskStatus): ObservedMessage[] =>
+  status.message ? [ofMessage(status.message, status.timestamp ?? null, true)] : []
+
+const ofMessage = (message: Message, timestamp: string | null, fromStatus: boolean): ObservedMessage => ({
+  id: message.messageId,
+  role: message.role === 'ROLE_USER' ? 'user' : 'agent',
+  parts: JSON.stringify(message.parts.map(normalise)),
+  timestamp,
+  fromStatus,
+})
+
+const ofArtifact = (artifact: Artifact, append: boolean, complete: boolean): ObservedArtifact => ({
+  artifactId: artifact.artifactId,
+  name: artifact.name ?? null,
+  description: artifact.description ?? null,
+  parts: artifact.parts.map((part) => JSON.stringify(normalise(part))),
+  append,
+  complete,
+})
+
+/** A part with its bytes moved out carries this in place of `raw`. */
+type SlimPart = Omit<WirePart, 'raw'> & { stored?: StoredBytes }
+
+/** Gives every kind of part one shape. A part without any content stays visible as `unknown`. */
+export function normalise(part: SlimPart): StoredPart {
+  const rest = {
+    ...(part.filename === undefined ? {} : { filename: part.filename }),
+    ...(part.metadata === undefined ? {} : { metadata: part.metadata }),
+  }
+  if (part.text !== undefined)
+    return { kind: 'text', value: part.text, mediaType: part.mediaType ?? 'text/plain', ...rest }
+  if (part.stored !== undefined)
+    return { kind: 'raw', value: part.stored, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
+  if (part.url !== undefined)
+    return { kind: 'url', value: part.url, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
+  if (Object.hasOwn(part, 'data'))
+    return { kind: 'data', value: part.data, mediaType: part.mediaType ?? 'application/json', ...rest }
+  return { kind: 'unknown', value: null, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
+}
+
+function withoutBytes(event: StreamResponse, keep: KeepBytes): StreamResponse {
+  const slimPart = (part: WirePart): WirePart => {
+    if (part.raw === undefined) return part
+    const { raw, ...rest } = part
+    return { ...rest, stored: keep(raw) } as WirePart
+  }
+  const slimParts = <T extends { parts: WirePart[] }>(owner: T): T => ({ ...owner, parts: owner.parts.map(slimPart) })
+  const slimStatus = (status: TaskStatus): TaskStatus =>
+    status.message ? { ...status, message: slimParts(status.message) } : status
+  if ('message' in event) return { message: slimParts(event.message) }
+  if ('statusUpdate' in event)
+    return { statusUpdate: { ...event.statusUpdate, status: slimStatus(event.statusUpdate.status) } }
+  if ('artifactUpdate' in event)
+    return { artifactUpdate: { ...event.artifactUpdate, artifact: slimParts(event.artifactUpdate.artifact) } }
+  const { task } = event
+  return {
+    task: {
+      ...task,
+      status: slimStatus(task.status),
+      ...(task.history ? { history: task.history.map(slimParts) } : {}),
+      ...(task.artifacts ? { artifacts: task.artifacts.map(slimParts) } : {}),
+    },
+  }
+}

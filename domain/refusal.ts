@@ -1,0 +1,48 @@
+/**
+ * A refusal: the console declines, on purpose, and says why. Closed codes, each with the sentence of the specification;
+ * a sentence is safe to show. http/refusals.ts alone gives a code its status. Not for outages or defects.
+ */
+export const refusals = {
+  'body.invalid': 'Invalid request.',
+  'session.required': 'Sign in to continue.',
+  'action.forbidden': 'This action is not permitted.',
+  'agent.unknown': 'Unknown agent.',
+  'agent.seeded': "This agent comes from A2A_REGISTERED_AGENTS and can't be removed from the UI.",
+  'agent.url.missing': 'cardUrl is required.',
+  'agent.url.scheme': 'Agent Card URL must be http(s).',
+  'agent.url.decorated': 'Agent Card URL must not contain credentials, query strings or fragments.',
+  'agent.url.length': 'Agent Card URL exceeds 1024 characters.',
+  'agent.discovery': 'Agent Card discovery failed.',
+  'agent.network': 'Agent network request failed.',
+  'command.unknown': 'Command not found.',
+  'command.key.missing': 'An idempotency key of 1–255 characters is required.',
+  'command.key.taken': 'This idempotency key already belongs to different command content.',
+  'command.failed': 'The command failed.',
+  'command.waiting': 'Command accepted; waiting stopped.',
+  'task.unknown': 'Task not found.',
+  'task.filter': 'Invalid task filter.',
+  'task.page': 'limit must be 1–100 and offset must be 0 or more',
+  'task.views.page': 'limit must be 1–100 and after must be a local UUID',
+  'task.reference.unknown': 'Referenced task not found.',
+  'task.context': 'Task context mismatch.',
+  'skill.context': 'A skill-scoped send must start a new context.',
+  'skill.fixed': 'Task skill cannot be changed.',
+  'skill.unsupported': 'This agent does not support bounded skill routing.',
+  'cursor.invalid': 'Invalid cursor.',
+  'actor.unknown': 'Actor not found.',
+  'artifact.unknown': 'Not found',
+  'artifact.identity': 'Invalid artifact identity.',
+  'event.ignored': 'The actor cannot take this event in its present state.',
+} as const
+
+export type RefusalCode = keyof typeof refusals
+
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: RefusalCode
+  /** `message` replaces the code's sentence where the specification's carries a value of this case. */
+  constructor(code: RefusalCode, message?: string) {
+    super(message ?? refusals[code])
+    this.code = code
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * A machine as a picture's definition: what XState knows about states and transitions, as JSON. Owns the reading of a
+ * machine; what a definition then says about a log is domain/chart.ts, where it is drawn is bin/build/charts.ts.
+ * Functions never leave: a guard or an action is its name, and XState's own plumbing is left out.
+ */
+import type { AnyStateMachine, AnyStateNode } from 'xstate'
+import { describeEvent, type ChartDefinition, type ChartEdge, type ChartNode } from '../domain/chart.ts'
+
+/** What a function is called when it was written in place: JavaScript names it after the property that holds it. */
+const placeNames: ReadonlySet<string> = new Set([
+  '',
+  'guard',
+  'actions',
+  'entry',
+  'exit',
+  'on',
+  'always',
+  'invoke',
+  'src',
+])
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  (typeof value === 'object' || typeof value === 'function') && value !== null
+
+/** The name of a guard or an action in any of the forms XState takes: a string, `{type, params}`, a function. */
+function nameOf(reference: unknown): string {
+  if (typeof reference === 'string') return reference
+  if (!isRecord(reference)) return 'inline'
+  if (Array.isArray(reference['guards'])) return combined(String(reference['name']), reference['guards'])
+  if (typeof reference['type'] === 'string') return reference['type']
+  const name = String(reference['name'] ?? '')
+  return placeNames.has(name) ? 'inline' : name
+}
+
+/** `and([a, b])` → `a and b`, `not(a)` → `not a`. */
+function combined(operator: string, guards: readonly unknown[]): string {
+  const names = guards.map((guard) =>
+    isRecord(guard) && Array.isArray(guard['guards']) ? `(${nameOf(guard)})` : nameOf(guard),
+  )
+  return operator === 'not' ? `not ${names.join(' ')}` : names.join(` ${operator} `)
+}
+
+/**
+ * Action names worth reading. XState's own (`xstate.raise`, `xstate.cancel`, `xstate.spawnChild`, an inline
+ * `xstate.assign`) say how a machine is built; a fact, which is `xstate.emit`, is kept when it is written as plain data.
+ */
+function actionNames(actions: readonly unknown[]): string[] {
+  return actions.flatMap((action) => {
+    const name = nameOf(action)
+    if (!name.startsWith('xstate.')) return [name]
+    const fact =
+      name === 'xstate.emit' && isRecord(action) && isRecord(action['event']) ? action['event']['type'] : undefined
+    return typeof fact === 'string' ? [`say ${fact}`] : []
+  })
+}
+
+/** A transition of XState's, down to what a definition shows. */
+interface TransitionLike {
+  readonly target?: readonly AnyStateNode[] | undefined
+  readonly guard?: unknown
+  readonly actions: readonly unknown[]
+}
+
+function edgesOf(node: AnyStateNode, event: string, transitions: readonly TransitionLike[]): ChartEdge[] {
+  return transitions.map((transition, order) => ({
+    id: `${node.id}|${event}|${order}`,
+    source: node.id,
+    targets: (transition.target ?? []).map((target) => target.id),
+    ...describeEvent(event),
+    event,
+    ...(transition.guard === undefined ? {} : { guard: nameOf(transition.guard) }),
+    actions: actionNames(transition.actions),
+    order,
+  }))
+}
+
+/** Work is invoked under the name of the work; without a name XState numbers it, and what it runs says more. */
+const workName = (invoked: { readonly id: string; readonly src: unknown }): string =>
+  /^\d+\./.test(invoked.id) ? nameOf(invoked.src) : invoked.id
+
+function nodeOf(node: AnyStateNode): ChartNode {
+  const initial = node.type === 'compound' ? node.initial.target?.[0]?.id : undefined
+  return {
+    id: node.id,
+    key: node.key,
+    kind: node.type,
+    ...(initial === undefined ? {} : { initial }),
+    ...(node.description === undefined ? {} : { description: node.description }),
+    tags: [...node.tags],
+    entry: actionNames(node.entry),
+    exit: actionNames(node.exit),
+    work: node.invoke.map(workName),
+    edges: [
+      ...[...node.transitions].flatMap(([event, transitions]) => edgesOf(node, event, transitions)),
+      ...edgesOf(node, '', node.always ?? []),
+    ],
+    children: Object.values(node.states).map(nodeOf),
+  }
+}
+
+/** The machine as a chart's definition: JSON, no functions, no context. A machine without a version is version `0`. */
+export function chartOf(machine: AnyStateMachine): ChartDefinition {
+  const description = machine.root.description
+  return {
+    id: machine.id,
+    version: machine.version ?? '0',
+    ...(description === undefined ? {} : { description }),
+    root: nodeOf(machine.root),
+  }
+}

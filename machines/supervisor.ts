@@ -1,0 +1,97 @@
+/**
+ * The supervisor: a live machine that starts the loops in order, restarts one that fails, gives up when they keep failing,
+ * and drains before it stops. Does not know what a loop does (actors/supervisor.ts) and is never persisted.
+ */
+import { assign, fromPromise, setup } from 'xstate'
+
+/** Five failures in thirty seconds are not bad luck: the process is to end, and whoever runs it starts a fresh one. */
+const failuresLimit = 5
+const failuresWindowMs = 30_000
+const restartPauseMs = 500
+
+/** Provided by whoever runs the machine: a loop ends only by failing or because `signal` aborts. */
+export interface LoopInput {
+  readonly name: string
+}
+
+export const loopNames = ['leases', 'command', 'subscription', 'ownership', 'freshness', 'housekeeping'] as const
+export type LoopName = (typeof loopNames)[number]
+
+const notProvided = (): Promise<never> => Promise.reject(new Error('The supervisor was started without its loops.'))
+
+const config = setup({
+  types: {
+    context: {} as {
+      /** Monotonic milliseconds of recent failures, oldest first. */
+      failures: readonly number[]
+      restarts: number
+      lastFailure: string | null
+    },
+    events: {} as { type: 'drain' } | { type: 'failed'; name: string; at: number; message: string },
+  },
+  actors: {
+    loop: fromPromise<void, LoopInput>(notProvided),
+    prepare: fromPromise<void>(notProvided),
+    finish: fromPromise<void>(notProvided),
+  },
+  guards: {
+    keepsFailing: ({ context, event }) =>
+      event.type === 'failed' &&
+      context.failures.filter((at) => event.at - at < failuresWindowMs).length + 1 >= failuresLimit,
+  },
+  actions: {
+    noteFailure: assign(({ context, event }) =>
+      event.type === 'failed'
+        ? {
+            failures: [...context.failures, event.at].slice(-failuresLimit),
+            restarts: context.restarts + 1,
+            lastFailure: `${event.name}: ${event.message}`,
+          }
+        : {},
+    ),
+  },
+})
+
+/** A loop's region. Its failure is told by `failed`, which also brings the time: a machine has no clock. */
+const region = (name: LoopName) =>
+  ({
+    initial: 'up',
+    states: {
+      up: {
+        invoke: { id: name, src: 'loop' as const, input: { name }, onError: 'restarting' },
+      },
+      restarting: { tags: ['attention'], after: { [restartPauseMs]: 'up' } },
+    },
+  }) as const
+
+export const supervisorMachine = config.createMachine({
+  id: 'supervisor',
+  version: '1',
+  description: 'Starts the loops, restarts what fails, drains before it stops.',
+  context: { failures: [], restarts: 0, lastFailure: null },
+  initial: 'starting',
+  states: {
+    starting: { invoke: { src: 'prepare', onDone: 'running', onError: 'broken' }, on: { drain: 'draining' } },
+    running: {
+      type: 'parallel',
+      on: {
+        drain: 'draining',
+        failed: [{ guard: 'keepsFailing', target: 'broken', actions: 'noteFailure' }, { actions: 'noteFailure' }],
+      },
+      states: {
+        leases: region('leases'),
+        command: region('command'),
+        subscription: region('subscription'),
+        ownership: region('ownership'),
+        freshness: region('freshness'),
+        housekeeping: region('housekeeping'),
+      },
+    },
+    draining: {
+      description: 'Takes no more work; what must not be repeated is waited for.',
+      invoke: { src: 'finish', onDone: 'stopped', onError: 'broken' },
+    },
+    stopped: { type: 'final' },
+    broken: { type: 'final', tags: ['attention'], description: 'The process ends and says so by its exit code.' },
+  },
+})

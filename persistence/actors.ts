@@ -1,0 +1,279 @@
+/**
+ * Actors as rows: lock, write, claim, renew. Owns the live table, its archive and the log; knows nothing of machines or
+ * of what a snapshot means. Every function here is one statement, for any number of actors.
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { StateValue } from '../domain/chart.ts'
+import type { Connection, Transaction } from './database.ts'
+
+export interface ActorRef {
+  readonly kind: string
+  readonly id: string
+}
+
+export interface Snapshot {
+  readonly value: StateValue
+  readonly context: Record<string, unknown>
+  readonly status: 'active' | 'done'
+}
+
+/** A delayed event, due at an instant (ISO 8601 UTC). */
+export interface Timer {
+  readonly event: { readonly type: string }
+  readonly dueAt: string
+}
+
+export interface ActorRow extends ActorRef {
+  readonly organizationId: string
+  readonly machineVersion: string
+  readonly revision: number
+  readonly snapshot: Snapshot
+  /** The one thing this state wants done outside, by name. */
+  readonly work: string | null
+  /** Set by the commit that allows the work to begin; what had begun is never simply begun again. */
+  readonly workStartedAt: string | null
+  readonly timers: Readonly<Record<string, Timer>>
+  readonly leaseToken: string | null
+  readonly leaseOwner: string | null
+  readonly leaseUntil: string | null
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+// Runtime rows are our own writes, hundreds a second: they are typed here and not validated again on every read.
+const Row = z.custom<ActorRow>()
+const Due = z.custom<DueActor>()
+const Token = z.object({ token: z.string() })
+
+const columns = sql.fragment`
+  a.kind, a.id, a.organization_id as "organizationId", a.machine_version as "machineVersion", a.revision, a.snapshot, a.work,
+  a.work_started_at as "workStartedAt", a.timers, a.lease_token as "leaseToken", a.lease_owner as "leaseOwner",
+  a.lease_until as "leaseUntil", a.created_at as "createdAt", a.updated_at as "updatedAt"`
+
+/** Locks live actors until the transaction ends, in one order (kind, id), so that two batches cannot wait for each other. */
+export async function lockActors(tx: Transaction, refs: readonly ActorRef[]): Promise<readonly ActorRow[]> {
+  if (refs.length === 0) return []
+  return tx.any(sql.type(Row)`
+    select ${columns} from actor a
+    where (a.kind, a.id) in (select * from ${sql.unnest(
+      refs.map((ref) => [ref.kind, ref.id]),
+      ['text', 'uuid'],
+    )})
+    order by a.kind, a.id for update`)
+}
+
+/** The lease a write leaves behind: none, the one it had, or a new one for `leaseMs` from now (database time). */
+export type LeaseWrite =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'keep'; readonly token: string; readonly owner: string }
+  | { readonly kind: 'take'; readonly token: string; readonly owner: string; readonly leaseMs: number }
+
+export interface ActorWrite extends ActorRef {
+  readonly organizationId: string
+  readonly machineVersion: string
+  readonly revision: number
+  readonly snapshot: Snapshot
+  readonly work: string | null
+  readonly workStartedAt: string | null
+  readonly timers: Readonly<Record<string, Timer>>
+  readonly lease: LeaseWrite
+  readonly createdAt: string
+  /** It has no row yet. */
+  readonly fresh: boolean
+}
+
+export interface LogEntry extends ActorRef {
+  readonly revision: number
+  readonly machineVersion: string
+  /** JSON text of the event, payloads left out. */
+  readonly event: string
+  readonly value: StateValue
+  readonly facts: readonly string[]
+  readonly cause: string
+}
+
+export interface OutboxEntry {
+  readonly organizationId: string
+  readonly kind: string
+  readonly subjectId: string
+  readonly data: Record<string, unknown>
+}
+
+const asInput = (write: ActorWrite) => ({
+  kind: write.kind,
+  id: write.id,
+  organization_id: write.organizationId,
+  machine_version: write.machineVersion,
+  revision: write.revision,
+  snapshot: write.snapshot,
+  work: write.work,
+  work_started_at: write.workStartedAt,
+  timers: write.timers,
+  timer_at: Object.values(write.timers).reduce<string | null>(
+    (least, { dueAt }) => (least === null || dueAt < least ? dueAt : least),
+    null,
+  ),
+  lease_token: write.lease.kind === 'none' ? null : write.lease.token,
+  lease_owner: write.lease.kind === 'none' ? null : write.lease.owner,
+  lease_ms: write.lease.kind === 'take' ? write.lease.leaseMs : null,
+  fresh: write.fresh,
+  final: write.snapshot.status === 'done',
+  created_at: write.createdAt,
+})
+
+/**
+ * Writes a batch in one statement: live rows, the archive, the log and the outbox. An actor is due when its work may be
+ * claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
+ */
+export async function writeActors(
+  tx: Transaction,
+  batch: { writes: readonly ActorWrite[]; log: readonly LogEntry[]; outbox: readonly OutboxEntry[]; at: string },
+): Promise<void> {
+  if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return
+  const log = batch.log.map((entry) => ({
+    actor_id: entry.id,
+    kind: entry.kind,
+    revision: entry.revision,
+    machine_version: entry.machineVersion,
+    event: entry.event,
+    value: entry.value,
+    facts: entry.facts,
+    cause: entry.cause,
+  }))
+  const outbox = batch.outbox.map((entry) => ({
+    organization_id: entry.organizationId,
+    kind: entry.kind,
+    subject_id: entry.subjectId,
+    data: entry.data,
+  }))
+  await tx.query(sql.unsafe`
+    with input as (
+      select i.*,
+        case when i.lease_token is null then null
+             when i.lease_ms is not null then now() + i.lease_ms * interval '1 millisecond' end as new_until
+      from jsonb_to_recordset(${JSON.stringify(batch.writes.map(asInput))}::jsonb) as i(
+        kind text, id uuid, organization_id uuid, machine_version text, revision int, snapshot jsonb, work text,
+        work_started_at timestamptz, timers jsonb, timer_at timestamptz, lease_token uuid, lease_owner text, lease_ms int,
+        fresh boolean, final boolean, created_at timestamptz)
+    ), updated as (
+      update actor a set
+        machine_version = i.machine_version, revision = i.revision, snapshot = i.snapshot, work = i.work,
+        work_started_at = i.work_started_at, timers = i.timers, lease_token = i.lease_token, lease_owner = i.lease_owner,
+        lease_until = case when i.lease_token is null then null else coalesce(i.new_until, a.lease_until) end,
+        wake_at = least(i.timer_at, case when i.work is null then null when i.lease_token is null then now()
+                                         else coalesce(i.new_until, a.lease_until) end),
+        updated_at = ${batch.at}
+      from input i where not i.fresh and not i.final and a.kind = i.kind and a.id = i.id
+    ), inserted as (
+      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+        lease_token, lease_owner, lease_until, created_at, updated_at)
+      select kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers,
+        least(timer_at, case when work is null then null else coalesce(new_until, now()) end),
+        lease_token, lease_owner, new_until, created_at, ${batch.at}
+      from input where fresh and not final
+    ), removed as (
+      delete from actor a using input i where i.final and not i.fresh and a.kind = i.kind and a.id = i.id
+    ), archived as (
+      insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at)
+      select kind, id, organization_id, machine_version, revision, snapshot, created_at, ${batch.at} from input where final
+    ), logged as (
+      insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at)
+      select l.actor_id, l.kind, l.revision, l.machine_version, l.event, l.value, l.facts, l.cause, ${batch.at}
+      from jsonb_to_recordset(${JSON.stringify(log)}::jsonb) as l(
+        actor_id uuid, kind text, revision int, machine_version text, event text, value jsonb, facts text[], cause text)
+    )
+    insert into fact (organization_id, kind, subject_id, data, at)
+    select o.organization_id, o.kind, o.subject_id, o.data, ${batch.at}
+    from jsonb_to_recordset(${JSON.stringify(outbox)}::jsonb) as o(
+      organization_id uuid, kind text, subject_id text, data jsonb)`)
+}
+
+export interface Claim {
+  readonly kind: string
+  readonly limit: number
+  readonly leaseMs: number
+}
+
+/** `claimed`: the lease is ours and the work is marked as begun. `begun`: it had been begun before, by a holder that is gone. */
+export interface DueActor extends ActorRow {
+  readonly claimed: boolean
+  readonly begun: boolean
+}
+
+/**
+ * Takes what is due: work that nobody holds is leased to `owner` and marked as begun; a row that only has a timer to ring
+ * comes back unclaimed and is put off for five seconds, so that one process rings it. Rows of an embedded database that
+ * another owner leased are free at once: its exclusive lock says that this owner is dead.
+ */
+export async function claimActors(
+  db: Connection,
+  claim: Claim,
+  owner: string,
+  exclusive: boolean,
+): Promise<readonly DueActor[]> {
+  return db.any(sql.type(Due)`
+    with due as (
+      select kind, id, work_started_at is not null as begun,
+        work is not null and (lease_until is null or lease_until <= now()
+          or (${exclusive} and lease_owner is distinct from ${owner})) as free
+      from actor
+      where kind = ${claim.kind} and wake_at is not null
+        and (wake_at <= now() or (${exclusive} and lease_owner is not null and lease_owner <> ${owner}))
+      order by wake_at limit ${claim.limit} for update skip locked
+    )
+    update actor a set
+      lease_token = case when due.free then gen_random_uuid() else a.lease_token end,
+      lease_owner = case when due.free then ${owner} else a.lease_owner end,
+      lease_until = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else a.lease_until end,
+      work_started_at = case when due.free then coalesce(a.work_started_at, now()) else a.work_started_at end,
+      wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
+    from due where a.kind = due.kind and a.id = due.id
+    returning ${columns}, due.free as claimed, due.free and due.begun as begun`)
+}
+
+/** Renews leases by token; what comes back is still ours. The others were taken over: their holders must stop. */
+export async function renewLeases(
+  db: Connection,
+  held: readonly { readonly ref: ActorRef; readonly token: string }[],
+  leaseMs: number,
+): Promise<ReadonlySet<string>> {
+  if (held.length === 0) return new Set()
+  const rows = await db.any(sql.type(Token)`
+    update actor a set
+      lease_until = now() + ${leaseMs} * interval '1 millisecond',
+      wake_at = least(now() + ${leaseMs} * interval '1 millisecond', (
+        select min((t.value->>'dueAt')::timestamptz) from jsonb_each(a.timers) t))
+    from ${sql.unnest(
+      held.map(({ ref, token }) => [ref.kind, ref.id, token]),
+      ['text', 'uuid', 'uuid'],
+    )} as h(kind, id, token)
+    where a.kind = h.kind and a.id = h.id and a.lease_token = h.token
+    returning a.lease_token as token`)
+  return new Set(rows.map((row) => row.token))
+}
+
+/** Gives work back as if it had never begun. Only for work that may be repeated: the machine's word, not ours. */
+export async function releaseUnbegun(
+  db: Connection,
+  held: readonly { readonly ref: ActorRef; readonly token: string }[],
+): Promise<void> {
+  if (held.length === 0) return
+  await db.query(sql.unsafe`
+    update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
+    from ${sql.unnest(
+      held.map(({ ref, token }) => [ref.kind, ref.id, token]),
+      ['text', 'uuid', 'uuid'],
+    )} as h(kind, id, token)
+    where a.kind = h.kind and a.id = h.id and a.lease_token = h.token`)
+}
+
+/** The outbox's last number, and how many of the last thousand are there: a late commit below the maximum changes it too. */
+export async function freshnessToken(db: Connection): Promise<string> {
+  const row = await db.one(
+    sql.type(z.object({ last: z.number(), known: z.number() }))`
+      select coalesce(max(number), 0) as last, count(*) as known
+      from fact where number > (select coalesce(max(number), 0) - 1000 from fact)`,
+  )
+  return `${row.last}.${row.known}`
+}

@@ -1,0 +1,101 @@
+/**
+ * Registered agents and the cards they showed, each distinct card kept once. Does not fetch anything.
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { AgentSource, Trust } from '../domain/agent.ts'
+import type { Connection, Transaction } from './database.ts'
+
+export interface AgentRow {
+  readonly id: string
+  readonly organizationId: string
+  readonly cardUrl: string
+  readonly source: AgentSource
+  readonly enabled: boolean
+  readonly name: string
+  /** JSON text of the stored card; null before the first discovery. */
+  readonly card: string | null
+}
+
+const Row = z.custom<AgentRow>()
+const columns = sql.fragment`
+  a.id, a.organization_id as "organizationId", a.card_url as "cardUrl", a.source, a.enabled, a.name, s.card`
+const withCard = sql.fragment`agent a left join agent_card s on s.agent_id = a.id and s.digest = a.card_digest`
+
+export interface NewAgent {
+  readonly id: string
+  readonly organizationId: string
+  readonly cardUrl: string
+  readonly source: AgentSource
+  /** Until a card says better. */
+  readonly name: string
+}
+
+/** Registers, or enables again what had been removed. `changed` is false when it was there already. */
+export async function registerAgent(
+  tx: Transaction,
+  agent: NewAgent,
+): Promise<{ readonly agent: AgentRow; readonly changed: boolean }> {
+  const changed = await tx.maybeOne(sql.type(z.object({ id: z.string() }))`
+    insert into agent as a (id, organization_id, card_url, source, name)
+    values (${agent.id}, ${agent.organizationId}, ${agent.cardUrl}, ${agent.source}, ${agent.name})
+    on conflict (organization_id, card_url) do update
+      set enabled = true, source = case when excluded.source = 'env' then 'env' else a.source end, updated_at = now()
+      where not a.enabled or (excluded.source = 'env' and a.source <> 'env')
+    returning a.id`)
+  const row = await tx.one(sql.type(Row)`
+    select ${columns} from ${withCard} where a.organization_id = ${agent.organizationId} and a.card_url = ${agent.cardUrl}`)
+  return { agent: row, changed: changed !== null }
+}
+
+/** Environment-seeded agents that the environment no longer names become ordinary ones, which a person may remove. */
+export async function releaseSeeded(db: Connection, organizationId: string, kept: readonly string[]): Promise<void> {
+  await db.query(sql.unsafe`
+    update agent set source = 'managed', updated_at = now()
+    where organization_id = ${organizationId} and source = 'env' and card_url <> all(${sql.array([...kept], 'text')})`)
+}
+
+export async function listAgents(db: Connection, organizationId: string): Promise<readonly AgentRow[]> {
+  return db.any(sql.type(Row)`
+    select ${columns} from ${withCard} where a.organization_id = ${organizationId} and a.enabled order by a.created_at, a.id`)
+}
+
+export async function findAgent(db: Connection, organizationId: string, id: string): Promise<AgentRow | null> {
+  return db.maybeOne(sql.type(Row)`
+    select ${columns} from ${withCard} where a.organization_id = ${organizationId} and a.id = ${id} and a.enabled`)
+}
+
+/** For the worker, which acts as the system: also an agent that was removed since. */
+export async function readAgent(db: Connection, id: string): Promise<AgentRow | null> {
+  return db.maybeOne(sql.type(Row)`select ${columns} from ${withCard} where a.id = ${id}`)
+}
+
+export async function disableAgent(tx: Transaction, organizationId: string, id: string): Promise<void> {
+  await tx.query(sql.unsafe`
+    update agent set enabled = false, updated_at = now() where organization_id = ${organizationId} and id = ${id}`)
+}
+
+export interface SeenCard {
+  readonly agentId: string
+  /** SHA-256, hex, of the card's text. */
+  readonly digest: string
+  /** JSON text as the agent served it. */
+  readonly card: string
+  readonly name: string
+  readonly trust: Trust
+}
+
+/** Keeps a card as the agent's present one. True when it is another than before. */
+export async function storeCard(db: Connection, seen: SeenCard): Promise<boolean> {
+  const row = await db.maybeOne(sql.type(z.object({ changed: z.boolean() }))`
+    with before as (select id, card_digest from agent where id = ${seen.agentId}),
+    kept as (
+      insert into agent_card (agent_id, digest, card, trust) values (${seen.agentId}, ${seen.digest}, ${seen.card}, ${seen.trust})
+      on conflict (agent_id, digest) do update set last_seen_at = now(), trust = excluded.trust
+    ), named as (
+      update agent a set card_digest = ${seen.digest}, name = ${seen.name}, updated_at = now()
+      from before where a.id = before.id and (before.card_digest is distinct from ${seen.digest} or a.name <> ${seen.name})
+    )
+    select card_digest is distinct from ${seen.digest} as changed from before`)
+  return row?.changed ?? false
+}

@@ -1,0 +1,34 @@
+/** What a driver must offer: the part of a database that PostgreSQL and the embedded one do differently. And their limits. */
+import type pg from 'pg'
+import type { DriverFactory } from 'slonik'
+
+/** Enough of a node-postgres client for the migrator: several statements in one text, no Slonik. */
+export type RawClient = Pick<pg.ClientBase, 'query'>
+
+export interface Backend {
+  readonly profile: 'postgresql' | 'pglite'
+  readonly driverFactory: DriverFactory
+  readonly maxConnections: number
+  /**
+   * Hears wake-ups on a channel: from this process at once, from other processes on PostgreSQL. They carry nothing and
+   * may be lost or repeated: polling stays the truth. Resolves to the way to stop hearing.
+   */
+  readonly listen: (channel: string, heard: () => void) => Promise<() => Promise<void>>
+  /** Call after the commit. At most one wake-up per channel and 5 ms leaves this process. */
+  readonly notify: (channel: string) => Promise<void>
+  /** Embedded only: CHECKPOINT by volume and time, VACUUM ANALYZE daily. Call it every minute; nothing on PostgreSQL. */
+  readonly housekeep: () => Promise<void>
+  /** A plain client of one's own: a fresh connection on PostgreSQL, the whole database on the embedded one. */
+  readonly raw: <T>(work: (client: RawClient) => Promise<T>) => Promise<T>
+  /** Aborts when this database can't come back in this process (the embedded one's thread died): exit then. */
+  readonly lost: AbortSignal
+  /** For a `Database`: waits for running queries, then frees everything. Repeatable. */
+  readonly close: () => Promise<void>
+}
+
+/** A statement that runs this long is stuck, not slow: the longest legitimate one (a page of history) takes tens of ms. */
+export const STATEMENT_TIMEOUT_MS = 30_000
+/** No transaction of ours waits for the network or a person, so one that idles has lost its process. */
+export const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
+/** Wake-ups that fall into one window are one: a thousand commits a second are two hundred notifications. */
+export const WAKE_UP_WINDOW_MS = 5

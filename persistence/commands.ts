@@ -1,0 +1,197 @@
+/**
+ * Commands as rows: the idempotency record, the input archive and what people read of the outcome, in one row each.
+ * Does not own a command's life (machines/command.ts); the status here is a projection of it.
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
+import type { Connection, Transaction } from './database.ts'
+
+export interface NewCommand {
+  readonly id: string
+  readonly auditId: string
+  readonly organizationId: string
+  readonly agentId: string
+  readonly personId: string
+  readonly idempotencyKey: string
+  /** SHA-256, hex, of the canonical content: the same key with another digest is another command. */
+  readonly contentDigest: string
+  readonly messageId: string
+  readonly body: CommandBody
+  /** The local task it continues or cancels, where it is known already. */
+  readonly taskId: string | null
+}
+
+const columns = sql.fragment`
+  c.id, c.agent_id as "agentId", c.tenant, c.action, c.message_id as "messageId", c.status, c.error, c.reply,
+  c.task_id as "taskId", t.remote_id as "remoteId", c.created_at as "createdAt", c.updated_at as "updatedAt"`
+
+interface CommandRow {
+  readonly id: string
+  readonly agentId: string
+  readonly tenant: string
+  readonly action: 'send' | 'cancelTask'
+  readonly messageId: string
+  readonly status: CommandStatus
+  readonly error: string | null
+  readonly reply: string | null
+  readonly taskId: string | null
+  readonly remoteId: string | null
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+const commandOf = (row: CommandRow): Command => ({
+  id: row.id,
+  agentId: row.agentId,
+  tenant: row.tenant,
+  action: row.action,
+  messageId: row.messageId,
+  status: row.status,
+  result:
+    row.status === 'succeeded' && row.reply !== null && row.taskId !== null
+      ? { event: JSON.parse(row.reply), localId: row.taskId, taskId: row.remoteId, tenant: row.tenant }
+      : null,
+  error: row.error,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+})
+
+/**
+ * Inserts what is new, each with its audit row, in one statement. Returns the ids that were inserted: the others' keys are
+ * taken, or their agent is unknown or disabled.
+ */
+export async function insertCommands(
+  tx: Transaction,
+  commands: readonly NewCommand[],
+  at: string,
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.any(sql.type(z.object({ id: z.string() }))`
+    with input as (
+      select * from ${sql.unnest(
+        commands.map((c) => [
+          c.id,
+          c.auditId,
+          c.organizationId,
+          c.agentId,
+          c.personId,
+          c.idempotencyKey,
+          c.contentDigest,
+          c.body.action,
+          c.body.tenant,
+          c.messageId,
+          c.body.taskId ?? null,
+          JSON.stringify(c.body),
+          c.taskId,
+        ]),
+        ['uuid', 'uuid', 'uuid', 'uuid', 'uuid', 'text', 'text', 'text', 'text', 'text', 'text', 'text', 'uuid'],
+      )} as i(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
+        remote_task_id, body, task_id)
+    ), accepted as (
+      insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
+        remote_task_id, body, status, created_at, updated_at)
+      select i.id, i.organization_id, i.agent_id, i.person_id, i.idempotency_key, i.content_digest, i.action, i.tenant,
+        i.message_id, i.remote_task_id, i.body, 'pending', ${at}, ${at}
+      from input i join agent a on a.id = i.agent_id and a.organization_id = i.organization_id and a.enabled
+      on conflict (organization_id, idempotency_key) do nothing
+      returning id
+    ), audited as (
+      insert into audit (id, organization_id, at, kind, actor_type, actor_person_id, task_id, subject_id, data)
+      select i.audit_id, i.organization_id, ${at}, case i.action when 'send' then 'task.send.accepted' else 'task.cancel.accepted' end,
+        'user', i.person_id, i.task_id, i.id::text,
+        jsonb_build_object('agentId', i.agent_id, 'messageId', i.message_id, 'contentDigest', i.content_digest)
+      from input i join accepted on accepted.id = i.id
+    )
+    select id from accepted`)
+  return new Set(rows.map((row) => row.id))
+}
+
+export interface TakenKey {
+  readonly organizationId: string
+  readonly idempotencyKey: string
+  readonly contentDigest: string
+  readonly command: Command
+}
+
+/** The commands that hold these keys. */
+export async function findByKeys(
+  tx: Connection,
+  keys: readonly { readonly organizationId: string; readonly idempotencyKey: string }[],
+): Promise<readonly TakenKey[]> {
+  if (keys.length === 0) return []
+  const rows = await tx.any(sql.type(
+    z.custom<CommandRow & { organizationId: string; idempotencyKey: string; contentDigest: string }>(),
+  )`
+    select ${columns}, c.organization_id as "organizationId", c.idempotency_key as "idempotencyKey",
+      c.content_digest as "contentDigest"
+    from command c left join task t on t.id = c.task_id
+    where (c.organization_id, c.idempotency_key) in (select * from ${sql.unnest(
+      keys.map((key) => [key.organizationId, key.idempotencyKey]),
+      ['uuid', 'text'],
+    )})`)
+  return rows.map((row) => ({
+    organizationId: row.organizationId,
+    idempotencyKey: row.idempotencyKey,
+    contentDigest: row.contentDigest,
+    command: commandOf(row),
+  }))
+}
+
+export async function findCommand(db: Connection, organizationId: string, id: string): Promise<Command | null> {
+  const row = await db.maybeOne(sql.type(z.custom<CommandRow>())`
+    select ${columns} from command c left join task t on t.id = c.task_id
+    where c.organization_id = ${organizationId} and c.id = ${id}`)
+  return row && commandOf(row)
+}
+
+/** What a person should see beside a task: commands about it that are not delivered, or of which nobody knows. */
+export async function unsettledCommands(
+  db: Connection,
+  task: { readonly agentId: string; readonly tenant: string; readonly remoteId: string },
+): Promise<readonly Command[]> {
+  const rows = await db.any(sql.type(z.custom<CommandRow>())`
+    select ${columns} from command c left join task t on t.id = c.task_id
+    where c.agent_id = ${task.agentId} and c.tenant = ${task.tenant} and c.remote_task_id = ${task.remoteId}
+      and c.status <> 'succeeded'
+    order by c.created_at desc, c.id desc limit 20`)
+  return rows.map(commandOf)
+}
+
+/** What the worker needs to deliver a command. */
+export interface Delivery {
+  readonly agentId: string
+  readonly agentEnabled: boolean
+  readonly messageId: string
+  readonly createdAt: string
+  readonly body: CommandBody
+}
+
+export async function readDelivery(db: Connection, id: string): Promise<Delivery | null> {
+  const row = await db.maybeOne(sql.type(z.custom<Omit<Delivery, 'body'> & { body: string }>())`
+    select c.agent_id as "agentId", a.enabled as "agentEnabled", c.message_id as "messageId", c.created_at as "createdAt", c.body
+    from command c join agent a on a.id = c.agent_id where c.id = ${id}`)
+  return row && { ...row, body: JSON.parse(row.body) as CommandBody }
+}
+
+export interface CommandProjection {
+  readonly id: string
+  readonly status: CommandStatus
+  readonly error: string | null
+  readonly reply: string | null
+  readonly taskId: string | null
+}
+
+/** Writes what people read of commands that moved. A status never goes back: a finished row is left alone. */
+export async function projectCommands(
+  tx: Transaction,
+  commands: readonly CommandProjection[],
+  at: string,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    update command c set status = p.status, error = p.error, reply = p.reply, task_id = p.task_id, updated_at = ${at}
+    from ${sql.unnest(
+      commands.map((c) => [c.id, c.status, c.error, c.reply, c.taskId]),
+      ['uuid', 'text', 'text', 'text', 'uuid'],
+    )} as p(id, status, error, reply, task_id)
+    where c.id = p.id and c.status in ('pending', 'dispatching') and c.status <> p.status`)
+}

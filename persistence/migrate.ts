@@ -1,0 +1,144 @@
+/**
+ * Schema migrations, on both databases. A migration is one transaction; a session advisory lock keeps two processes
+ * from applying the same one; a checksum notices that a shipped migration was edited. It prints nothing: bin/database.ts does.
+ */
+import { createHash } from 'node:crypto'
+import type { RawClient } from './backend.ts'
+
+export interface Migration {
+  /** 1, 2, 3 …: the schema's version once this one is applied. */
+  readonly version: number
+  readonly name: string
+  /** SQL, several statements. Shipped text is never edited: its checksum is stored. */
+  readonly up: string
+  readonly down: string
+}
+
+export interface AppliedMigration {
+  readonly version: number
+  readonly name: string
+  readonly checksum: string
+  /** ISO 8601, UTC. */
+  readonly appliedAt: string
+}
+
+export interface SchemaStatus {
+  /** 0: nothing applied yet. */
+  readonly current: number
+  readonly latest: number
+  readonly applied: readonly AppliedMigration[]
+  readonly pending: readonly Migration[]
+}
+
+/** The database's schema and this release's don't fit together; the sentence is for the operator. */
+export class SchemaMismatch extends Error {
+  override readonly name = 'SchemaMismatch'
+}
+
+/** Any constant of ours that nothing else in the database uses: "Signalbox" has no meaning to PostgreSQL. */
+const ADVISORY_LOCK = 0x51_6e_a1_b0
+
+const journal = `create table if not exists schema_migration (
+  version int primary key,
+  name text not null,
+  checksum text not null,
+  applied_at timestamptz not null default now()
+)`
+
+const checksumOf = (migration: Migration): string => createHash('sha256').update(migration.up).digest('hex')
+
+/** Reads only. Throws SchemaMismatch when the database is newer than this release, or was built from other text. */
+export async function schemaStatus(client: RawClient, all: readonly Migration[]): Promise<SchemaStatus> {
+  const applied = await appliedMigrations(client)
+  const latest = all.at(-1)?.version ?? 0
+  const current = applied.at(-1)?.version ?? 0
+  if (current > latest) {
+    throw new SchemaMismatch(`This database is at schema v${current}, but this version only knows schema v${latest}.`)
+  }
+  for (const row of applied) {
+    const known = all.find(({ version }) => version === row.version)
+    if (!known || checksumOf(known) !== row.checksum) {
+      throw new SchemaMismatch(
+        `Migration ${row.version} (${row.name}) differs from the one this database was built with.`,
+      )
+    }
+  }
+  const done = new Set(applied.map(({ version }) => version))
+  return { current, latest, applied, pending: all.filter(({ version }) => !done.has(version)) }
+}
+
+/** Throws SchemaMismatch unless the schema is exactly this release's: what a process asks before it serves. */
+export async function requireSchema(client: RawClient, all: readonly Migration[]): Promise<void> {
+  const { current, latest, pending } = await schemaStatus(client, all)
+  if (pending.length > 0) {
+    throw new SchemaMismatch(
+      `This database is at schema v${current}, but this version needs schema v${latest}. Migrate it first.`,
+    )
+  }
+}
+
+/** Applies what is pending, up to `to`. Safe to call from several processes at once. Returns what it applied. */
+export function migrateUp(client: RawClient, all: readonly Migration[], to = Infinity): Promise<readonly Migration[]> {
+  return locked(client, async () => {
+    await client.query(journal)
+    const { pending } = await schemaStatus(client, all)
+    const chosen = pending.filter(({ version }) => version <= to)
+    for (const migration of chosen) {
+      await inTransaction(client, async () => {
+        await client.query(migration.up)
+        await client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
+          migration.version,
+          migration.name,
+          checksumOf(migration),
+        ])
+      })
+    }
+    return chosen
+  })
+}
+
+/** Takes back the last `count` migrations, newest first. Returns them. */
+export function migrateDown(client: RawClient, all: readonly Migration[], count = 1): Promise<readonly Migration[]> {
+  return locked(client, async () => {
+    const { applied } = await schemaStatus(client, all)
+    const versions = new Set(applied.slice(-count).map(({ version }) => version))
+    const chosen = all.filter(({ version }) => versions.has(version)).toReversed()
+    for (const migration of chosen) {
+      await inTransaction(client, async () => {
+        await client.query(migration.down)
+        await client.query('delete from schema_migration where version = $1', [migration.version])
+      })
+    }
+    return chosen
+  })
+}
+
+async function appliedMigrations(client: RawClient): Promise<AppliedMigration[]> {
+  const { rows } = await client.query<{ known: boolean }>("select to_regclass('schema_migration') is not null as known")
+  if (!rows[0]?.known) return []
+  const applied = await client.query<AppliedMigration>(
+    'select version, name, checksum, applied_at as "appliedAt" from schema_migration order by version',
+  )
+  return applied.rows
+}
+
+/** A session lock, not a transaction's: it spans the migrations' own transactions. Dies with its connection. */
+async function locked<T>(client: RawClient, work: () => Promise<T>): Promise<T> {
+  await client.query('select pg_advisory_lock($1)', [ADVISORY_LOCK])
+  try {
+    return await work()
+  } finally {
+    await client.query('select pg_advisory_unlock($1)', [ADVISORY_LOCK])
+  }
+}
+
+async function inTransaction(client: RawClient, work: () => Promise<void>): Promise<void> {
+  await client.query('begin')
+  try {
+    await work()
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback')
+    throw error
+  }
+}

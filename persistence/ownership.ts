@@ -1,0 +1,31 @@
+/** Ownership for reading: a projection of the ownership actor, beside the tasks that lists join it to. */
+import { sql } from 'slonik'
+import type { Transaction } from './database.ts'
+
+export interface OwnershipRow {
+  readonly taskId: string
+  readonly assigneeMembershipId: string | null
+  readonly claimedAt: string | null
+  readonly dueAt: string | null
+  readonly escalationLevel: number
+  readonly escalatedAt: string | null
+}
+
+export async function projectOwnership(tx: Transaction, rows: readonly OwnershipRow[], at: string): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into ownership (task_id, assignee_membership_id, claimed_at, due_at, escalation_level, escalated_at, updated_at)
+    select o.*, ${at} from ${sql.unnest(
+      rows.map((row) => [
+        row.taskId,
+        row.assigneeMembershipId,
+        row.claimedAt,
+        row.dueAt,
+        row.escalationLevel,
+        row.escalatedAt,
+      ]),
+      ['uuid', 'uuid', 'timestamptz', 'timestamptz', 'int4', 'timestamptz'],
+    )} o
+    on conflict (task_id) do update set assignee_membership_id = excluded.assignee_membership_id,
+      claimed_at = excluded.claimed_at, due_at = excluded.due_at, escalation_level = excluded.escalation_level,
+      escalated_at = excluded.escalated_at, updated_at = excluded.updated_at`)
+}

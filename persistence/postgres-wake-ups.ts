@@ -1,0 +1,147 @@
+/**
+ * Wake-ups between processes over PostgreSQL's LISTEN and NOTIFY: one connection of its own, opened by the first use
+ * and reopened with growing pauses until closed. While it is away wake-ups are lost, which costs time, not truth.
+ */
+import pg from 'pg'
+import { isConnectionFailure } from './sqlstate.ts'
+import { WakeUps } from './wake-ups.ts'
+
+const RECONNECT_FIRST_MS = 250
+const RECONNECT_MAX_MS = 30_000
+
+interface Line {
+  readonly client: pg.Client
+  /** Settles when the connection has ended, for whatever reason. */
+  readonly gone: Promise<void>
+}
+
+export class PostgresWakeUps {
+  readonly #config: pg.ClientConfig
+  readonly #local = new WakeUps((channel) => this.#send(channel))
+  readonly #closed = new AbortController()
+  #line: Line | undefined
+  #opening: Promise<void> | undefined
+  #kept: Promise<void> = Promise.resolve()
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = config
+  }
+
+  async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
+    const known = this.#local.has(channel)
+    const remove = this.#local.add(channel, heard)
+    try {
+      await this.#opened()
+      if (!known) await this.#ask(`listen ${pg.escapeIdentifier(channel)}`)
+    } catch (error) {
+      remove()
+      throw error
+    }
+    return async () => {
+      remove()
+      if (!this.#local.has(channel)) await this.#ask(`unlisten ${pg.escapeIdentifier(channel)}`)
+    }
+  }
+
+  notify(channel: string): Promise<void> {
+    return this.#local.notify(channel)
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort()
+    await this.#opening?.catch(() => undefined)
+    await this.#line?.client.end()
+    await this.#kept
+  }
+
+  async #send(channel: string): Promise<void> {
+    if (this.#closed.signal.aborted) return
+    await this.#opened()
+    await this.#ask('select pg_notify($1, $2)', [channel, ''])
+  }
+
+  /** Between two connections there is nobody to ask, and the next one listens to every channel anyway. */
+  async #ask(text: string, values: string[] = []): Promise<void> {
+    try {
+      await this.#line?.client.query(text, values)
+    } catch (error) {
+      if (!isConnectionFailure(error)) throw error
+    }
+  }
+
+  #opened(): Promise<void> {
+    this.#opening ??= this.#connect().then(
+      (line) => {
+        this.#line = line
+        this.#kept = this.#keep(line)
+      },
+      (error: unknown) => {
+        this.#opening = undefined
+        throw error
+      },
+    )
+    return this.#opening
+  }
+
+  async #connect(): Promise<Line> {
+    const client = new pg.Client(this.#config)
+    const gone = new Promise<void>((resolve) => client.once('end', resolve))
+    // The loss of the connection is seen by its 'end'; without a listener this event would end the process.
+    client.on('error', () => {})
+    await client.connect()
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    const own = rows[0]?.pid
+    client.on('notification', ({ channel, processId }) => {
+      // This process's listeners heard their own wake-up before it was sent.
+      if (processId !== own) this.#local.ring(channel)
+    })
+    for (const channel of this.#local.channels()) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
+    return { client, gone }
+  }
+
+  /** Ends only when closed: a console without wake-ups still works, by polling, so this never gives up; its pauses grow. */
+  async #keep(first: Line): Promise<void> {
+    let line: Line | undefined = first
+    let pauseMs = RECONNECT_FIRST_MS
+    while (!this.#closed.signal.aborted) {
+      if (line) {
+        await line.gone
+        this.#line = undefined
+      }
+      if (!(await paused(pauseMs, this.#closed.signal))) return
+      pauseMs = line ? RECONNECT_FIRST_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)
+      line = await this.#reconnect()
+    }
+    await line?.client.end()
+  }
+
+  async #reconnect(): Promise<Line | undefined> {
+    try {
+      const line = await this.#connect()
+      this.#line = line
+      // Whatever was said while nobody listened is lost: everybody looks again.
+      for (const channel of this.#local.channels()) this.#local.ring(channel)
+      return line
+    } catch (error) {
+      // An absent server, a server that is starting, a host that can't be resolved: the next round tries again.
+      if (error instanceof Error) return undefined
+      throw error
+    }
+  }
+}
+
+/** False when the signal ended the pause. Doesn't keep the process alive. */
+function paused(ms: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      clearTimeout(timer)
+      resolve(false)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve(true)
+    }, ms).unref()
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}

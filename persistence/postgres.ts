@@ -1,0 +1,174 @@
+/**
+ * The PostgreSQL driver: connections for Slonik's pool, notifications to other processes, and plain clients for
+ * the migrator. Statement and idle-in-transaction limits are set per connection, so no server setting is needed.
+ */
+import pg from 'pg'
+import { createDriverFactory, type DriverFactory } from 'slonik'
+import { IDLE_TRANSACTION_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, type Backend, type RawClient } from './backend.ts'
+import { columnTypes, runStatement, StatementNames, streamRows } from './node-postgres.ts'
+import { PostgresWakeUps } from './postgres-wake-ups.ts'
+import { namedError } from './sqlstate.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const DEFAULT_CONNECTIONS = 10
+/** Slonik retires connections by age (30 minutes) by destroying them; a kept one must not outlive that. */
+const CONNECTION_AGE_MS = 30 * 60_000
+/** How long a healthy connection waits for its next use after Slonik let go of it. */
+const KEEP_MS = 1_000
+
+function connectionConfig(url: string): pg.ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'signalbox',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    types: columnTypes,
+  }
+}
+
+/** One server connection, and what decides whether it may be used again. */
+class Wire {
+  readonly client: pg.Client
+  readonly bornAt = performance.now()
+  running = 0
+  broken = false
+  onError: (error: Error) => void = () => {}
+
+  constructor(url: string) {
+    this.client = new pg.Client({
+      ...connectionConfig(url),
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+    })
+    this.client.on('error', (error) => {
+      this.broken = true
+      this.onError(error)
+    })
+    this.client.on('end', () => {
+      this.broken = true
+    })
+  }
+
+  /** Idle, outside a transaction, young, and the socket stands. */
+  get reusable(): boolean {
+    const young = performance.now() - this.bornAt < CONNECTION_AGE_MS
+    return !this.broken && this.running === 0 && young && this.client.getTransactionStatus() === 'I'
+  }
+
+  async run<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    this.running += 1
+    try {
+      return await work(this.client)
+    } finally {
+      this.running -= 1
+    }
+  }
+}
+
+/**
+ * Slonik destroys a connection whenever the work on it throws, also when a refusal merely rolled a transaction back.
+ * A new connection costs a fork and a handshake (several ms), so a healthy one is kept a moment for the next use.
+ */
+class KeptWires {
+  readonly #kept = new Map<Wire, NodeJS.Timeout>()
+  readonly #max: number
+  #closed = false
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  take(): Wire | undefined {
+    for (const [wire, timer] of this.#kept) {
+      clearTimeout(timer)
+      this.#kept.delete(wire)
+      if (wire.reusable) return wire
+      void wire.client.end()
+    }
+    return undefined
+  }
+
+  async give(wire: Wire): Promise<void> {
+    if (this.#closed || !wire.reusable || this.#kept.size >= this.#max) return wire.client.end()
+    const timer = setTimeout(() => {
+      this.#kept.delete(wire)
+      void wire.client.end()
+    }, KEEP_MS).unref()
+    this.#kept.set(wire, timer)
+    return undefined
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const wires = [...this.#kept]
+    this.#kept.clear()
+    for (const [, timer] of wires) clearTimeout(timer)
+    await Promise.all(wires.map(([wire]) => wire.client.end()))
+  }
+}
+
+function postgresDriver(url: string, kept: KeptWires): DriverFactory {
+  const names = new StatementNames()
+  return createDriverFactory(() =>
+    Promise.resolve({
+      createPoolClient: ({ clientEventEmitter }) => {
+        const known = kept.take()
+        const wire = known ?? new Wire(url)
+        wire.onError = (error) => void clientEventEmitter.emit('error', namedError(error, undefined))
+        return Promise.resolve({
+          connect: async () => {
+            if (!known) await wire.client.connect()
+          },
+          end: () => {
+            wire.onError = () => {}
+            return kept.give(wire)
+          },
+          query: (sql, values) => wire.run((client) => runStatement(client, sql, values ?? [], names.nameOf(sql))),
+          stream: (sql, values) => {
+            wire.running += 1
+            const done = (): Promise<void> => {
+              wire.running -= 1
+              return Promise.resolve()
+            }
+            return streamRows(() => Promise.resolve({ client: wire.client, done }), sql, values ?? [])
+          },
+        })
+      },
+    }),
+  )
+}
+
+/** Connects once before it resolves, so that a wrong URL or an absent server is known at the start. */
+export async function openPostgres(profile: {
+  readonly url: string
+  readonly maxConnections?: number
+}): Promise<Backend> {
+  const maxConnections = profile.maxConnections ?? DEFAULT_CONNECTIONS
+  const config = connectionConfig(profile.url)
+  await withClient(config, () => Promise.resolve())
+  const kept = new KeptWires(maxConnections)
+  const wakeUps = new PostgresWakeUps(config)
+  return {
+    profile: 'postgresql',
+    driverFactory: postgresDriver(profile.url, kept),
+    maxConnections,
+    listen: (channel, heard) => wakeUps.listen(channel, heard),
+    notify: (channel) => wakeUps.notify(channel),
+    housekeep: () => Promise.resolve(),
+    raw: (work) => withClient(config, work),
+    lost: new AbortController().signal,
+    close: async () => {
+      await wakeUps.close()
+      await kept.close()
+    },
+  }
+}
+
+async function withClient<T>(config: pg.ClientConfig, work: (client: RawClient) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config)
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * SQLSTATE to Slonik's error classes, for both databases. Slonik keeps this table inside its own driver and does not
+ * export it. Anything without a class here is passed on as it came, with its `code`.
+ */
+import { DatabaseError } from 'pg'
+import {
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  CheckExclusionConstraintViolationError,
+  CheckIntegrityConstraintViolationError,
+  ForeignKeyIntegrityConstraintViolationError,
+  IdleTransactionTimeoutError,
+  InputSyntaxError,
+  InvalidInputError,
+  NotNullIntegrityConstraintViolationError,
+  StatementCancelledError,
+  StatementTimeoutError,
+  UniqueIntegrityConstraintViolationError,
+} from 'slonik'
+
+/** What a failed statement is known by in its error: never its values, which may be secrets. */
+export interface Statement {
+  readonly sql: string
+}
+
+const connectionLost = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** True when the failure says nothing about the statement: the connection, the server or the pool went away. */
+export function isConnectionFailure(error: unknown): boolean {
+  if (error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError) return true
+  if (!(error instanceof Error)) return false
+  const code = codeOf(error)
+  // Class 08: connection exceptions; 57P0x: the server is shutting down, crashed, or not yet accepting connections.
+  return code !== undefined && (connectionLost.has(code) || code.startsWith('08') || code.startsWith('57P0'))
+}
+
+/** Serialization failure or deadlock: the transaction did nothing and may be run again as it is. */
+export function isRetryable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = codeOf(error)
+  return code === '40001' || code === '40P01'
+}
+
+function codeOf(error: Error): string | undefined {
+  if ('code' in error && typeof error.code === 'string') return error.code
+  return error.cause instanceof Error ? codeOf(error.cause) : undefined
+}
+
+/** Slonik declares the fields of the server's error report as absent or text; node-postgres has them undefined or text. */
+type Violation = ConstructorParameters<typeof UniqueIntegrityConstraintViolationError>[0]
+
+export function namedError(error: unknown, statement: Statement | undefined): Error {
+  if (!(error instanceof Error)) return new Error('The database driver failed.', { cause: error })
+  if (!(error instanceof DatabaseError)) {
+    // node-postgres has no code for a socket that closed under it; this is its whole vocabulary for the case.
+    return /^Connection terminated|not queryable$/.test(error.message)
+      ? new BackendTerminatedUnexpectedlyError(error)
+      : error
+  }
+  switch (error.code) {
+    case '22P02':
+      return new InvalidInputError(error.message)
+    case '23502':
+      return new NotNullIntegrityConstraintViolationError(error as Violation)
+    case '23503':
+      return new ForeignKeyIntegrityConstraintViolationError(error as Violation)
+    case '23505':
+      return new UniqueIntegrityConstraintViolationError(error as Violation)
+    case '23514':
+      return new CheckIntegrityConstraintViolationError(error as Violation)
+    case '23P01':
+      return new CheckExclusionConstraintViolationError(error as Violation)
+    case '25P03':
+      return new IdleTransactionTimeoutError(error)
+    case '42601':
+      return statement ? new InputSyntaxError(error, { sql: statement.sql, values: [] }) : error
+    case '57014':
+      // One code for two causes; only the text tells a cancelled statement from one that ran out of time.
+      return error.message.includes('user request')
+        ? new StatementCancelledError(error)
+        : new StatementTimeoutError(error)
+    case '57P01':
+      return new BackendTerminatedError(error)
+    default:
+      return error
+  }
+}

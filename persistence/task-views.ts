@@ -1,0 +1,279 @@
+/**
+ * Tasks for reading: list rows, whole views, stored events. Does not write. Every list is one indexed query, however many
+ * tasks there are.
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type {
+  TaskArtifact,
+  TaskFilter,
+  TaskMessage,
+  TaskRow,
+  TaskView,
+  Transition,
+  Part,
+  WorkflowSummary,
+} from '../domain/task.ts'
+import type { Connection } from './database.ts'
+
+interface HeadRow {
+  readonly localId: string
+  readonly taskId: string | null
+  readonly tenant: string
+  readonly agentId: string
+  readonly agentName: string
+  readonly state: string
+  readonly kind: 'task' | 'message'
+  readonly title: string | null
+  readonly contextId: string | null
+  readonly skillId: string | null
+  readonly version: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly references: readonly { readonly taskId: string; readonly localId: string | null }[]
+  readonly workflow: WorkflowSummary | null
+}
+const Head = z.custom<HeadRow>()
+
+const head = sql.fragment`
+  t.id as "localId", t.remote_id as "taskId", t.tenant, t.agent_id as "agentId", a.name as "agentName", t.state, t.kind, t.title,
+  t.context_id as "contextId", t.skill_id as "skillId", t.version, t.created_at as "createdAt", t.updated_at as "updatedAt",
+  coalesce((
+    select jsonb_agg(jsonb_build_object('taskId', r.remote_id, 'localId', o.id) order by r.remote_id)
+    from task_reference r left join task o on o.agent_id = t.agent_id and o.tenant = t.tenant and o.remote_id = r.remote_id
+    where r.task_id = t.id), '[]'::jsonb) as "references",
+  case when w.task_id is null then null else jsonb_build_object('assigneeMembershipId', w.assignee_membership_id,
+    'assigneeName', p.display_name, 'dueAt', to_char(w.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'escalationLevel', w.escalation_level) end as workflow`
+const joins = sql.fragment`
+  join agent a on a.id = t.agent_id
+  left join ownership w on w.task_id = t.id
+  left join membership m on m.id = w.assignee_membership_id
+  left join person p on p.id = m.person_id`
+
+const untitled = 'Untitled task'
+
+const rowOf = ({ references, skillId: _skill, version: _version, title, ...row }: HeadRow): TaskRow => ({
+  ...row,
+  title: title ?? untitled,
+  referenceLinks: [...references],
+  messages: [],
+  artifacts: [],
+})
+
+const filters = {
+  all: sql.fragment`true`,
+  active: sql.fragment`t.state not in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY')`,
+  'needs-input': sql.fragment`t.state in ('TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED')`,
+  done: sql.fragment`t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY')`,
+}
+const unfinished = filters.active
+
+function condition(filter: TaskFilter, membershipId: string, now: string) {
+  switch (filter) {
+    case 'mine':
+      return sql.fragment`w.assignee_membership_id = ${membershipId}`
+    case 'overdue':
+      return sql.fragment`w.due_at < ${now} and ${unfinished}`
+    case 'unassigned':
+      return sql.fragment`w.assignee_membership_id is null and ${unfinished} and t.kind = 'task'`
+    default:
+      return filters[filter]
+  }
+}
+
+/** Newest first. The page is cut before anything is joined, so its cost does not grow with the number of tasks. */
+export async function listTasks(
+  db: Connection,
+  viewer: { readonly organizationId: string; readonly membershipId: string },
+  page: { readonly filter: TaskFilter; readonly limit: number; readonly offset: number; readonly now: string },
+): Promise<readonly TaskRow[]> {
+  const rows = await db.any(sql.type(Head)`
+    with page as (
+      select t.id from task t left join ownership w on w.task_id = t.id
+      where t.organization_id = ${viewer.organizationId} and ${condition(page.filter, viewer.membershipId, page.now)}
+      order by t.created_at desc, t.id desc limit ${page.limit} offset ${page.offset}
+    )
+    select ${head} from page join task t on t.id = page.id ${joins} order by t.created_at desc, t.id desc`)
+  return rows.map(rowOf)
+}
+
+/** Whole views of tasks, in the order of the ids; unknown ones are left out. */
+export async function readViews(
+  db: Connection,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<readonly TaskView[]> {
+  if (ids.length === 0) return []
+  const wanted = sql.array([...ids], 'uuid')
+  const heads = await db.any(sql.type(Head)`
+    select ${head} from task t ${joins} where t.organization_id = ${organizationId} and t.id = any(${wanted})`)
+  if (heads.length === 0) return []
+  const known = sql.array(
+    heads.map((row) => row.localId),
+    'uuid',
+  )
+  const messages = await readMessages(db, known)
+  const artifacts = await readArtifacts(db, known)
+  const transitions = await readTransitions(db, known)
+  const views = new Map(
+    heads.map((row): [string, TaskView] => [
+      row.localId,
+      {
+        ...rowOf(row),
+        skillId: row.skillId,
+        version: row.version,
+        messages: messages.get(row.localId) ?? [],
+        artifacts: artifacts.get(row.localId) ?? [],
+        transitions: transitions.get(row.localId) ?? [],
+      },
+    ]),
+  )
+  return ids.flatMap((id) => views.get(id) ?? [])
+}
+
+export async function readView(db: Connection, organizationId: string, id: string): Promise<TaskView | null> {
+  return (await readViews(db, organizationId, [id]))[0] ?? null
+}
+
+type Ids = ReturnType<typeof sql.array>
+
+/** Ids of views after one, in id order: what `GET /api/task-views` pages over. */
+export async function listViewIds(
+  db: Connection,
+  organizationId: string,
+  after: string | null,
+  limit: number,
+): Promise<readonly string[]> {
+  const from = after === null ? sql.fragment`true` : sql.fragment`id > ${after}`
+  return db.anyFirst(sql.type(z.object({ id: z.string() }))`
+    select id from task where organization_id = ${organizationId} and ${from} order by id limit ${limit}`)
+}
+
+/** The stored parts have no ids: a part's id is its owner's and its place. */
+const partOf = (owner: string, json: Omit<Part, 'id'>, index: number): Part => ({ id: `${owner}:${index}`, ...json })
+
+async function readMessages(db: Connection, ids: Ids): Promise<Map<string, TaskMessage[]>> {
+  const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
+    select task_id as "taskId", message_id as id, role, parts, said_at as timestamp, from_status as "fromStatus"
+    from task_message where task_id = any(${ids}) order by task_id, position, message_id`)
+  return grouped(rows, ({ taskId, parts, ...message }) => [
+    taskId,
+    { ...message, parts: (JSON.parse(parts) as Omit<Part, 'id'>[]).map((part, i) => partOf(message.id, part, i)) },
+  ])
+}
+
+async function readArtifacts(db: Connection, ids: Ids): Promise<Map<string, TaskArtifact[]>> {
+  const rows = await db.any(sql.type(
+    z.custom<{
+      taskId: string
+      artifactId: string
+      name: string | null
+      description: string | null
+      complete: boolean
+      updateCount: number
+      parts: string[] | null
+    }>(),
+  )`
+    select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.complete, a.update_count as "updateCount",
+      (select array_agg(p.part order by p.position) from task_artifact_part p
+        where p.task_id = a.task_id and p.artifact_id = a.artifact_id) as parts
+    from task_artifact a where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
+  return grouped(rows, ({ taskId, name, description, parts, ...artifact }) => [
+    taskId,
+    {
+      ...artifact,
+      ...(name === null ? {} : { name }),
+      ...(description === null ? {} : { description }),
+      parts: (parts ?? []).map((part, i) => partOf(artifact.artifactId, JSON.parse(part) as Omit<Part, 'id'>, i)),
+    },
+  ])
+}
+
+async function readTransitions(db: Connection, ids: Ids): Promise<Map<string, Transition[]>> {
+  const rows = await db.any(sql.type(z.custom<Transition & { taskId: string }>())`
+    select task_id as "taskId", state, at as timestamp from task_transition where task_id = any(${ids})
+    order by task_id, position`)
+  return grouped(rows, ({ taskId, ...transition }) => [taskId, transition])
+}
+
+function grouped<Row, Value>(rows: readonly Row[], split: (row: Row) => [string, Value]): Map<string, Value[]> {
+  const groups = new Map<string, Value[]>()
+  for (const row of rows) {
+    const [key, value] = split(row)
+    const group = groups.get(key)
+    if (group) group.push(value)
+    else groups.set(key, [value])
+  }
+  return groups
+}
+
+/** Where a task stands, for a route that waits for it to move. */
+export interface TaskPulse {
+  readonly localId: string
+  readonly taskId: string | null
+  readonly tenant: string
+  readonly agentId: string
+  readonly state: string
+  readonly version: number
+  readonly events: number
+}
+
+const pulse = sql.fragment`
+  id as "localId", remote_id as "taskId", tenant, agent_id as "agentId", state, version, events`
+
+export async function readPulse(db: Connection, organizationId: string, id: string): Promise<TaskPulse | null> {
+  return db.maybeOne(sql.type(z.custom<TaskPulse>())`
+    select ${pulse} from task where organization_id = ${organizationId} and id = ${id}`)
+}
+
+export interface TaskAddress extends TaskPulse {
+  readonly contextId: string | null
+  readonly skillId: string | null
+}
+
+/** A task by the agent's own name for it. */
+export async function findRemoteTask(
+  db: Connection,
+  organizationId: string,
+  task: { readonly agentId: string; readonly tenant: string; readonly remoteId: string },
+): Promise<TaskAddress | null> {
+  return db.maybeOne(sql.type(z.custom<TaskAddress>())`
+    select ${pulse}, context_id as "contextId", skill_id as "skillId" from task
+    where organization_id = ${organizationId} and agent_id = ${task.agentId} and tenant = ${task.tenant}
+      and remote_id = ${task.remoteId}`)
+}
+
+/** Which of these remote tasks are known. */
+export async function knownRemoteTasks(
+  db: Connection,
+  organizationId: string,
+  agentId: string,
+  tenant: string,
+  remoteIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.anyFirst(sql.type(z.object({ id: z.string() }))`
+    select remote_id as id from task where organization_id = ${organizationId} and agent_id = ${agentId} and tenant = ${tenant}
+      and remote_id = any(${sql.array([...remoteIds], 'text')})`)
+  return new Set(rows)
+}
+
+export interface StoredEvent {
+  readonly position: number
+  readonly source: string
+  /** JSON text of the event in its 1.0 shape. */
+  readonly event: string
+  readonly receivedAt: string
+}
+
+/** Stored events from a position on, oldest first. */
+export async function readEvents(
+  db: Connection,
+  taskId: string,
+  from: number,
+  limit: number,
+): Promise<readonly StoredEvent[]> {
+  return db.any(sql.type(z.custom<StoredEvent>())`
+    select position, source, event, received_at as "receivedAt" from task_event
+    where task_id = ${taskId} and position >= ${from} order by position limit ${limit}`)
+}

@@ -1,0 +1,402 @@
+/** The one door to the network: what is `unsent` and what is `lost`, and every limit. Loopback only. */
+import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { generate } from 'selfsigned'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ResolveAll } from '../../actors/outbound-connector.ts'
+import { limits, StreamBroken } from '../../actors/outbound.ts'
+import type { Sent, Streaming } from '../../actors/outbound.ts'
+import { bounds, canary, closedPort, development, door, get, post, resolvesTo, streamBounds, web } from './listeners.ts'
+
+const head = (extra = '') => `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${extra}\r\n`
+const answers = (text: string) => canary((socket) => socket.write(text))
+
+function streamingOf(sent: Sent | Streaming): Streaming {
+  if (sent.kind !== 'streaming') throw new Error(`not a stream: ${JSON.stringify(sent)}`)
+  return sent
+}
+
+describe('unsent', () => {
+  it('when the name does not resolve', async () => {
+    const resolve: ResolveAll = (_name, done) => done(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), [])
+    const sent = await door(development, { resolve }).exchange(post('http://nowhere.test/'), bounds)
+    expect(sent).toMatchObject({ kind: 'unsent', code: 'unresolved', message: 'Agent network request failed.' })
+  })
+
+  it('when the connection is refused', async () => {
+    const sent = await door().exchange(post(`http://127.0.0.1:${await closedPort()}/`), bounds)
+    expect(sent).toMatchObject({ kind: 'unsent', code: 'unreachable' })
+  })
+
+  it('when the TLS handshake fails: the peer saw a greeting, never the request', async () => {
+    const listener = await canary((socket) => socket.end('not tls'))
+    const sent = await door().exchange(post(`https://127.0.0.1:${listener.port}/secret-path`, 'secret'), bounds)
+    expect(sent).toMatchObject({ kind: 'unsent', code: 'tls' })
+    expect(listener.received).not.toContain('secret')
+  })
+
+  it('when the signal was aborted before', async () => {
+    const listener = await canary()
+    const sent = await door().exchange(post(listener.url), bounds, AbortSignal.abort())
+    expect(sent).toMatchObject({ kind: 'unsent', code: 'aborted' })
+    expect(listener.connections).toBe(0)
+  })
+
+  it.each(['deadline', 'signal'])(
+    'when the %s ends it while it waits for a connection: nothing is written later',
+    async (by) => {
+      const listener = await canary((socket, received) => {
+        if (received.includes('next')) socket.write(head('content-length: 2\r\n') + '{}')
+      })
+      let letThrough = (): void => undefined
+      const resolve: ResolveAll = (_name, done) => {
+        letThrough = () => done(null, [{ address: '127.0.0.1', family: 4 }])
+      }
+      const outbound = door(development, { resolve })
+      const url = `http://slow.test:${listener.port}`
+      const cancel = new AbortController()
+      const first = outbound.exchange(
+        post(`${url}/stopped`),
+        { ...bounds, deadlineMs: by === 'deadline' ? 50 : 5_000 },
+        cancel.signal,
+      )
+      if (by === 'signal') cancel.abort()
+      expect(await first).toMatchObject({ kind: 'unsent', code: by === 'deadline' ? 'timeout' : 'aborted' })
+      const next = outbound.exchange(post(`${url}/next`), bounds)
+      letThrough()
+      expect(await next).toMatchObject({ kind: 'answered' })
+      expect(listener.received).not.toContain('stopped')
+    },
+  )
+
+  it('when the request cannot be written at all', async () => {
+    const listener = await canary()
+    const request = { ...post(listener.url), headers: { 'x-bad': 'a\r\nb' } }
+    expect(await door().exchange(request, bounds)).toMatchObject({ kind: 'unsent', code: 'invalid-request' })
+    expect(listener.received).toBe('')
+  })
+
+  it('after close', async () => {
+    const listener = await canary()
+    const outbound = door()
+    await outbound.close()
+    expect(await outbound.exchange(post(listener.url), bounds)).toMatchObject({ kind: 'unsent', code: 'aborted' })
+    expect(listener.connections).toBe(0)
+  })
+})
+
+describe('lost', () => {
+  const cases: [string, string, (socket: Socket) => void][] = [
+    ['the peer hangs up before a head', 'reset', (socket) => socket.end()],
+    ['the peer resets before a head', 'reset', (socket) => socket.resetAndDestroy()],
+    ['the peer says nothing', 'timeout', () => undefined],
+    ['the body stops and hangs', 'timeout', (socket) => socket.write(`${head('content-length: 100\r\n')}{`)],
+    [
+      'the body is reset',
+      'reset',
+      (socket) => socket.write(`${head('content-length: 9\r\n')}{`, () => socket.resetAndDestroy()),
+    ],
+    ['the body is cut short', 'reset', (socket) => socket.end(`${head('content-length: 9\r\n')}{`)],
+    [
+      'the chunked body has no end',
+      'reset',
+      (socket) => socket.end(`${head('transfer-encoding: chunked\r\n')}1\r\n{\r\n`),
+    ],
+    [
+      'the chunked body is garbage',
+      'malformed',
+      (socket) => socket.end(`${head('transfer-encoding: chunked\r\n')}zz\r\n`),
+    ],
+    ['the head is garbage', 'malformed', (socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')],
+    ['the encoding is unknown', 'malformed', (socket) => socket.end(`${head('content-encoding: rot13\r\n')}{}`)],
+    ['the encoding is a lie', 'malformed', (socket) => socket.end(`${head('content-encoding: gzip\r\n')}{}{}{}{}{}{}`)],
+    ['the length is announced too large', 'too-large', (socket) => socket.write(head('content-length: 31457280\r\n'))],
+    ['one header is endless', 'too-large', (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`)],
+    [
+      'the headers are endless',
+      'too-large',
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(20_000)}`),
+    ],
+    [
+      'the agent switches protocols',
+      'reset',
+      (socket) => socket.write('HTTP/1.1 101 OK\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+    ],
+    ['the hints are endless', 'malformed', (socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000))],
+    [
+      'the trailers are endless',
+      'too-large',
+      (socket) => socket.write(`${head('transfer-encoding: chunked\r\n')}0\r\n${'a: b\r\n'.repeat(20_000)}`),
+    ],
+    ['the agent only ever hints', 'timeout', (socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(3))],
+  ]
+  it.each(cases)('when %s: %s', async (_case, code, misbehave) => {
+    const listener = await canary((socket) => misbehave(socket))
+    const sent = await door().exchange(post(listener.url), { ...bounds, deadlineMs: 500 })
+    expect(sent).toMatchObject({ kind: 'lost', code })
+    expect(listener.received).toContain('POST / HTTP/1.1')
+    expect(listener.connections).toBe(1)
+  })
+
+  it('when a drip of bytes outlives the total deadline', async () => {
+    let drip: NodeJS.Timeout | undefined
+    onTestFinished(() => clearInterval(drip))
+    const listener = await canary((socket) => {
+      socket.write(head('content-length: 100000\r\n'))
+      drip = setInterval(() => socket.write(' '), 20)
+    })
+    const sent = await door().exchange(post(listener.url), { ...bounds, deadlineMs: 300 })
+    expect(sent).toMatchObject({ kind: 'lost', code: 'timeout' })
+  })
+
+  it('when the signal aborts it in flight; the connection is cut', async () => {
+    const cancel = new AbortController()
+    const gone = Promise.withResolvers<void>()
+    const listener = await canary((socket) => {
+      socket.on('close', () => gone.resolve())
+      cancel.abort()
+    })
+    expect(await door().exchange(post(listener.url), bounds, cancel.signal)).toMatchObject({
+      kind: 'lost',
+      code: 'aborted',
+    })
+    await gone.promise
+  })
+
+  it('when a kept connection turns out to be dead; a fresh one does not have that', async () => {
+    const answer = `${head('content-length: 2\r\n')}{}`
+    // Answers one request a connection, promises to keep it, and hangs up when the second one comes.
+    const listener = await canary((socket) => {
+      if (socket.listenerCount('dead') > 0) socket.destroy()
+      else socket.once('dead', () => undefined).write(answer)
+    })
+    const outbound = door()
+    const kept = { ...bounds, connection: 'kept' as const }
+    expect(await outbound.exchange(get(listener.url), kept)).toMatchObject({ kind: 'answered' })
+    expect(await outbound.exchange(post(listener.url), bounds)).toMatchObject({ kind: 'answered' })
+    expect(await outbound.exchange(get(listener.url), kept)).toMatchObject({ kind: 'lost', code: 'reset' })
+    expect(listener.connections).toBe(2)
+  })
+})
+
+describe('an answer', () => {
+  it('comes back whole, with any status, and asks for no encoding', async () => {
+    const listener = await answers(
+      `HTTP/1.1 500 Oops\r\nContent-Type: text/plain; charset=utf-8\r\nX-Two: a\r\nX-Two: b\r\ncontent-length: 2\r\n\r\nno`,
+    )
+    const sent = await door().exchange(post(listener.url, '{"a":1}'), bounds)
+    expect(sent).toMatchObject({ kind: 'answered', status: 500, contentType: 'text/plain; charset=utf-8' })
+    expect(sent.kind === 'answered' && sent.headers['x-two']).toBe('a, b')
+    expect(sent.kind === 'answered' && Buffer.from(sent.body).toString()).toBe('no')
+    expect(listener.received).toMatch(/accept-encoding: identity\r\n/)
+    expect(listener.received).toMatch(/connection: close\r\n/)
+    expect(listener.received).toMatch(/\{"a":1\}$/)
+  })
+
+  it('compressed against our wish is decoded', async () => {
+    const url = await web((_q, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{"ok":true}')),
+    )
+    const sent = await door().exchange(post(url), bounds)
+    expect(sent.kind === 'answered' && Buffer.from(sent.body).toString()).toBe('{"ok":true}')
+  })
+
+  it('that is a bomb stops at the limit', async () => {
+    const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024), { level: 9 })
+    expect(bomb.length).toBeLessThan(bounds.maxBytes)
+    const url = await web((_q, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb))
+    const before = process.memoryUsage().rss
+    expect(await door().exchange(post(url), bounds)).toMatchObject({ kind: 'lost', code: 'too-large' })
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
+  })
+
+  it.each(['content-length', 'chunked'])('of 30 MiB (%s) is refused with the sentence of its kind', async (framing) => {
+    const body = Buffer.alloc(30 * 1024 * 1024, 32)
+    const url = await web((_request, response) => {
+      if (framing === 'chunked') response.write(body.subarray(0, 1))
+      response.end(framing === 'chunked' ? body.subarray(1) : body)
+    })
+    expect(await door().exchange(post(url), limits.answer)).toMatchObject({
+      kind: 'lost',
+      code: 'too-large',
+      message: 'Agent response exceeds the safety limit.',
+    })
+    expect(await door().exchange(get(url), limits.card)).toMatchObject({
+      code: 'too-large',
+      message: 'Agent Card exceeds the 2 MB safety limit.',
+    })
+  })
+
+  it('exactly at the limit is taken', async () => {
+    const url = await web((_request, response) => response.end(Buffer.alloc(1000)))
+    expect(await door().exchange(get(url), { ...bounds, maxBytes: 1000 })).toMatchObject({ kind: 'answered' })
+    expect(await door().exchange(get(url), { ...bounds, maxBytes: 999 })).toMatchObject({ kind: 'lost' })
+  })
+})
+
+describe('a connection', () => {
+  const authority = async () => {
+    const pems = await generate([{ name: 'commonName', value: 'agent.test' }], {
+      extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'agent.test' }] }],
+    })
+    return { pems, url: await web((_request, response) => response.end('{}'), { key: pems.private, cert: pems.cert }) }
+  }
+  const resolve = resolvesTo('127.0.0.1')
+
+  it('by TLS is verified by name and authority', async () => {
+    const { pems, url } = await authority()
+    const { port } = new URL(url)
+    const trusting = door(development, { resolve, ca: [pems.cert] })
+    expect(await trusting.exchange(post(`https://agent.test:${port}/`), bounds)).toMatchObject({ kind: 'answered' })
+    expect(await trusting.exchange(post(`https://other.test:${port}/`), bounds)).toMatchObject({
+      kind: 'unsent',
+      code: 'tls',
+    })
+    const strict = door(development, { resolve })
+    expect(await strict.exchange(post(`https://agent.test:${port}/`), bounds)).toMatchObject({
+      kind: 'unsent',
+      code: 'tls',
+    })
+  })
+
+  it('falls back to the next checked address', async () => {
+    const { port } = new URL(await web((_request, response) => response.end('{}')))
+    const outbound = door(development, { resolve: resolvesTo('::1', '127.0.0.1') })
+    expect(await outbound.exchange(post(`http://agent.test:${port}/`), bounds)).toMatchObject({ kind: 'answered' })
+  })
+
+  it("resolves by the system's resolver", async () => {
+    const { port } = new URL(await web((_request, response) => response.end('{}')))
+    expect(await door().exchange(post(`http://localhost:${port}/`), bounds)).toMatchObject({ kind: 'answered' })
+    // A label of more than 63 characters is refused by the resolver itself, without asking anybody.
+    const nowhere = `http://${'a'.repeat(64)}.test:${port}/`
+    expect(await door().exchange(post(nowhere), bounds)).toMatchObject({ kind: 'unsent', code: 'unresolved' })
+  })
+})
+
+describe('a stream', () => {
+  const sse = (extra = '') => `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n${extra}\r\n`
+  const read = async (stream: Streaming): Promise<string> => {
+    let text = ''
+    for await (const chunk of stream.chunks) text += Buffer.from(chunk).toString()
+    return text
+  }
+  const firstOf = async (stream: Streaming): Promise<string> => {
+    for await (const chunk of stream.chunks) return Buffer.from(chunk).toString()
+    return ''
+  }
+  const broken = async (stream: Streaming): Promise<StreamBroken> =>
+    read(stream).then(
+      () => expect.unreachable('the stream ended well'),
+      (error: unknown) => {
+        if (error instanceof StreamBroken) return error
+        throw error
+      },
+    )
+
+  it('is read as it comes, and ends where the agent ends it', async () => {
+    const url = await web((_request, response) => {
+      response.writeHead(200, { 'content-type': 'Text/Event-Stream' })
+      response.write('data: 1\n\n')
+      setImmediate(() => response.end('data: 2\n\n'))
+    })
+    const stream = streamingOf(await door().openStream(post(url), streamBounds))
+    expect(await read(stream)).toBe('data: 1\n\ndata: 2\n\n')
+  })
+
+  it('compressed against our wish is decoded as it comes', async () => {
+    const url = await web((_q, response) =>
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
+        .end(gzipSync('data: 1\n\n')),
+    )
+    expect(await read(streamingOf(await door().openStream(post(url), streamBounds)))).toBe('data: 1\n\n')
+  })
+
+  it.each([200, 404])('that is JSON with %s instead comes back as an answer', async (status) => {
+    const url = await web((_q, response) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{"error":1}'),
+    )
+    const sent = await door().openStream(post(url), streamBounds)
+    expect(sent).toMatchObject({ kind: 'answered', status, contentType: 'application/json' })
+  })
+
+  it.each([
+    ['before the head', 'reset', (socket: Socket) => socket.destroy()],
+    ['no head in time', 'timeout', () => undefined],
+    ['JSON that never ends', 'timeout', (socket: Socket) => socket.write(`${head('content-length: 9\r\n')}{`)],
+  ])('cut %s is lost: %s', async (_case, code, misbehave) => {
+    const listener = await canary((socket) => misbehave(socket))
+    const sent = await door().openStream(post(listener.url), { ...streamBounds, headDeadlineMs: 200 })
+    expect(sent).toMatchObject({ kind: 'lost', code })
+  })
+
+  it.each([
+    [
+      'the agent resets it',
+      'reset',
+      (socket: Socket) =>
+        socket.write(`${sse('transfer-encoding: chunked\r\n')}3\r\n: a\r\n`, () => socket.resetAndDestroy()),
+    ],
+    [
+      'the agent leaves without the last chunk',
+      'reset',
+      (socket: Socket) => socket.end(`${sse('transfer-encoding: chunked\r\n')}3\r\n: a\r\n`),
+    ],
+    ['the agent falls silent', 'timeout', (socket: Socket) => socket.write(`${sse()}: a`)],
+    ['it grows over the limit', 'too-large', (socket: Socket) => socket.write(sse() + ': a'.repeat(1024 * 1024))],
+  ])('breaks when %s: %s', async (_case, code, misbehave) => {
+    const listener = await canary((socket) => misbehave(socket))
+    const stream = streamingOf(await door().openStream(post(listener.url), { ...streamBounds, idleMs: 200 }))
+    expect((await broken(stream)).code).toBe(code)
+  })
+
+  it('that drips for ever breaks at its total deadline', async () => {
+    let drip: NodeJS.Timeout | undefined
+    onTestFinished(() => clearInterval(drip))
+    const listener = await canary((socket) => {
+      socket.write(sse())
+      drip = setInterval(() => socket.write(':\n'), 20)
+    })
+    const stream = streamingOf(await door().openStream(post(listener.url), { ...streamBounds, deadlineMs: 300 }))
+    expect((await broken(stream)).code).toBe('timeout')
+  })
+
+  it('closed, aborted or left by its reader hangs up', async () => {
+    for (const end of ['close', 'abort', 'leave', 'door']) {
+      const gone = Promise.withResolvers<void>()
+      const listener = await canary((socket) => {
+        socket.on('close', () => gone.resolve())
+        socket.write(`${sse()}data: 1\n\n`)
+      })
+      const cancel = new AbortController()
+      const outbound = door()
+      const stream = streamingOf(await outbound.openStream(post(listener.url), streamBounds, cancel.signal))
+      const ended = end === 'leave' ? firstOf(stream) : broken(stream).then(({ code }) => code)
+      if (end === 'close') await stream.close()
+      if (end === 'abort') cancel.abort()
+      if (end === 'door') await outbound.close()
+      expect(await ended).toBe(end === 'leave' ? 'data: 1\n\n' : 'aborted')
+      await gone.promise
+    }
+  })
+
+  it('waits for its reader: what nobody reads is not received without bound', async () => {
+    let written = 0
+    const gone = Promise.withResolvers<void>()
+    const listener = await canary((socket) => {
+      socket.write(sse())
+      const more = (): void => {
+        while (written < 200 * 1024 * 1024 && socket.write(Buffer.alloc(64 * 1024, 58))) written += 64 * 1024
+      }
+      socket.on('drain', more)
+      socket.on('close', () => gone.resolve())
+      more()
+    })
+    const unread = { ...streamBounds, maxBytes: 1024 * 1024 * 1024, deadlineMs: 500 }
+    streamingOf(await door().openStream(post(listener.url), unread))
+    // Until the deadline the agent could write; what it got rid of is the kernel's buffers and ours.
+    await gone.promise
+    expect(written).toBeLessThan(50 * 1024 * 1024)
+  })
+})

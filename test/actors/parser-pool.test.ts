@@ -1,0 +1,281 @@
+/** The parsing pool: order over threads, what a poisoned frame costs, and the end of the pool. */
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Endpoint } from '../../a2a/client.ts'
+import type { ParsedEvent } from '../../actors/threads/messages.ts'
+import { ParserPool, ParserPoolClosed, placeFor, runsOf } from '../../actors/threads/pool.ts'
+import type { StreamParser } from '../../actors/threads/pool.ts'
+
+const endpoint: Endpoint = { url: 'http://127.0.0.1/', binding: 'JSONRPC', version: '1.0' }
+const format = { endpoint, requestId: 'r1' }
+const KiB = 1024
+const MiB = 1024 * KiB
+
+/** Threads take a moment to start, so most tests share these two. */
+const shared = new ParserPool({ threads: 2 })
+afterAll(() => shared.close())
+function opened(options: { threads: number; taskDeadlineMs?: number }): ParserPool {
+  const pool = new ParserPool(options)
+  onTestFinished(() => pool.close())
+  return pool
+}
+const stream = (): StreamParser => shared.openStream(format)
+
+const envelope = (result: unknown): string => JSON.stringify({ jsonrpc: '2.0', id: 'r1', result })
+const artifact = (artifactId: string, part: unknown): unknown => ({
+  artifactUpdate: { taskId: 't1', contextId: 'c1', artifact: { artifactId, parts: [part] }, append: false },
+})
+const frame = (json: string): Buffer => Buffer.from(`data: ${json}\n\n`)
+const textFrame = (id: string, size: number): Buffer => frame(envelope(artifact(id, { text: 'x'.repeat(size) })))
+const rawFrame = (id: string, raw: string): Buffer => frame(envelope(artifact(id, { raw })))
+const withData = (data: string): Buffer =>
+  frame(
+    `{"jsonrpc":"2.0","id":"r1","result":{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"big","parts":[{"data":${data}}]}}}}`,
+  )
+
+const idsOf = (events: ParsedEvent[]): string[] =>
+  events.map((event) =>
+    event.kind === 'observation' ? (event.observation.artifacts[0]?.artifactId ?? event.observation.kind) : event.kind,
+  )
+const one = (events: ParsedEvent[]): ParsedEvent => {
+  const [event] = events
+  if (event === undefined || events.length > 1) throw new Error(`not one event: ${JSON.stringify(idsOf(events))}`)
+  return event
+}
+
+describe('frames', () => {
+  it('come out in order, whatever their sizes, chunks and neighbours', async () => {
+    const size = fc.oneof(
+      fc.nat(200),
+      fc.integer({ min: 3 * KiB, max: 5 * KiB }),
+      fc.integer({ min: 20 * KiB, max: 300 * KiB }),
+    )
+    const stream = fc.record({
+      sizes: fc.array(size, { minLength: 1, maxLength: 20 }),
+      cuts: fc.array(fc.nat(), { maxLength: 12 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(stream, { minLength: 1, maxLength: 4 }), async (streams) => {
+        await Promise.all(
+          streams.map(async ({ sizes, cuts }) => {
+            const bytes = Buffer.concat(sizes.map((length, index) => textFrame(String(index), length)))
+            const marks = [0, ...cuts.map((cut) => cut % bytes.length).toSorted((a, b) => a - b), bytes.length]
+            const parser = shared.openStream(format)
+            // Without waiting for one another: order is the parser's promise, not the caller's.
+            const turns = marks.slice(1).map((mark, index) => parser.parse(bytes.subarray(marks[index], mark)))
+            const events = (await Promise.all([...turns, parser.end()])).flat()
+            expect(idsOf(events)).toEqual(sizes.map((_, index) => String(index)))
+          }),
+        )
+      }),
+      { numRuns: 40 },
+    )
+    expect(shared.stats).toMatchObject({ underWay: 0, threadsLost: 0 })
+    expect(shared.stats.framesHere).toBeGreaterThan(0)
+    expect(shared.stats.framesInThreads).toBeGreaterThan(0)
+  })
+
+  it('are parsed here when small and few, in a thread otherwise', () => {
+    const bytes = (size: number): Uint8Array => new Uint8Array(size)
+    expect(placeFor([])).toBe('here')
+    expect(placeFor([bytes(4 * KiB - 1)])).toBe('here')
+    expect(placeFor([bytes(4 * KiB)])).toBe('thread')
+    expect(placeFor([bytes(10), bytes(4 * KiB)])).toBe('thread')
+    expect(placeFor(Array.from({ length: 63 }, () => bytes(KiB)))).toBe('here')
+    expect(placeFor(Array.from({ length: 64 }, () => bytes(KiB)))).toBe('thread')
+  })
+
+  it('are cut into bounded runs without losing one', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.nat(5000), fc.nat(700_000)), { maxLength: 200 }), (sizes) => {
+        const frames = sizes.map((size) => new Uint8Array(size))
+        const runs = runsOf(frames)
+        expect(runs.flat().every((each, index) => each === frames[index])).toBe(true)
+        expect(runs.flat()).toHaveLength(frames.length)
+        for (const run of runs) {
+          expect(run.length).toBeLessThanOrEqual(64)
+          const total = run.reduce((sum, { length }) => sum + length, 0)
+          expect(run.length === 1 || total <= MiB).toBe(true)
+          expect(new Set(run.map(({ length }) => length < 4 * KiB)).size).toBe(1)
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('do not start a thread while all are small', async () => {
+    const pool = opened({ threads: 2 })
+    expect(idsOf(await pool.openStream(format).parse(textFrame('a', 100)))).toEqual(['a'])
+    expect(pool.stats).toMatchObject({ framesHere: 1, framesInThreads: 0 })
+  })
+
+  it('that only keep the connection alive give nothing; one cut off at the end is read', async () => {
+    const parser = stream()
+    expect(await parser.parse(Buffer.from(': ping\n\n\n\nretry: 100\n\n'))).toEqual([])
+    const cut = textFrame('last', 10)
+    expect(await parser.parse(cut.subarray(0, -2))).toEqual([])
+    expect(idsOf(await parser.end())).toEqual(['last'])
+  })
+})
+
+describe('bytes', () => {
+  it.each([10, 100 * KiB, 16 * MiB])('of %i are kept apart under their digest', async (size) => {
+    const content = Buffer.alloc(size, 'abc')
+    const event = one(await stream().parse(rawFrame('a', content.toString('base64'))))
+    if (event.kind !== 'observation') throw new Error(event.kind)
+    const [blob] = event.blobs
+    const [artifactSeen] = event.observation.artifacts
+    const digest = createHash('sha256').update(content).digest('hex')
+    expect(event.blobs.map((blob) => blob.digest)).toEqual([digest])
+    expect(content.equals(blob?.bytes ?? Buffer.alloc(0))).toBe(true)
+    expect(event.observation.stored.map((bytes) => bytes.digest)).toEqual([digest])
+    expect(JSON.parse(artifactSeen?.parts[0] ?? '')).toMatchObject({
+      kind: 'raw',
+      value: { digest, size, href: `/api/artifacts/${digest}` },
+    })
+  })
+
+  it('over the limit of a part are refused in the words of the specification', async () => {
+    const content = Buffer.alloc(16 * MiB + 1)
+    const parser = stream()
+    expect(one(await parser.parse(rawFrame('a', content.toString('base64'))))).toEqual({
+      kind: 'invalid',
+      message: 'Artifact exceeds the 16 MB persistence limit.',
+    })
+    expect(idsOf(await parser.parse(textFrame('next', 10)))).toEqual(['next'])
+  })
+})
+
+describe('a poisoned frame', () => {
+  const deep = (levels: number): string =>
+    `{"jsonrpc":"2.0","id":"r1","result":{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"data":${'['.repeat(levels)}${']'.repeat(levels)}}]}}}}`
+  it.each([
+    ['is not JSON', '{"jsonrpc"'],
+    ['is no event', envelope({ nonsense: true })],
+    ['answers another request', JSON.stringify({ jsonrpc: '2.0', id: 'r2', result: {} })],
+    ['is nested 1,000 levels', deep(1_000)],
+    ['is nested 1,000,000 levels', deep(1_000_000)],
+    ['is large and not JSON', `{"a":"${'x'.repeat(100 * KiB)}`],
+    ['is large and no event', envelope({ nonsense: 'x'.repeat(100 * KiB) })],
+    ['has a part that is not base64', envelope(artifact('a', { raw: '!!!!' }))],
+  ])('that %s costs itself, not its stream', async (_case, json) => {
+    const parser = stream()
+    const events = await parser.parse(
+      Buffer.concat([textFrame('before', 5_000), frame(json), textFrame('after', 5_000)]),
+    )
+    expect(idsOf(events)).toEqual(['before', 'invalid', 'after'])
+    expect(shared.stats.threadsLost).toBe(0)
+  })
+
+  it.each([
+    ['values', withData(`[${'[],'.repeat(6 * MiB)}1]`)],
+    ['values behind a string full of quotes', withData(`["${'\\"'.repeat(KiB)}\\\\",${'{},'.repeat(2 * MiB)}1]`)],
+    ['lines', Buffer.from(`${':\n'.repeat(6 * MiB)}data: 1\n\n`)],
+    ['returns', Buffer.from(`data: 1\n${':\r'.repeat(6 * MiB)}\n\n`)],
+  ])('of too many %s is refused before it swells', async (_case, bytes) => {
+    const parser = stream()
+    expect(one(await parser.parse(bytes))).toEqual({
+      kind: 'invalid',
+      message: 'Agent response exceeds the safety limit.',
+    })
+    expect(idsOf(await parser.parse(textFrame('next', 50 * KiB)))).toEqual(['next'])
+    expect(shared.stats.threadsLost).toBe(0)
+  })
+
+  it('is not mistaken: structure inside of strings does not count', async () => {
+    const text = '[{,'.repeat(MiB) + '\\" '.repeat(KiB)
+    const events = await stream().parse(withData(JSON.stringify({ text })))
+    expect(idsOf(events)).toEqual(['big'])
+  })
+
+  it('that holds its thread for too long costs its stream one batch, and other streams nothing', async () => {
+    const pool = opened({ threads: 2, taskDeadlineMs: 1_000 })
+    const keys = Array.from({ length: 990_000 }, (_, index) => `"${index.toString(36)}":0`)
+    const victim = pool.openStream(format)
+    const bystanders = Array.from({ length: 4 }, () => pool.openStream(format))
+    const follow = async (parser: StreamParser): Promise<string[]> => {
+      const ids: string[] = []
+      for (const id of ['1', '2', '3', '4']) ids.push(...idsOf(await parser.parse(textFrame(id, 50 * KiB))))
+      return ids
+    }
+    const [poisoned, ...others] = await Promise.all([
+      victim.parse(withData(`{${keys.join(',')}}`)),
+      ...bystanders.map(follow),
+    ])
+    expect(one(poisoned)).toMatchObject({ kind: 'invalid', message: 'The event could not be read.' })
+    for (const ids of others) expect(ids).toEqual(['1', '2', '3', '4'])
+    expect(pool.stats.threadsLost).toBe(1)
+    expect(idsOf(await victim.parse(textFrame('again', 50 * KiB)))).toEqual(['again'])
+  })
+
+  it('larger than any limit ends its stream only', async () => {
+    const parser = stream()
+    const chunk = Buffer.alloc(MiB, 120)
+    const events: ParsedEvent[] = []
+    for (let sent = 0; sent < 27; sent += 1) events.push(...(await parser.parse(chunk)))
+    expect(one(events)).toEqual({ kind: 'invalid', message: 'Agent response exceeds the safety limit.' })
+    expect(await parser.parse(textFrame('after', 10))).toEqual([])
+    expect(await parser.end()).toEqual([])
+    expect(idsOf(await stream().parse(textFrame('other', 10)))).toEqual(['other'])
+  })
+})
+
+describe('a refusal', () => {
+  it('is told from garbage', async () => {
+    const error = { code: -32001, message: 'Task not found' }
+    const parser = stream()
+    const events = await parser.parse(frame(JSON.stringify({ jsonrpc: '2.0', id: 'r1', error })))
+    expect(one(events)).toMatchObject({ kind: 'refused', error: { code: -32001, reason: 'TASK_NOT_FOUND' } })
+  })
+})
+
+describe('a reply', () => {
+  const task = (size: number): unknown => ({
+    id: 't1',
+    contextId: 'c1',
+    status: { state: 'TASK_STATE_COMPLETED' },
+    artifacts: [{ artifactId: 'a', parts: [{ text: 'x'.repeat(size) }] }],
+  })
+  it.each([
+    ['send', 10, 'here'],
+    ['send', 24 * MiB, 'thread'],
+    ['get', 10, 'here'],
+    ['get', 100 * KiB, 'thread'],
+    ['cancel', 100 * KiB, 'thread'],
+  ] as const)('to %s of %i bytes is read (%s)', async (operation, size, place) => {
+    const before = shared.stats.framesInThreads
+    const result = operation === 'send' ? { task: task(size) } : task(size)
+    const body = Buffer.from(envelope(result))
+    const event = await shared.parseReply(
+      endpoint,
+      operation,
+      { status: 200, contentType: 'application/json', body },
+      'r1',
+    )
+    expect(event).toMatchObject({ kind: 'observation', observation: { kind: 'task', taskId: 't1' } })
+    expect(shared.stats.framesInThreads - before).toBe(place === 'here' ? 0 : 1)
+  })
+
+  it('that is a page of HTML proves nothing', async () => {
+    const body = Buffer.from('<html>')
+    const event = await shared.parseReply(endpoint, 'send', { status: 502, contentType: 'text/html', body }, 'r1')
+    expect(event).toMatchObject({ kind: 'invalid', message: 'The agent answered HTTP 502.' })
+  })
+})
+
+describe('close', () => {
+  it('lets work in flight finish, and takes no more', async () => {
+    const pool = opened({ threads: 2 })
+    const parsers = Array.from({ length: 6 }, () => pool.openStream(format))
+    const underWay = parsers.map((parser) => parser.parse(textFrame('a', 500 * KiB)))
+    // One turn of the queue: the work has been given to the threads.
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(pool.stats.underWay).toBe(6)
+    await pool.close()
+    expect((await Promise.all(underWay)).flatMap(idsOf)).toEqual(Array.from({ length: 6 }, () => 'a'))
+    await expect(pool.openStream(format).parse(textFrame('b', 10))).rejects.toBeInstanceOf(ParserPoolClosed)
+    await pool.close()
+  })
+})

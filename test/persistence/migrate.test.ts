@@ -1,0 +1,171 @@
+/** The migrator on both databases: up, down, what it refuses, and that this release's own migrations can be undone. */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { RawClient } from '../../persistence/backend.ts'
+import type { Database } from '../../persistence/database.ts'
+import {
+  migrateDown,
+  migrateUp,
+  requireSchema,
+  schemaStatus,
+  SchemaMismatch,
+  type Migration,
+} from '../../persistence/migrate.ts'
+import { migrations } from '../../persistence/migrations/all.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+
+const one: Migration = {
+  version: 1,
+  name: 'one',
+  up: 'create table one (id int); insert into one values (1);',
+  down: 'drop table one',
+}
+const two: Migration = {
+  version: 2,
+  name: 'two',
+  up: `create function answer() returns int language plpgsql as $$ begin return 42; end $$;
+       alter table one add column text text;`,
+  down: 'alter table one drop column text; drop function answer()',
+}
+const broken: Migration = { version: 3, name: 'broken', up: 'create table three (id int); select 1 / 0;', down: '' }
+const names = (list: readonly Migration[]): string[] => list.map(({ name }) => name)
+
+/** Everything of ours that the catalogue knows, as text: what must be the same after down and up. */
+async function catalogue(client: RawClient): Promise<unknown[]> {
+  const { rows } = await client.query(`
+    select 'column' as kind, table_name || '.' || column_name as name,
+           concat_ws(' ', data_type, is_nullable, column_default, generation_expression) as text
+      from information_schema.columns where table_schema = 'public' and table_name <> 'schema_migration'
+    union all select 'index', indexname, indexdef from pg_indexes where schemaname = 'public' and tablename <> 'schema_migration'
+    union all select 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(oid)
+      from pg_constraint where connamespace = 'public'::regnamespace and conrelid::regclass::text <> 'schema_migration'
+    union all select 'trigger', tgrelid::regclass || '.' || tgname, pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+    union all select 'function', proname, pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
+    union all select 'sequence', sequencename, data_type::text from pg_sequences where schemaname = 'public'
+    order by 1, 2, 3`)
+  return rows
+}
+
+describe.each(bothDatabases)('%s', (kind) => {
+  let fresh: FreshDatabase
+  let db: Database
+  beforeAll(async () => {
+    fresh = await freshDatabase(kind)
+    db = fresh.db
+  })
+  afterAll(() => fresh.close())
+
+  it('undoes and redoes this release’s schema without a trace', async () => {
+    await db.raw(async (client) => {
+      const before = await catalogue(client)
+      expect(before.length).toBeGreaterThan(10)
+      await migrateDown(client, migrations, migrations.length)
+      expect(await catalogue(client)).toEqual([])
+      await migrateUp(client, migrations)
+      expect(await catalogue(client)).toEqual(before)
+    })
+  })
+
+  describe('with migrations of its own', () => {
+    beforeEach(() =>
+      db.raw((client) => client.query('drop schema public cascade; create schema public; set search_path to public')),
+    )
+
+    it('applies what is pending, once, and up to a version', async () => {
+      await db.raw(async (client) => {
+        expect(await schemaStatus(client, [one, two])).toEqual({
+          current: 0,
+          latest: 2,
+          applied: [],
+          pending: [one, two],
+        })
+        expect(names(await migrateUp(client, [one, two], 1))).toEqual(['one'])
+        expect(names(await migrateUp(client, [one, two]))).toEqual(['two'])
+        expect(names(await migrateUp(client, [one, two]))).toEqual([])
+        const { applied, current, pending } = await schemaStatus(client, [one, two])
+        expect(applied.map(({ version, name }) => [version, name])).toEqual([
+          [1, 'one'],
+          [2, 'two'],
+        ])
+        expect(applied[0]?.appliedAt).toMatch(/^\d{4}-.*Z$/)
+        expect([current, pending]).toEqual([2, []])
+        expect((await client.query('select answer() as n')).rows).toEqual([{ n: 42 }])
+      })
+    })
+
+    it('takes back the newest first', async () => {
+      await db.raw(async (client) => {
+        await migrateUp(client, [one, two])
+        expect(names(await migrateDown(client, [one, two]))).toEqual(['two'])
+        expect(names(await migrateDown(client, [one, two], 5))).toEqual(['one'])
+        expect(names(await migrateDown(client, [one, two]))).toEqual([])
+      })
+    })
+
+    it('leaves nothing of one that fails, keeps those before, and can go on afterwards', async () => {
+      await db.raw(async (client) => {
+        await expect(migrateUp(client, [one, two, broken])).rejects.toThrow('division by zero')
+        const { current } = await schemaStatus(client, [one, two, broken])
+        expect(current).toBe(2)
+        expect((await client.query("select to_regclass('three') as found")).rows).toEqual([{ found: null }])
+        expect(names(await migrateUp(client, [one, two, { ...broken, up: 'create table three ()' }]))).toEqual([
+          'broken',
+        ])
+      })
+    })
+
+    it('refuses a newer schema, with the sentence', async () => {
+      await db.raw(async (client) => {
+        await migrateUp(client, [one, two])
+        const sentence = 'This database is at schema v2, but this version only knows schema v1.'
+        await expect(schemaStatus(client, [one])).rejects.toThrow(new SchemaMismatch(sentence))
+        await expect(migrateUp(client, [one])).rejects.toThrow(new SchemaMismatch(sentence))
+        await expect(migrateDown(client, [one])).rejects.toThrow(new SchemaMismatch(sentence))
+      })
+    })
+
+    it('refuses a schema that was built from other text', async () => {
+      await db.raw(async (client) => {
+        await migrateUp(client, [one])
+        const edited = { ...one, up: `${one.up} -- edited` }
+        await expect(requireSchema(client, [edited])).rejects.toThrow(SchemaMismatch)
+      })
+    })
+
+    it('asks for exactly its schema', async () => {
+      await db.raw(async (client) => {
+        await expect(requireSchema(client, [one])).rejects.toThrow(SchemaMismatch)
+        await migrateUp(client, [one])
+        await requireSchema(client, [one])
+        await expect(requireSchema(client, [one, two])).rejects.toThrow(SchemaMismatch)
+      })
+    })
+
+    it('is applied once by four at the same time', async () => {
+      const results = await Promise.all([1, 2, 3, 4].map(() => db.raw((client) => migrateUp(client, [one, two]))))
+      expect(results.flat().length).toBe(2)
+    })
+  })
+})
+
+it('is at most one server’s lock away: a dead migrator’s lock dies with its connection', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
+  const dying = new pg.Client({ connectionString: fresh.profile.url })
+  dying.on('error', () => {})
+  await dying.connect()
+  const stuck = migrateUp(dying, [...migrations, { version: 900, name: 'slow', up: 'select pg_sleep(60)', down: '' }])
+  const waiting = fresh.db.raw((client) => migrateUp(client, migrations))
+  const ended = stuck.catch((error: unknown) => error)
+  await fresh.db.raw(async (client) => {
+    for (let tries = 0; tries < 500; tries += 1) {
+      const { rowCount } = await client.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid() and state = 'active' and datname = current_database()",
+      )
+      if (rowCount) return
+    }
+  })
+  expect(await ended).toBeInstanceOf(Error)
+  expect(await waiting).toEqual([])
+  await fresh.close()
+})

@@ -1,0 +1,103 @@
+/** What only the embedded database does: turns on its one session, its own death, its directory and its log. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { IdleTransactionTimeoutError, sql } from 'slonik'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../persistence/database.ts'
+import { startPglite } from '../../persistence/pglite.ts'
+import { EmbeddedDatabaseLost, PgliteServer, PgliteSocket } from '../../persistence/pglite-server.ts'
+import { EmbeddedDatabaseBusy, Session, Turns } from '../../persistence/pglite-session.ts'
+import { migratedDump } from '../support/databases.ts'
+
+describe('turns', () => {
+  it('go in the order they were asked for', async () => {
+    const turns = new Turns(1_000)
+    const order: number[] = []
+    await turns.take()
+    const rest = [1, 2, 3].map(async (n) => {
+      await turns.take()
+      order.push(n)
+      turns.pass()
+    })
+    turns.pass()
+    await Promise.all(rest)
+    expect(order).toEqual([1, 2, 3])
+    await turns.take()
+  })
+
+  it('give up after the limit, and who gave up is skipped', async () => {
+    const turns = new Turns(10)
+    await turns.take()
+    await expect(turns.take()).rejects.toThrow(EmbeddedDatabaseBusy)
+    turns.pass()
+    await turns.take()
+  })
+})
+
+describe('a session', () => {
+  it('undoes a transaction that idles, lets the next one in, and refuses to go on', async () => {
+    const { server, client } = await startPglite({ template: await migratedDump() })
+    const turns = new Turns(5_000)
+    const limits = { idleMs: 20, betweenTurns: () => Promise.resolve() }
+    const idle = new Session(client, turns, limits)
+    const next = new Session(client, turns, limits)
+    await idle.run((held) => held.query('begin'))
+    await idle.run((held) => held.query('create table left_open (id int)'))
+    const { rows } = await next.run((held) => held.query("select to_regclass('left_open') as found"))
+    expect(rows).toEqual([{ found: null }])
+    await expect(idle.run((held) => held.query('select 1'))).rejects.toThrow(IdleTransactionTimeoutError)
+    await client.end()
+    await server.close()
+    expect(server.lost.aborted).toBe(false)
+  })
+})
+
+describe('its thread', () => {
+  it('is ended when a statement never returns: everything waiting is told, and everything after', async () => {
+    const server = new PgliteServer({ template: await migratedDump() }, 2_000)
+    await server.started
+    const client = new pg.Client({
+      user: 'postgres',
+      database: 'postgres',
+      ssl: false,
+      stream: () => new PgliteSocket(server),
+    })
+    client.on('error', () => {})
+    await client.connect()
+    const forever = client.query('with recursive r as (select 1 as n union all select n from r) select count(*) from r')
+    const failures = await Promise.allSettled([forever, server.dump()])
+    expect(failures.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(server.lost.reason).toBeInstanceOf(EmbeddedDatabaseLost)
+    await expect(server.dump()).rejects.toThrow(EmbeddedDatabaseLost)
+    await server.close()
+  })
+
+  it('that cannot start says why', async () => {
+    await expect(openDatabase({ kind: 'pglite', template: new Uint8Array(1024) })).rejects.toThrow()
+  })
+})
+
+describe('its directory', () => {
+  const directory = join(mkdtempSync(join(tmpdir(), 'signalbox-pglite-')), 'pglite')
+  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+  it('is closed to others, keeps what was committed, and its log stays small', async () => {
+    const first = await openDatabase({ kind: 'pglite', dataDir: directory, template: await migratedDump() })
+    expect(statSync(directory).mode & 0o777).toBe(0o700)
+    await first.raw((client) => client.query('create table line (id int, text text)'))
+    // Text that can't be compressed, twice what the log may hold: it has to be cut on the way.
+    for (let id = 0; id < 128; id += 1) {
+      await first.pool.query(sql.unsafe`insert into line values (${id}, ${randomBytes(768 * 1024).toString('base64')})`)
+    }
+    const log = join(directory, 'pg_wal')
+    const bytes = readdirSync(log).reduce((sum, name) => sum + statSync(join(log, name)).size, 0)
+    expect(bytes).toBeLessThan(80 * 1024 * 1024)
+    await first.close()
+    const second = await openDatabase({ kind: 'pglite', dataDir: directory })
+    expect(await second.pool.oneFirst(sql.unsafe`select count(*) from line`)).toBe(128)
+    await second.close()
+  })
+})

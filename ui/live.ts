@@ -1,0 +1,162 @@
+/**
+ * The signal that something changed: one `EventSource` per origin, whichever tab holds it. HTTP/1.1 allows a browser six
+ * connections to a host, so tabs elect a leader by a Web Lock and the others hear through a BroadcastChannel. Where
+ * locks are missing (plain HTTP off loopback) every tab holds its own. Owns the connection's state; carries no content.
+ */
+import { createAtom, type ReadonlyAtom } from '@xstate/store'
+
+export type LiveState = 'connecting' | 'live' | 'reconnecting' | 'offline' | 'signed-out'
+
+/** The server closes the stream after 55 s on purpose; only a longer silence is worth a word. */
+const patienceMs = 3_000
+const backoffMs = { first: 1_000, last: 30_000 }
+
+type Tell = { readonly state: LiveState } | { readonly changed: true } | { readonly ask: true }
+
+export class Live {
+  readonly #url: string
+  readonly #sessionUrl: string
+  readonly #state = createAtom<LiveState>('connecting')
+  readonly #listeners = new Set<() => void>()
+  readonly #closed = new AbortController()
+  readonly #channel: BroadcastChannel
+  #source: EventSource | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #failures = 0
+
+  constructor(prefix: string) {
+    this.#url = `${prefix}/api/tasks/events`
+    this.#sessionUrl = `${prefix}/api/auth/session`
+    this.#channel = new BroadcastChannel(`signalbox ${this.#url}`)
+  }
+
+  /** Readable and subscribable: `get()`, `subscribe()`. */
+  get state(): ReadonlyAtom<LiveState> {
+    return this.#state
+  }
+
+  /** Called, without content, whenever something may have changed. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  open(): void {
+    const until = { signal: this.#closed.signal }
+    this.#channel.addEventListener('message', (event: MessageEvent<Tell>) => this.#hear(event.data), until)
+    addEventListener('online', () => this.#retryNow(), until)
+    addEventListener('offline', () => this.#become('offline'), until)
+    document.addEventListener(
+      'visibilitychange',
+      () => document.visibilityState === 'visible' && this.#changed(),
+      until,
+    )
+    if (!navigator.onLine) this.#become('offline')
+    if (!('locks' in navigator)) return this.#connect()
+    this.#channel.postMessage({ ask: true } satisfies Tell)
+    this.#lead().catch((error: unknown) => {
+      if (!this.#closed.signal.aborted) throw error
+    })
+  }
+
+  close(): void {
+    this.#closed.abort()
+    this.#source?.close()
+    clearTimeout(this.#timer)
+    this.#channel.close()
+    this.#listeners.clear()
+  }
+
+  /** After signing in again: the leader of the tabs connects anew. */
+  retry(): void {
+    this.#failures = 0
+    if (this.#source) this.#retryNow()
+    else this.#channel.postMessage({ ask: true } satisfies Tell)
+  }
+
+  async #lead(): Promise<void> {
+    const { signal } = this.#closed
+    await navigator.locks.request(`signalbox ${this.#url}`, { signal }, () => {
+      this.#connect()
+      return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    })
+  }
+
+  #connect(): void {
+    clearTimeout(this.#timer)
+    this.#source?.close()
+    const source = new EventSource(this.#url)
+    this.#source = source
+    this.#loseSoon()
+    source.addEventListener('ready', () => this.#ready())
+    source.addEventListener('freshness', () => this.#spread())
+    source.addEventListener('resync', () => this.#spread())
+    source.addEventListener('error', () => {
+      this.#loseSoon()
+      // A non-200 answer ends an EventSource for good; a dropped connection it retries by itself.
+      if (source.readyState === EventSource.CLOSED) void this.#reconnect()
+    })
+  }
+
+  #ready(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#failures = 0
+    this.#become('live')
+    this.#channel.postMessage({ state: 'live' } satisfies Tell)
+    this.#spread()
+  }
+
+  #loseSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      const state = navigator.onLine ? 'reconnecting' : 'offline'
+      this.#become(state)
+      this.#channel.postMessage({ state } satisfies Tell)
+    }, patienceMs)
+  }
+
+  /** Asks the session why the stream was refused, then waits longer each time. */
+  async #reconnect(): Promise<void> {
+    const { signal } = this.#closed
+    const status = await fetch(this.#sessionUrl, { signal }).then(
+      (response) => response.status,
+      () => 0,
+    )
+    if (signal.aborted) return
+    if (status === 401) {
+      this.#become('signed-out')
+      this.#channel.postMessage({ state: 'signed-out' } satisfies Tell)
+      return
+    }
+    const waitMs = Math.min(backoffMs.last, backoffMs.first * 2 ** this.#failures)
+    this.#failures += 1
+    setTimeout(() => !signal.aborted && this.#connect(), waitMs)
+  }
+
+  #retryNow(): void {
+    if (this.#state.get() === 'offline') this.#become('reconnecting')
+    if (this.#source) this.#connect()
+  }
+
+  #hear(tell: Tell): void {
+    if ('changed' in tell) this.#changed()
+    else if ('state' in tell) this.#become(tell.state)
+    else if (this.#source) {
+      if (this.#state.get() === 'signed-out') this.#connect()
+      this.#channel.postMessage({ state: this.#state.get() } satisfies Tell)
+    }
+  }
+
+  #spread(): void {
+    this.#channel.postMessage({ changed: true } satisfies Tell)
+    this.#changed()
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  #become(state: LiveState): void {
+    this.#state.set(state)
+  }
+}

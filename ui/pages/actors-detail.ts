@@ -1,0 +1,366 @@
+/**
+ * `<signalbox-actor>`: one actor on its chart, with its log to move through and what is stored of it. Owns which step is
+ * looked at; the chart is ui/statechart, the log's steps are actors-log.ts. It only reads: nothing here moves an actor.
+ */
+import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import { describeEvent, type ActorDetail, type ActorStep, type StateValue } from '../../domain/chart.ts'
+import { Clock } from '../controllers/clock.ts'
+import { Query } from '../controllers/query.ts'
+import { Select } from '../controllers/select.ts'
+import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
+import { icon } from '../elements/icon.ts'
+import { SignalboxJson } from '../elements/json-view.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define, View, viewProperties } from '../elements/view.ts'
+import type { Binding } from '../keys.ts'
+import { chip } from '../states.ts'
+import type { ChartFile } from '../statechart/layout.ts'
+import { Statechart } from '../statechart/statechart.ts'
+import { actorPath, actorQuestion, chartQuestion, shortId } from './actors-questions.ts'
+import { inspector } from './actors-inspector.ts'
+import { LogReader } from './actors-log.ts'
+import { logTable, replayBar, type Replay } from './actors-replay.ts'
+import { Seconds } from './actors-seconds.ts'
+import { detailSheet } from './actors-detail-sheet.ts'
+import { whyAttention } from './actors-words.ts'
+
+/** What was copied is told for this long. */
+const copiedMs = 2000
+type Copied = 'no' | 'yes' | 'failed'
+
+/**
+ * @element signalbox-actor
+ * @attr kind - the actor's kind: command, subscription, ownership
+ * @attr actor-id - its id
+ */
+export class SignalboxActor extends View {
+  static override styles = [sheet, detailSheet]
+  static override properties: PropertyDeclarations = {
+    ...viewProperties,
+    kind: { type: String },
+    actorId: { type: String, attribute: 'actor-id' },
+    _looking: { state: true },
+    _outline: { state: true },
+    _pane: { state: true },
+    _copied: { state: true },
+  }
+  declare kind: string
+  declare actorId: string
+  /** The revision that is looked at; null follows the actor. */
+  declare _looking: number | null
+  declare _outline: boolean
+  /** Which of the two is shown where there is no room for both. */
+  declare _pane: 'log' | 'details'
+  declare _copied: Copied
+
+  readonly #actor = new Query(
+    this,
+    () => this.app && { queries: this.app.queries, question: actorQuestion(this.kind, this.actorId) },
+  )
+  readonly #chart = new Query(this, () => {
+    const version = this.#step?.machineVersion ?? this.#detail?.machineVersion
+    return this.app && version !== undefined
+      ? { queries: this.app.queries, question: chartQuestion(this.kind, version) }
+      : undefined
+  })
+  readonly #live = new Select(
+    this,
+    () => this.app?.live.state,
+    (state) => state,
+  )
+  readonly #log = new LogReader(this)
+  #stopKeys: (() => void) | undefined
+  #copyTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    super()
+    this.kind = ''
+    this.actorId = ''
+    this._looking = null
+    this._outline = false
+    this._pane = 'log'
+    this._copied = 'no'
+    new Clock(this)
+    new Seconds(this, () => {
+      const detail = this.#detail
+      return detail !== undefined && (detail.timers.length > 0 || detail.lease !== null)
+    })
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    this.#stopKeys = this.app?.keys.add(this.#bindings())
+  }
+
+  override disconnectedCallback(): void {
+    this.#stopKeys?.()
+    clearTimeout(this.#copyTimer)
+    super.disconnectedCallback()
+  }
+
+  #bindings(): readonly Binding[] {
+    const chartKey = (keys: string, label: string, run: (chart: Statechart) => void): Binding => ({
+      keys,
+      label,
+      group: 'This page',
+      run: () => {
+        const chart = this.#view
+        if (chart) run(chart)
+        return chart !== null
+      },
+    })
+    return [
+      { keys: ',', label: 'Previous step', group: 'This page', run: () => this.#look(this.#at - 1) },
+      { keys: '.', label: 'Next step', group: 'This page', run: () => this.#look(this.#at + 1) },
+      { keys: 'Escape', label: 'Follow live', group: 'This page', run: () => this.#leavePast() },
+      chartKey('0', 'Show the whole chart', (chart) => chart.showEverything()),
+      chartKey('+', 'Zoom in', (chart) => chart.zoomIn()),
+      chartKey('-', 'Zoom out', (chart) => chart.zoomOut()),
+    ]
+  }
+
+  get #detail(): ActorDetail | undefined {
+    const actor = this.#actor.data?.actor
+    return actor?.kind === this.kind && actor.id === this.actorId ? actor : undefined
+  }
+
+  get #view(): Statechart | null {
+    return this.renderRoot.querySelector('signalbox-statechart')
+  }
+
+  /** Index of the step that is looked at; the last one while following live, -1 without steps. */
+  get #at(): number {
+    const { steps } = this.#log
+    const found = this._looking === null ? -1 : steps.findIndex((step) => step.revision === this._looking)
+    return found < 0 ? steps.length - 1 : found
+  }
+
+  get #step(): ActorStep | undefined {
+    return this._looking === null ? undefined : this.#log.steps.find((step) => step.revision === this._looking)
+  }
+
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has('kind') || changed.has('actorId')) this._looking = this.#lookingFromPath()
+    const detail = this.#detail
+    if (this.app && detail) this.#log.follow(this.app.api, detail.kind, detail.id, detail.revision)
+  }
+
+  override updated(): void {
+    const row = this.renderRoot.querySelector<HTMLElement>('tr[aria-current]')
+    const pane = row?.closest<HTMLElement>('.log')
+    if (!row || !pane) return
+    const head = 28
+    if (row.offsetTop < pane.scrollTop + head) pane.scrollTop = row.offsetTop - head
+    const bottom = row.offsetTop + row.offsetHeight
+    if (bottom > pane.scrollTop + pane.clientHeight) pane.scrollTop = bottom - pane.clientHeight
+  }
+
+  /** A link to a step: `/actors/command/<id>?step=5`. */
+  #lookingFromPath(): number | null {
+    const { page, query } = this.app?.router.get() ?? {}
+    const step = page === 'actor' ? query?.get('step') : null
+    return step !== null && step !== undefined && /^\d{1,9}$/.test(step) ? Number(step) : null
+  }
+
+  /** Past the last step is live again. */
+  #look(index: number): void {
+    const { steps } = this.#log
+    if (index < 0 || steps.length === 0) return
+    this._looking = index >= steps.length - 1 ? null : (steps[index]?.revision ?? null)
+    this.#keepInPath()
+  }
+
+  #leavePast(): boolean {
+    if (this._looking === null) return false
+    this._looking = null
+    this.#keepInPath()
+    return true
+  }
+
+  #keepInPath(): void {
+    const router = this.app?.router
+    if (router?.get().page !== 'actor') return
+    const path = actorPath(this.kind, this.actorId)
+    router.replace(this._looking === null ? path : `${path}?step=${this._looking}`)
+  }
+
+  override render(): TemplateResult {
+    const detail = this.#detail
+    const { fault } = this.#actor.answer
+    if (!this.app) return html``
+    if (!detail) return fault ? this.#missing() : html`<div class="loading">${skeleton(6, 'page')}</div>`
+    const past = this.#step
+    const chart = this.#chart.data
+    return html`<div class="actor ${this._pane === 'log' ? 'shows-log' : 'shows-details'}">
+      ${this.#header(detail, past, chart)}
+      <div class="stage ${past ? 'past' : ''}">
+        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#why(detail, chart)}
+        ${this.#picture(past?.value ?? detail.value, chart)}
+      </div>
+      ${this.#below(this.#replay())}
+      <aside class="scroll details" aria-label="Actor details" tabindex="0">
+        ${inspector({ actor: detail, definition: chart?.definition, past, app: this.app, nowMs: Date.now() })}
+      </aside>
+    </div>`
+  }
+
+  #missing(): TemplateResult {
+    const { fault } = this.#actor.answer
+    if (fault?.status !== 404) return html`${fault ? failure(fault, () => this.#actor.refresh()) : nothing}`
+    return html`<div class="empty">
+      ${icon('workflow', 28)}<b>Actor not found</b>
+      <p>No ${this.kind} has the id ${shortId(this.actorId)}. It may belong to another organization.</p>
+      <div class="row">
+        <a class="button" href=${this.app?.router.href('/actors') ?? nothing} data-route="/actors">All actors</a>
+      </div>
+    </div>`
+  }
+
+  #header(detail: ActorDetail, past: ActorStep | undefined, chart: ChartFile | undefined): TemplateResult {
+    const copyWords: Record<Copied, string> = { no: 'Copy as Mermaid', yes: 'Copied', failed: 'Could not copy' }
+    return html`<header class="row">
+      <a
+        class="button ghost small icon-only back"
+        href=${this.app?.router.href('/actors') ?? nothing}
+        data-route="/actors"
+        aria-label="All actors"
+        >${icon('arrow-left', 15)}</a
+      >
+      <h2 class="ell" title=${`${detail.kind}/${detail.id}`}>
+        <span class="mono">${detail.kind}/${shortId(detail.id)}</span> <bdi class="muted title">${detail.title}</bdi>
+      </h2>
+      ${this.#mode(detail, past)}
+      <span class="grow"></span>
+      <button class="small tool" ?disabled=${!chart} @click=${() => this.#copy()}>
+        ${icon(this._copied === 'yes' ? 'check' : 'copy', 13)}<span class="wide" role="status"
+          >${copyWords[this._copied]}</span
+        >
+      </button>
+      <button class="small tool" aria-pressed=${this._outline} @click=${() => (this._outline = !this._outline)}>
+        ${icon('list-checks', 13)}<span class="wide">Outline</span>
+      </button>
+      <div class="zoom" role="group" aria-label="Chart size">
+        <button
+          class="ghost small icon-only"
+          aria-label="Zoom out"
+          title="Zoom out (-)"
+          @click=${() => this.#view?.zoomOut()}
+        >
+          ${icon('zoom-out', 15)}
+        </button>
+        <button
+          class="ghost small icon-only"
+          aria-label="Zoom in"
+          title="Zoom in (+)"
+          @click=${() => this.#view?.zoomIn()}
+        >
+          ${icon('zoom-in', 15)}
+        </button>
+        <button
+          class="ghost small icon-only"
+          aria-label="Show everything"
+          title="Show everything (0)"
+          @click=${() => this.#view?.showEverything()}
+        >
+          ${icon('maximize', 15)}
+        </button>
+      </div>
+    </header>`
+  }
+
+  #mode(detail: ActorDetail, past: ActorStep | undefined): TemplateResult {
+    if (past) return chip({ icon: 'history', word: `Looking at step ${past.revision}`, tone: 'warn' })
+    if (detail.status === 'done') return chip({ icon: 'circle-check', word: 'Finished', tone: '' })
+    if (this.#live.value === 'live') return chip({ icon: 'radio', word: 'Following live', tone: 'ok' })
+    return chip({ icon: 'clock', word: 'As last known', tone: '' })
+  }
+
+  #why(detail: ActorDetail, chart: ChartFile | undefined): TemplateResult | typeof nothing {
+    const why = this._looking === null ? whyAttention(detail, chart?.definition, Date.now()) : null
+    if (!why) return nothing
+    return html`<div class="notice warn why" role="note">
+      ${icon('triangle-alert', 15)}
+      <p><b>${why.title}.</b> <bdi>${why.sentence}</bdi></p>
+    </div>`
+  }
+
+  #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {
+    const { fault } = this.#chart.answer
+    if (!chart && fault) {
+      return html`<div class="empty">
+        ${icon('workflow', 28)}<b>No chart of this version</b>
+        <p>
+          This build has no picture of ${this.kind} v${this.#step?.machineVersion ?? this.#detail?.machineVersion}. Its
+          state and its log are still here.
+        </p>
+      </div>`
+    }
+    return html`<signalbox-statechart
+      .definition=${chart?.definition}
+      .layout=${chart?.layout}
+      .steps=${this.#log.steps}
+      .position=${this._looking === null ? -1 : this.#at}
+      .value=${value}
+      ?outline=${this._outline}
+    ></signalbox-statechart>`
+  }
+
+  #replay(): Replay | undefined {
+    const { app } = this
+    const { steps, hasEarlier, reading } = this.#log
+    return (
+      app && {
+        steps,
+        hasEarlier,
+        reading,
+        at: this.#at,
+        live: this.#step === undefined,
+        format: app.format,
+        look: (index) => this.#look(index),
+        goLive: () => void this.#leavePast(),
+        readEarlier: () => this.#log.readEarlier(),
+      }
+    )
+  }
+
+  #below(replay: Replay | undefined): TemplateResult {
+    const pane = (name: 'log' | 'details', words: string): TemplateResult =>
+      html`<button aria-pressed=${this._pane === name} @click=${() => (this._pane = name)}>${words}</button>`
+    const { fault } = this.#log
+    return html`${replay ? replayBar(replay) : nothing}
+      <div class="segments panes" role="group" aria-label="Below the chart">
+        ${pane('log', 'Log')}${pane('details', 'Details')}
+      </div>
+      <div class="scroll log" role="region" aria-label="Log" tabindex="0">
+        ${fault ? staleNotice(fault, () => this.#log.retry()) : nothing} ${replay ? logTable(replay) : nothing}
+      </div>
+      <p class="sr" role="status">${this.#spoken()}</p>`
+  }
+
+  /** The chart announces steps; without a picture the page does. */
+  #spoken(): string {
+    const step = this.#step
+    return this.#chart.data || !step ? '' : `Step ${step.revision}: ${describeEvent(step.event.type).label}`
+  }
+
+  #copy(): void {
+    const text = this.#view?.mermaid ?? ''
+    const told = (copied: Copied) => (): void => {
+      this._copied = copied
+      clearTimeout(this.#copyTimer)
+      this.#copyTimer = setTimeout(() => (this._copied = 'no'), copiedMs)
+    }
+    void navigator.clipboard.writeText(text).then(told('yes'), told('failed'))
+  }
+}
+
+define('signalbox-json', SignalboxJson)
+define('signalbox-statechart', Statechart)
+define('signalbox-actor', SignalboxActor)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-actor': SignalboxActor
+    'signalbox-statechart': Statechart
+  }
+}

@@ -1,0 +1,196 @@
+/** What is known of one actor beside its chart: where it is, what can come, what is stored. Draws; asks nobody. */
+import { html, nothing, type TemplateResult } from 'lit'
+import {
+  describeEvent,
+  pathsOf,
+  whatCanHappen,
+  type ActorDetail,
+  type ActorStep,
+  type ChartDefinition,
+  type NextEvent,
+  type StateValue,
+} from '../../domain/chart.ts'
+import type { App } from '../app.ts'
+import { icon } from '../elements/icon.ts'
+import type { Format } from '../format.ts'
+
+export interface Inspected {
+  readonly actor: ActorDetail
+  readonly definition: ChartDefinition | undefined
+  /** The step that is looked at; undefined while following live. */
+  readonly past: ActorStep | undefined
+  readonly app: App
+  readonly nowMs: number
+}
+
+const section = (title: string, content: TemplateResult): TemplateResult =>
+  html`<section>
+    <h3 class="label">${title}</h3>
+    ${content}
+  </section>`
+
+/** "in 12 s", "now"; whole seconds, because the host redraws once a second. */
+const left = (format: Format, iso: string, nowMs: number): string => {
+  const ms = Date.parse(iso) - nowMs
+  return ms <= 0 ? 'now' : `in ${format.duration(Math.ceil(ms / 1000) * 1000)}`
+}
+
+export function inspector(inspected: Inspected): TemplateResult {
+  const { actor, definition, past } = inspected
+  const value = past?.value ?? actor.value
+  return html`${section(past ? `State after step ${past.revision}` : 'State', statePaths(value))}
+  ${section(past ? 'Could happen next' : 'Can happen next', nextEvents(definition, value))}
+  ${past ? section(`Step ${past.revision}`, stepFacts(past)) : nothing}
+  ${past ? html`<p class="muted then">The rest is stored now and was not kept for step ${past.revision}.</p>` : nothing}
+  ${stored(inspected)}`
+}
+
+const statePaths = (value: StateValue): TemplateResult =>
+  html`${pathsOf(value).map(
+    (path) =>
+      html`<ol class="path">
+        ${path.map((key, index) => html`<li class=${index === path.length - 1 ? 'leaf' : nothing}>${key}</li>`)}
+      </ol>`,
+  )}`
+
+function nextEvents(definition: ChartDefinition | undefined, value: StateValue): TemplateResult {
+  if (!definition) return html`<p class="faint">Not known without its chart.</p>`
+  const events = whatCanHappen(definition, value)
+  if (events.length === 0) return html`<p class="faint">Nothing. It is finished.</p>`
+  return html`<ul class="next">
+    ${events.map((next, index) => nextEvent(next, events[index - 1]))}
+  </ul>`
+}
+
+function nextEvent(next: NextEvent, before: NextEvent | undefined): TemplateResult {
+  const otherwise = next.guard === undefined && before?.event === next.event && before.guard !== undefined
+  const condition = next.guard === undefined ? (otherwise ? 'otherwise' : '') : `if ${next.guard}`
+  const where = next.to.length === 0 ? 'stays' : `→ ${next.to.join(', ')}`
+  return html`<li>
+    <span class="mono event">${next.label}</span> <span class="mono faint to">${where}</span>
+    ${condition === '' ? nothing : html`<span class="mono faint if">${condition}</span>`}
+  </li>`
+}
+
+const stepFacts = (step: ActorStep): TemplateResult => {
+  const { type: _, ...payload } = step.event
+  return html`<dl>
+    <div>
+      <dt>Cause</dt>
+      <dd>${step.cause}</dd>
+    </div>
+    <div>
+      <dt>Facts</dt>
+      <dd class="mono">${step.facts.length === 0 ? 'none' : step.facts.join(', ')}</dd>
+    </div>
+    ${
+      Object.keys(payload).length === 0
+        ? nothing
+        : html`<div>
+            <dt>Event</dt>
+            <dd><signalbox-json .value=${payload}></signalbox-json></dd>
+          </div>`
+    }
+  </dl>`
+}
+
+function stored({ actor, app, nowMs }: Inspected): TemplateResult {
+  return html`${actor.work === null && actor.lease === null ? nothing : section('Work', work(actor, app.format, nowMs))}
+  ${actor.timers.length === 0 ? nothing : section('Pending timers', timers(actor, app.format, nowMs))}
+  ${section('Context', context(actor))} ${section('Stored', rowFacts(actor, app))}`
+}
+
+function work({ work: wanted, lease }: ActorDetail, format: Format, nowMs: number): TemplateResult {
+  const expired = lease !== null && Date.parse(lease.until) <= nowMs
+  return html`<dl>
+    ${
+      wanted === null
+        ? nothing
+        : html`<div>
+              <dt>Wants</dt>
+              <dd class="mono">${wanted.id}</dd>
+            </div>
+            <div>
+              <dt>Started</dt>
+              <dd>${wanted.startedAt === null ? 'not yet' : format.at(wanted.startedAt)}</dd>
+            </div>`
+    }
+    ${
+      lease === null
+        ? html`<div>
+            <dt>Lease</dt>
+            <dd>nobody holds it</dd>
+          </div>`
+        : html`<div>
+              <dt>Held by</dt>
+              <dd class="mono">${lease.owner}</dd>
+            </div>
+            <div>
+              <dt>Until</dt>
+              <dd class=${expired ? 'tone-warn' : 'num'}>
+                ${expired ? html`${icon('triangle-alert', 13)} ran out ${format.at(lease.until)}` : left(format, lease.until, nowMs)}
+              </dd>
+            </div>`
+    }
+  </dl>`
+}
+
+const timers = ({ timers: pending }: ActorDetail, format: Format, nowMs: number): TemplateResult =>
+  html`<ul class="timers">
+    ${pending.map(
+      ({ id, dueAt }) =>
+        html`<li class="row">
+          ${icon('timer', 13)}<span class="mono grow ell" title=${id}>${describeEvent(id).label}</span>
+          <time class="num" datetime=${dueAt} title=${format.full(dueAt)}>${left(format, dueAt, nowMs)}</time>
+        </li>`,
+    )}
+  </ul>`
+
+const context = ({ context: shown }: ActorDetail): TemplateResult =>
+  Object.keys(shown).length === 0
+    ? html`<p class="faint">Nothing that may be shown.</p>`
+    : html`<signalbox-json .value=${shown}></signalbox-json>`
+
+function rowFacts(actor: ActorDetail, app: App): TemplateResult {
+  const { format, router } = app
+  const link = (path: string, words: string): TemplateResult =>
+    html`<a class="link" href=${router.href(path)} data-route=${path}>${words}</a>`
+  return html`<dl>
+    ${
+      actor.taskId === null
+        ? nothing
+        : html`<div>
+            <dt>About</dt>
+            <dd>${link(`/tasks/${encodeURIComponent(actor.taskId)}`, 'Its task')}</dd>
+          </div>`
+    }
+    ${
+      actor.agentId === null
+        ? nothing
+        : html`<div>
+            <dt>Agent</dt>
+            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, 'Its agent')}</dd>
+          </div>`
+    }
+    <div>
+      <dt>Machine</dt>
+      <dd class="mono">${actor.kind} v${actor.machineVersion}</dd>
+    </div>
+    <div>
+      <dt>Revision</dt>
+      <dd class="num">${format.count(actor.revision)}</dd>
+    </div>
+    <div>
+      <dt>Created</dt>
+      <dd>${format.at(actor.createdAt)}</dd>
+    </div>
+    <div>
+      <dt>Moved</dt>
+      <dd>${format.at(actor.updatedAt)}</dd>
+    </div>
+    <div>
+      <dt>Id</dt>
+      <dd class="mono id">${actor.id}</dd>
+    </div>
+  </dl>`
+}

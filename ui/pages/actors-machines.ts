@@ -1,0 +1,89 @@
+/** The machines of this build, to be looked at while no actor is chosen: what the console can do, before it has done it. */
+import { html, LitElement, nothing, css, type PropertyDeclarations, type TemplateResult } from 'lit'
+import type { App } from '../app.ts'
+import { Query } from '../controllers/query.ts'
+import { failure } from '../elements/fetching.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define } from '../elements/view.ts'
+import { plural } from '../format.ts'
+import { Statechart } from '../statechart/statechart.ts'
+import { chartQuestion, chartsQuestion } from './actors-questions.ts'
+
+/** @element signalbox-machines */
+export class Machines extends LitElement {
+  static override properties: PropertyDeclarations = { app: { attribute: false }, _kind: { state: true } }
+  static override styles = [
+    sheet,
+    css`
+      :host {
+        display: flex;
+        flex-direction: column;
+        height: 100%;
+        min-width: 0;
+      }
+      header {
+        display: grid;
+        gap: 8px;
+        padding: 14px 16px;
+        border-bottom: 1px solid var(--sb-border);
+      }
+      h2 {
+        font-size: var(--sb-text-l);
+        font-weight: 620;
+      }
+      .segments {
+        justify-self: start;
+      }
+      signalbox-statechart {
+        flex: 1;
+        min-height: 0;
+      }
+    `,
+  ]
+  declare app: App | undefined
+  declare _kind: string | undefined
+
+  readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: chartsQuestion })
+  readonly #chart = new Query(this, () => {
+    const chosen = this.#chosen
+    return this.app && chosen && { queries: this.app.queries, question: chartQuestion(chosen.kind, chosen.version) }
+  })
+
+  constructor() {
+    super()
+    this._kind = undefined
+  }
+
+  get #chosen(): { readonly kind: string; readonly version: string } | undefined {
+    const charts = this.#charts.data?.charts ?? []
+    return charts.find(({ kind }) => kind === this._kind) ?? charts[0]
+  }
+
+  override render(): TemplateResult {
+    const { data, fault } = this.#charts.answer
+    if (!data) return html`${fault ? failure(fault, () => this.#charts.refresh()) : nothing}`
+    const file = this.#chart.data
+    const chosen = this.#chosen
+    return html`<header>
+        <h2>Machines</h2>
+        <p class="muted">Choose an actor to see where it is. These are the machines that actors live by.</p>
+        <div class="segments" role="group" aria-label="Machine">
+          ${data.charts.map(
+            ({ kind, states }) =>
+              html`<button
+                aria-pressed=${kind === chosen?.kind}
+                title=${plural(states, 'state')}
+                @click=${() => (this._kind = kind)}
+              >
+                ${kind}
+              </button>`,
+          )}
+        </div>
+        ${file?.definition.description === undefined ? nothing : html`<p>${file.definition.description}</p>`}
+      </header>
+      <signalbox-statechart .definition=${file?.definition} .layout=${file?.layout}></signalbox-statechart>`
+  }
+}
+
+define('signalbox-statechart', Statechart)
+define('signalbox-machines', Machines)

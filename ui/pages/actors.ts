@@ -1,0 +1,265 @@
+/**
+ * `<signalbox-actors>`: every actor of the console in a list, beside the one that is chosen. Owns the filter, the list and
+ * which one is chosen; one actor is actors-detail.ts. Rows keep their places while somebody reads: actors move all the time.
+ */
+import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import { repeat } from 'lit/directives/repeat.js'
+import { ActorPage } from '../../domain/actor.ts'
+import { pathsOf, type ActorSummary } from '../../domain/chart.ts'
+import { type ApiFault, faultOf } from '../api.ts'
+import type { App } from '../app.ts'
+import { Clock } from '../controllers/clock.ts'
+import { Query } from '../controllers/query.ts'
+import { RowKeys } from '../controllers/rows.ts'
+import { Select } from '../controllers/select.ts'
+import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
+import { icon } from '../elements/icon.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define, View, viewProperties } from '../elements/view.ts'
+import { plural } from '../format.ts'
+import { SignalboxActor } from './actors-detail.ts'
+import { Machines } from './actors-machines.ts'
+import { arrange, keyOf } from './actors-order.ts'
+import * as ask from './actors-questions.ts'
+import { actorsSheet } from './actors-sheet.ts'
+
+/** A pause in typing that asks the server. */
+const typingMs = 200
+
+/** @element signalbox-actors */
+export class SignalboxActors extends View {
+  static override styles = [sheet, actorsSheet]
+  static override properties: PropertyDeclarations = {
+    ...viewProperties,
+    kind: { attribute: false },
+    actorId: { attribute: false },
+    _filter: { state: true },
+    _older: { state: true },
+    _olderFault: { state: true },
+  }
+  /** Given by the frame; alone on a page the view reads its own route. */
+  declare kind: string | null
+  declare actorId: string | null
+  declare _filter: ask.ActorFilter
+  /** Pages after the first: fetched once, not kept current. Null before any was asked for. */
+  declare _older: ActorPage | null
+  declare _olderFault: ApiFault | undefined
+
+  readonly #route = new Select(
+    this,
+    () => this.app?.router,
+    (route) => route,
+  )
+  readonly #actors = new Query(
+    this,
+    () => this.app && { queries: this.app.queries, question: ask.listQuestion(this._filter) },
+  )
+  readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
+  #kept: readonly string[] | null = null
+  #typing: ReturnType<typeof setTimeout> | undefined
+  /** Made anew with every filter, so that a late page of the old one is dropped. */
+  #paging = new AbortController()
+
+  constructor() {
+    super()
+    this.kind = null
+    this.actorId = null
+    this._filter = ask.everyActor
+    this._older = null
+    this._olderFault = undefined
+    new Clock(this)
+    new RowKeys(this, '.rows a', () => [
+      { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
+    ])
+  }
+
+  protected override get startPath(): string {
+    return '/actors'
+  }
+
+  override disconnectedCallback(): void {
+    clearTimeout(this.#typing)
+    this.#paging.abort()
+    super.disconnectedCallback()
+  }
+
+  get #chosen(): { readonly kind: string; readonly id: string } | undefined {
+    const route = this.#route.value
+    const { kind, id } = route?.page === 'actor' ? route.params : {}
+    if (kind !== undefined && id !== undefined) return { kind, id }
+    return this.kind !== null && this.actorId !== null && route?.page !== 'actors'
+      ? { kind: this.kind, id: this.actorId }
+      : undefined
+  }
+
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has('_filter')) {
+      this.#paging.abort()
+      this.#paging = new AbortController()
+      this.#kept = null
+      this._older = null
+      this._olderFault = undefined
+    }
+  }
+
+  #focusFilter(): void | false {
+    const field = this.renderRoot.querySelector<HTMLInputElement>('input[type=search]')
+    if (!field) return false
+    field.focus()
+  }
+
+  #typed(event: Event & { currentTarget: HTMLInputElement }): void {
+    const text = event.currentTarget.value.trim()
+    clearTimeout(this.#typing)
+    this.#typing = setTimeout(() => this.#narrow({ text }), typingMs)
+  }
+
+  #narrow(change: Partial<ask.ActorFilter>): void {
+    this._filter = { ...this._filter, ...change }
+  }
+
+  override render(): TemplateResult | typeof nothing {
+    const { app } = this
+    if (!app) return nothing
+    const chosen = this.#chosen
+    return html`<div class=${chosen ? 'page one' : 'page'}>
+      ${this.#list(app)}
+      <section class="chosen" aria-label=${chosen ? 'The chosen actor' : 'Machines'}>
+        ${
+          chosen
+            ? html`<signalbox-actor .app=${app} .kind=${chosen.kind} .actorId=${chosen.id}></signalbox-actor>`
+            : html`<signalbox-machines .app=${app}></signalbox-machines>`
+        }
+      </section>
+    </div>`
+  }
+
+  #list(app: App): TemplateResult {
+    const { data, fault } = this.#actors.answer
+    const known = data ? [...data.actors, ...(this._older?.actors ?? [])] : undefined
+    const { rows, waiting } = arrange(this.#kept, known ?? [])
+    if (known) this.#kept = rows.map(keyOf)
+    const showNew = (): void => {
+      this.#kept = null
+      this.requestUpdate()
+    }
+    return html`<section class="list" aria-label="Actors">
+      <header>
+        <h1>Actors</h1>
+        <input
+          type="search"
+          aria-label="Filter actors"
+          placeholder="Kind, state or ID"
+          maxlength="200"
+          @input=${(event: Event & { currentTarget: HTMLInputElement }) => this.#typed(event)}
+        />
+        ${this.#filters()}
+      </header>
+      <div role="status">
+        ${waiting > 0 ? html`<button class="small arrived" @click=${showNew}>${plural(waiting, 'new actor')}. Show</button>` : nothing}
+      </div>
+      <div class="rows scroll">
+        ${fault && known ? staleNotice(fault, () => this.#actors.refresh()) : nothing}
+        ${known ? this.#rows(app, rows) : fault ? failure(fault, () => this.#actors.refresh()) : skeleton(8)}
+      </div>
+    </section>`
+  }
+
+  #filters(): TemplateResult {
+    const { attention, kind } = this._filter
+    const narrowKind = (event: Event & { currentTarget: HTMLSelectElement }): void =>
+      this.#narrow({ kind: event.currentTarget.value })
+    return html`<div class="row filters">
+      <div class="segments" role="group" aria-label="Which actors">
+        <button aria-pressed=${!attention} @click=${() => this.#narrow({ attention: false })}>All</button>
+        <button aria-pressed=${attention} @click=${() => this.#narrow({ attention: true })}>Attention</button>
+      </div>
+      <select aria-label="Kind" @change=${narrowKind}>
+        <option value="">Any kind</option>
+        ${(this.#charts.data?.charts ?? []).map(
+          (chart) => html`<option value=${chart.kind} ?selected=${chart.kind === kind}>${chart.kind}</option>`,
+        )}
+      </select>
+    </div>`
+  }
+
+  #rows(app: App, rows: readonly ActorSummary[]): TemplateResult {
+    if (rows.length === 0) return this.#empty()
+    const next = this._older ? this._older.next : (this.#actors.data?.next ?? null)
+    return html`<ul>
+        ${repeat(rows, keyOf, (actor) => this.#row(app, actor))}
+      </ul>
+      ${this._olderFault ? staleNotice(this._olderFault, () => this.#loadOlder(app, next)) : nothing}
+      ${next === null ? nothing : html`<button class="small more" @click=${() => this.#loadOlder(app, next)}>Load more</button>`}`
+  }
+
+  #row(app: App, actor: ActorSummary): TemplateResult {
+    const path = ask.actorPath(actor.kind, actor.id)
+    const chosen = this.#chosen
+    const word = actor.status === 'active' ? 'Active' : 'Finished'
+    return html`<li>
+      <a
+        href=${app.router.href(path)}
+        data-route=${path}
+        class=${actor.attention ? 'attention' : nothing}
+        aria-current=${chosen?.kind === actor.kind && chosen.id === actor.id ? 'true' : nothing}
+      >
+        ${
+          actor.attention
+            ? icon('triangle-alert', 13, 'Needs attention')
+            : html`<span class="lamp ${actor.status}" role="img" aria-label=${word} title=${word}></span>`
+        }
+        <span class="id mono ell" title=${actor.id}>${actor.kind}/${ask.shortId(actor.id)}</span>
+        ${app.format.when(actor.updatedAt)}
+        ${actor.title === '' ? nothing : html`<bdi class="line ell" title=${actor.title}>${actor.title}</bdi>`}
+        ${pathsOf(actor.value).map((keys) => html`<span class="line state mono ell">${keys.join(' › ')}</span>`)}
+      </a>
+    </li>`
+  }
+
+  #empty(): TemplateResult {
+    if (ask.isFiltered(this._filter)) {
+      const { attention, text, kind } = this._filter
+      const onlyAttention = attention && text === '' && kind === ''
+      return html`<div class="empty">
+        ${icon(onlyAttention ? 'circle-check' : 'list-filter', 28)}
+        <b>${onlyAttention ? 'Nothing needs attention' : 'No actor matches'}</b>
+        <p>
+          ${onlyAttention ? 'No command is uncertain, nothing has failed or lost its worker.' : 'Try fewer words, another kind, or all actors.'}
+        </p>
+      </div>`
+    }
+    return html`<div class="empty">
+      ${icon('workflow', 28)}<b>No actors yet</b>
+      <p>Send a message to an agent: its command becomes the first.</p>
+    </div>`
+  }
+
+  #loadOlder(app: App, cursor: string | null): void {
+    if (cursor === null) return
+    const { signal } = this.#paging
+    const before = this._older?.actors ?? []
+    void app.api.get(ask.listPath(this._filter, cursor), ActorPage, signal).then(
+      (page) => {
+        if (signal.aborted) return
+        this.#kept = [...(this.#kept ?? []), ...page.actors.map(keyOf)]
+        this._older = { actors: [...before, ...page.actors], next: page.next }
+        this._olderFault = undefined
+      },
+      (error: unknown) => {
+        if (!signal.aborted) this._olderFault = faultOf(error)
+      },
+    )
+  }
+}
+
+define('signalbox-actor', SignalboxActor)
+define('signalbox-machines', Machines)
+define('signalbox-actors', SignalboxActors)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-actors': SignalboxActors
+    'signalbox-machines': Machines
+  }
+}

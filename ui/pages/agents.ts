@@ -1,0 +1,225 @@
+/**
+ * `<signalbox-agents>`: the registered agents, one row each, and the page of one agent. Owns the list, its filter and the
+ * way to "Add agent"; registering itself is add-agent.ts, one agent is agent.ts.
+ */
+import { html, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { repeat } from 'lit/directives/repeat.js'
+import type { Agent } from '../../domain/agent.ts'
+import { sessionQuestion, type App } from '../app.ts'
+import { hostOf } from '../card.ts'
+import { Query } from '../controllers/query.ts'
+import { RowKeys } from '../controllers/rows.ts'
+import { Select } from '../controllers/select.ts'
+import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
+import { icon } from '../elements/icon.ts'
+import { scoreBar } from '../elements/report.ts'
+import { reportSheet } from '../elements/report-sheet.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define, View, viewProperties } from '../elements/view.ts'
+import { agentsQuestion } from '../questions.ts'
+import { agentMark, trustMarks } from '../states.ts'
+import { SignalboxAddAgent } from './add-agent.ts'
+import { SignalboxAgent } from './agent.ts'
+import { agentsSheet } from './agents-sheet.ts'
+
+define('signalbox-agent', SignalboxAgent)
+define('signalbox-add-agent', SignalboxAddAgent)
+
+const matches = (agent: Agent, wanted: string): boolean =>
+  [agent.name ?? '', agent.cardUrl, ...(agent.skills ?? []).map(({ name }) => name)].some((text) =>
+    text.toLowerCase().includes(wanted),
+  )
+
+const byName = (a: Agent, b: Agent): number => (a.name ?? a.cardUrl).localeCompare(b.name ?? b.cardUrl)
+
+export class SignalboxAgents extends View {
+  static override properties: PropertyDeclarations = {
+    ...viewProperties,
+    _adding: { state: true },
+    _wanted: { state: true },
+  }
+  static override styles = [sheet, reportSheet, agentsSheet]
+  declare _adding: boolean
+  declare _wanted: string
+  #route = new Select(
+    this,
+    () => this.app?.router,
+    (route) => route,
+  )
+  #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
+  #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
+
+  constructor() {
+    super()
+    this._adding = false
+    this._wanted = ''
+    new RowKeys(this, 'tbody a', () => [
+      { keys: '/', label: 'Filter agents', group: 'This page', run: () => this.#focusFilter() },
+      { keys: 'n', label: 'Add an agent', group: 'This page', run: () => this.#add() },
+    ])
+  }
+
+  protected override get startPath(): string {
+    return '/agents'
+  }
+
+  #focusFilter(): void | false {
+    const field = this.renderRoot.querySelector<HTMLInputElement>('input[type=search]')
+    if (!field) return false
+    field.focus()
+  }
+
+  #add(): void | false {
+    if (!this.#mayAdminister) return false
+    this._adding = true
+  }
+
+  get #mayAdminister(): boolean {
+    return this.#session.data === undefined || this.#session.data.user.role === 'admin'
+  }
+
+  override render(): TemplateResult | typeof nothing {
+    const { app } = this
+    const route = this.#route.value
+    if (!app || !route) return nothing
+    const id = route.page === 'agent' ? route.params['id'] : undefined
+    if (id !== undefined) return html`<signalbox-agent .app=${app} agent-id=${id}></signalbox-agent>`
+    return this.#list(app)
+  }
+
+  #list(app: App): TemplateResult {
+    const all = this.#agents.data?.agents
+    return html`<header class="head" ?inert=${this._adding} aria-hidden=${this._adding ? 'true' : nothing}>
+        <h1 class="h-xl">Agents</h1>
+        ${all ? html`<span class="chip num">${all.length}</span>` : nothing}
+        <span class="grow"></span>
+        ${
+          all && all.length > 0
+            ? html`<input
+                type="search"
+                aria-label="Filter agents"
+                placeholder="Filter by name, skill or URL"
+                .value=${this._wanted}
+                @input=${(event: Event & { currentTarget: HTMLInputElement }) => {
+                  this._wanted = event.currentTarget.value
+                }}
+              />`
+            : nothing
+        }
+        <button
+          class="primary"
+          ?disabled=${!this.#mayAdminister}
+          title=${this.#mayAdminister ? nothing : 'Only an administrator can add agents'}
+          @click=${() => this.#add()}
+        >
+          ${icon('plus', 15)}Add agent
+        </button>
+      </header>
+      <div class="body scroll">${this.#rows(app, all)}</div>
+      ${
+        this._adding
+          ? html`<signalbox-add-agent
+              .app=${app}
+              @close=${() => {
+                this._adding = false
+              }}
+            ></signalbox-add-agent>`
+          : nothing
+      }`
+  }
+
+  #rows(app: App, all: readonly Agent[] | undefined): TemplateResult {
+    const { fault } = this.#agents.answer
+    const retry = (): void => this.#agents.refresh()
+    if (!all) return fault ? failure(fault, retry) : skeleton(6)
+    if (all.length === 0) {
+      return html`<div class="empty">
+        ${icon('bot', 28)}<b>No agents yet</b>
+        <p>
+          Add one by the URL of its Agent Card. The console reads the card, says how well it keeps to A2A, and can then
+          send it work.
+        </p>
+      </div>`
+    }
+    const wanted = this._wanted.trim().toLowerCase()
+    const shown = all.filter((agent) => matches(agent, wanted)).toSorted(byName)
+    return html`${fault ? staleNotice(fault, retry) : nothing}
+    ${
+      shown.length === 0
+        ? html`<div class="empty">
+            ${icon('list-filter', 28)}<b>No agent matches</b>
+            <p>Nothing in ${all.length} names, skills and URLs.</p>
+            <div class="row">
+              <button
+                @click=${() => {
+                  this._wanted = ''
+                }}
+              >
+                Clear filter
+              </button>
+            </div>
+          </div>`
+        : this.#table(app, shown)
+    }`
+  }
+
+  #table(app: App, agents: readonly Agent[]): TemplateResult {
+    return html`<table>
+      <thead>
+        <tr>
+          <th scope="col">Agent</th>
+          <th scope="col">Card</th>
+          <th scope="col">A2A</th>
+          <th scope="col" class="right">Skills</th>
+          <th scope="col">Report</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${repeat(
+          agents,
+          ({ id }) => id,
+          (agent) => this.#row(app, agent),
+        )}
+      </tbody>
+    </table>`
+  }
+
+  #row(app: App, agent: Agent): TemplateResult {
+    const path = `/agents/${agent.id}`
+    const trust = agent.trust && trustMarks[agent.trust]
+    return html`<tr>
+      <th scope="row">
+        <a class="who" href=${app.router.href(path)} data-route=${path}>
+          ${agentMark()}<span class="names"
+            ><bdi class="ell name">${agent.name ?? hostOf(agent.cardUrl)}</bdi
+            ><span class="mono ell faint" title=${agent.cardUrl}>${hostOf(agent.cardUrl)}</span></span
+          >
+        </a>
+      </th>
+      ${
+        agent.error === undefined
+          ? html`<td>
+                ${
+                  trust
+                    ? html`<span class=${trust.tone ? `trust tone-${trust.tone}` : 'trust muted'}
+                        >${icon(trust.icon, 14)}${trust.word}</span
+                      >`
+                    : nothing
+                }
+              </td>
+              <td class="num">${agent.report?.version ?? ''}</td>
+              <td class="num right">${agent.skills?.length ?? ''}</td>
+              <td>${agent.report ? scoreBar(agent.report.score) : nothing}</td>`
+          : html`<td colspan="4" class="broken">
+              <span class="row tone-bad">${icon('circle-x', 14)}<span class="grow">${agent.error}</span></span>
+            </td>`
+      }
+    </tr>`
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-agents': SignalboxAgents
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * `<signalbox-new-task agent-id>`: the first message of a task that does not exist yet. Owns choosing the agent; writing and
+ * sending are the composer's, which moves on to the task as soon as the console has it.
+ */
+import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import type { Agent } from '../../domain/agent.ts'
+import type { App } from '../app.ts'
+import { hostOf } from '../card.ts'
+import { Query } from '../controllers/query.ts'
+import { SignalboxComposer } from '../elements/composer.ts'
+import { failure, skeleton } from '../elements/fetching.ts'
+import { icon } from '../elements/icon.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define } from '../elements/view.ts'
+import { agentsQuestion } from '../questions.ts'
+
+define('signalbox-composer', SignalboxComposer)
+
+const nameOf = (agent: Agent): string => agent.name ?? hostOf(agent.cardUrl)
+
+export class SignalboxNewTask extends LitElement {
+  static override properties: PropertyDeclarations = {
+    app: { attribute: false },
+    agentId: { attribute: 'agent-id' },
+    _chosen: { state: true },
+  }
+  static override styles = [
+    sheet,
+    css`
+      :host {
+        display: grid;
+        grid-template-rows: auto minmax(0, 1fr) auto;
+        height: 100%;
+      }
+      header {
+        display: flex;
+        align-items: center;
+        gap: 8px;
+        padding: 18px 24px 14px;
+        border-bottom: 1px solid var(--sb-border);
+      }
+      .back {
+        display: none;
+      }
+      .in,
+      .foot {
+        width: 100%;
+        max-width: 820px;
+        margin: 0 auto;
+        padding: 20px 24px;
+      }
+      .foot {
+        padding-top: 0;
+      }
+      .field {
+        max-width: 420px;
+      }
+      .about {
+        display: grid;
+        gap: 12px;
+        margin-top: 18px;
+        max-width: 66ch;
+      }
+      .examples {
+        display: flex;
+        flex-wrap: wrap;
+        gap: 6px;
+      }
+      .examples button {
+        height: auto;
+        min-height: 26px;
+        padding: 4px 10px;
+        white-space: normal;
+        text-align: start;
+        line-height: 18px;
+        font-weight: 440;
+      }
+      @container console (max-width: 720px) {
+        .back {
+          display: inline-flex;
+        }
+        header,
+        .in,
+        .foot {
+          padding-inline: 16px;
+        }
+      }
+    `,
+  ]
+  declare app: App
+  /** Chosen by the address; empty when the person is to choose. */
+  declare agentId: string
+  declare _chosen: string
+  #agents = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
+
+  constructor() {
+    super()
+    this.agentId = ''
+    this._chosen = ''
+  }
+
+  /** The one there is, when there is only one that answers. */
+  #current(agents: readonly Agent[]): Agent | undefined {
+    const wanted = this._chosen || this.agentId
+    const answering = agents.filter(({ error }) => error === undefined)
+    return (
+      agents.find(({ id }) => id === wanted) ?? (answering.length === 1 && wanted === '' ? answering[0] : undefined)
+    )
+  }
+
+  get #composer(): HTMLElement | null {
+    return this.renderRoot.querySelector('signalbox-composer')
+  }
+
+  #placed = false
+  /** Once there is something to fill in: the agent if that is open, else the message. */
+  override updated(): void {
+    if (this.#placed || !this.#agents.data) return
+    this.#placed = true
+    const agent = this.#current(this.#agents.data.agents)
+    if (agent) void this.updateComplete.then(() => this.#composer?.focus())
+    else this.renderRoot.querySelector('select')?.focus()
+  }
+
+  override render(): TemplateResult {
+    const { data, fault } = this.#agents.answer
+    return html`<header>
+        <a
+          class="back button ghost small"
+          href=${this.app.router.href('/tasks')}
+          data-route="/tasks"
+          aria-label="Back to the list"
+          >${icon('arrow-left', 14)}</a
+        >
+        <h1 class="h-xl">New task</h1>
+      </header>
+      ${data ? this.#form(data.agents) : fault ? failure(fault, () => this.#agents.refresh()) : skeleton(2, 'page')}`
+  }
+
+  #form(agents: readonly Agent[]): TemplateResult {
+    if (agents.length === 0) {
+      return html`<div class="empty">
+        ${icon('bot', 28)}<b>No agent to send it to</b>
+        <p>Add an agent first; then it can be given work.</p>
+        <div class="row">
+          <a class="button" href=${this.app.router.href('/agents')} data-route="/agents"
+            >${icon('bot', 14)}Go to Agents</a
+          >
+        </div>
+      </div>`
+    }
+    const agent = this.#current(agents)
+    return html`<div class="in scroll">
+        <div class="field">
+          <label for="agent">Agent</label>
+          <select
+            id="agent"
+            @change=${(event: Event & { currentTarget: HTMLSelectElement }) => {
+              this._chosen = event.currentTarget.value
+            }}
+          >
+            ${agent ? nothing : html`<option value="" selected disabled>Choose…</option>`}
+            ${agents
+              .toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)))
+              .map(
+                (each) =>
+                  html`<option value=${each.id} ?selected=${each.id === agent?.id}>
+                    ${nameOf(each)}${each.error === undefined ? '' : ' (does not answer)'}
+                  </option>`,
+              )}
+          </select>
+        </div>
+        ${agent ? this.#about(agent) : nothing}
+      </div>
+      <div class="foot">
+        <signalbox-composer
+          .app=${this.app}
+          scope=${`new:${agent?.id ?? ''}`}
+          .target=${agent && { agentId: agent.id, tenant: '' }}
+          hint=${agent ? `What should ${nameOf(agent)} do?` : 'What should be done?'}
+        ></signalbox-composer>
+      </div>`
+  }
+
+  #about(agent: Agent): TemplateResult {
+    const examples = (agent.skills ?? []).flatMap((skill) => skill.examples ?? []).slice(0, 6)
+    return html`<div class="about">
+      ${
+        agent.error === undefined
+          ? nothing
+          : html`<p class="notice warn">
+              ${icon('triangle-alert', 15)}<span
+                >${agent.error} A message is kept and tried three times, then given up.</span
+              >
+            </p>`
+      }
+      ${agent.description ? html`<p class="said muted">${agent.description}</p>` : nothing}
+      ${
+        examples.length > 0
+          ? html`<p class="label" id="examples">It says it can do, for example</p>
+              <div class="examples" role="group" aria-labelledby="examples">
+                ${examples.map((example) => html`<button @click=${() => this.#take(example)}><bdi>${example}</bdi></button>`)}
+              </div>`
+          : nothing
+      }
+    </div>`
+  }
+
+  #take(example: string): void {
+    const composer = this.#composer
+    if (composer instanceof SignalboxComposer) composer.fill(example)
+  }
+}

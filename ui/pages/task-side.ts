@@ -1,0 +1,148 @@
+/**
+ * The column beside a task: its facts, the states it went through, and the agent's trace. Owns telling why the trace is empty.
+ */
+import { html, nothing, type TemplateResult } from 'lit'
+import type { TaskView } from '../../domain/task.ts'
+import type { App } from '../app.ts'
+import type { CardFacts } from '../card.ts'
+import { icon, type IconName } from '../elements/icon.ts'
+import { taskMark, type Tone } from '../states.ts'
+import type { TraceEvent } from '../task-stream.ts'
+
+/** The two sideband extensions this console understands. */
+const traceUris: readonly string[] = ['urn:agent-observability:sideband-events:v1', 'urn:x-a2a:trace:v1']
+
+export interface SideContext {
+  readonly app: App
+  /** Undefined while the agent's card is not known. */
+  readonly card: CardFacts | undefined
+  readonly trace: readonly TraceEvent[]
+  readonly debug: boolean
+  readonly toggleDebug: () => void
+  /** The command this person sent last on this task, in this tab. */
+  readonly commandId: string | undefined
+}
+
+export const taskSide = (task: TaskView, context: SideContext): TemplateResult =>
+  html`${facts(task, context)}${timeline(task, context)}${traceSection(task, context)}`
+
+function facts(task: TaskView, { app, commandId }: SideContext): TemplateResult {
+  const agent = `/agents/${task.agentId}`
+  const actor = `/actors/command/${commandId ?? ''}`
+  const row = (term: string, value: unknown): TemplateResult =>
+    html`<div>
+      <dt>${term}</dt>
+      <dd>${value}</dd>
+    </div>`
+  return html`<section>
+    <h2 class="label">Details</h2>
+    <dl>
+      ${row('Agent', html`<a class="link" href=${app.router.href(agent)} data-route=${agent}><bdi>${task.agentName}</bdi></a>`)}
+      ${task.tenant ? row('Tenant', html`<bdi class="mono">${task.tenant}</bdi>`) : nothing}
+      ${task.skillId ? row('Skill', html`<bdi class="mono">${task.skillId}</bdi>`) : nothing}
+      ${task.contextId ? row('Context', html`<bdi class="mono ell" title=${task.contextId}>${task.contextId}</bdi>`) : nothing}
+      ${row('Started', app.format.at(task.createdAt))} ${row('Changed', app.format.at(task.updatedAt))}
+      ${
+        commandId === undefined
+          ? nothing
+          : row(
+              'Command',
+              html`<a class="link mono ell" href=${app.router.href(actor)} data-route=${actor}
+                >${commandId.slice(0, 8)}</a
+              >`,
+            )
+      }
+    </dl>
+  </section>`
+}
+
+function timeline(task: TaskView, { app }: SideContext): TemplateResult {
+  return html`<section>
+    <h2 class="label">Timeline</h2>
+    ${
+      task.transitions.length === 0
+        ? html`<p class="faint">
+            ${task.kind === 'message' ? 'A direct reply has no states.' : 'No state was reported yet.'}
+          </p>`
+        : html`<ol class="timeline">
+            ${task.transitions.map(({ state, timestamp }, at) => {
+              const mark = taskMark(state)
+              const before = task.transitions[at - 1]
+              const passedMs = before ? Date.parse(timestamp) - Date.parse(before.timestamp) : 0
+              return html`<li>
+                <span class=${mark.tone ? `tone-${mark.tone}` : 'faint'}>${icon(mark.icon, 14)}</span>
+                <span class="grow">${mark.word}</span>
+                <span
+                  class="faint num"
+                  title=${before ? `${app.format.duration(passedMs)} after the state before` : nothing}
+                  >${app.format.at(timestamp)}</span
+                >
+              </li>`
+            })}
+          </ol>`
+    }
+  </section>`
+}
+
+const faces: readonly { match: RegExp; icon: IconName; tone: Tone }[] = [
+  { match: /error|failed/, icon: 'circle-x', tone: 'bad' },
+  { match: /declined/, icon: 'circle-slash', tone: 'warn' },
+  { match: /^tool\./, icon: 'wrench', tone: 'info' },
+  { match: /thinking|thought/, icon: 'brain', tone: '' },
+  { match: /delegat/, icon: 'bot', tone: 'auth' },
+  { match: /decision/, icon: 'route', tone: '' },
+  { match: /started/, icon: 'play', tone: '' },
+  { match: /finished|completed/, icon: 'check', tone: 'ok' },
+]
+
+const faceOf = (type: string): { icon: IconName; tone: Tone } =>
+  faces.find(({ match }) => match.test(type)) ?? { icon: 'activity', tone: '' }
+
+function traceSection(task: TaskView, { app, card, trace, debug, toggleDebug }: SideContext): TemplateResult {
+  const hidden = trace.filter(({ level }) => level === 'debug').length
+  const shown = debug ? trace : trace.filter(({ level }) => level !== 'debug')
+  const start = trace[0]?.timestamp
+  return html`<section>
+    <h2 class="label row">
+      <span class="grow">Trace</span>
+      ${
+        hidden > 0
+          ? html`<button class="ghost small" aria-pressed=${debug} @click=${toggleDebug}>
+              ${debug ? 'Hide' : 'Show'} ${hidden} debug
+            </button>`
+          : nothing
+      }
+    </h2>
+    ${
+      trace.length === 0
+        ? html`<p class="faint">${whyEmpty(task, card)}</p>`
+        : html`<ol class="trace">
+            ${shown.map((event) => traceRow(app, event, start ?? event.timestamp))}
+          </ol>`
+    }
+  </section>`
+}
+
+function traceRow(app: App, event: TraceEvent, start: string): TemplateResult {
+  const { icon: name, tone } = faceOf(event.type)
+  const sinceMs = Math.max(0, Date.parse(event.timestamp) - Date.parse(start))
+  const line = html`<span class=${tone ? `tone-${tone}` : 'faint'}>${icon(name, 14)}</span>
+    <bdi class="grow said">${event.title}</bdi>
+    <span class="faint num" title=${app.format.full(event.timestamp)}>${app.format.duration(sinceMs)}</span>`
+  if (event.parts.length === 0) return html`<li class="event">${line}</li>`
+  return html`<li>
+    <details>
+      <summary class="event" title=${event.type}>${line}</summary>
+      <signalbox-json .value=${event.parts}></signalbox-json>
+    </details>
+  </li>`
+}
+
+function whyEmpty(task: TaskView, card: CardFacts | undefined): string {
+  if (task.kind === 'message') return 'A direct reply has no trace.'
+  if (!card) return 'No trace event has arrived while this page was open.'
+  if (!card.extensions.some(({ uri }) => traceUris.includes(uri))) {
+    return `${task.agentName} does not advertise a trace extension, so it has nothing to show here.`
+  }
+  return `${task.agentName} advertises a trace. Its events show here while this page is open; none has arrived yet.`
+}

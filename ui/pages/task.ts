@@ -1,0 +1,317 @@
+/**
+ * `<signalbox-task task-id>`: one task: header, conversation, the column beside it, and where to answer. Owns following the task
+ * while it is shown, and staying at the end of a growing conversation; what each part shows is transcript.ts and task-side.ts.
+ */
+import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import { isTerminal, type TaskArtifact, type TaskView } from '../../domain/task.ts'
+import { type App, sessionQuestion } from '../app.ts'
+import { readCard } from '../card.ts'
+import { Clock } from '../controllers/clock.ts'
+import { Follow } from '../controllers/follow.ts'
+import { Query } from '../controllers/query.ts'
+import { Select } from '../controllers/select.ts'
+import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
+import { SignalboxCancelTask } from '../elements/cancel-task.ts'
+import { scopeOfTask, SignalboxComposer } from '../elements/composer.ts'
+import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
+import { icon } from '../elements/icon.ts'
+import { SignalboxJson } from '../elements/json-view.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define, View, viewProperties } from '../elements/view.ts'
+import { plural } from '../format.ts'
+import type { Binding } from '../keys.ts'
+import { agentsQuestion, commandQuestion, taskQuestion } from '../questions.ts'
+import type { Phase, Sending, Target } from '../sending.ts'
+import { agentMark, chip, commandMarks, taskMark } from '../states.ts'
+import type { TraceEvent } from '../task-stream.ts'
+import { taskSide } from './task-side.ts'
+import { taskSheet } from './task-sheet.ts'
+import { type Pending, transcript } from './transcript.ts'
+import { transcriptSheet } from './transcript-sheet.ts'
+
+define('signalbox-json', SignalboxJson)
+define('signalbox-composer', SignalboxComposer)
+define('signalbox-cancel-task', SignalboxCancelTask)
+define('signalbox-artifact', SignalboxArtifact)
+
+const sideKey = 'signalbox.task-side'
+type Side = 'auto' | 'open' | 'closed'
+/** Nearer to the end than this, a reader is following along. */
+const followingPx = 80
+
+export class SignalboxTask extends View {
+  static override properties: PropertyDeclarations = {
+    ...viewProperties,
+    taskId: { attribute: 'task-id' },
+    _artifactId: { state: true },
+    _debug: { state: true },
+    _side: { state: true },
+  }
+  static override styles = [sheet, transcriptSheet, taskSheet]
+  /** The console's own id of the task, a UUID. */
+  declare taskId: string
+  declare _artifactId: string | undefined
+  declare _debug: boolean
+  declare _side: Side
+  #task = new Query(this, () => this.app && { queries: this.app.queries, question: taskQuestion(this.taskId) })
+  #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
+  #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
+  #phase = new Select<Phase, Phase>(
+    this,
+    () => this.#sending?.phase,
+    (phase) => phase,
+  )
+  #streaming = new Select(
+    this,
+    () => this.#sending?.streaming,
+    (streaming) => streaming,
+  )
+  #command = new Query(this, () => {
+    const phase = this.#phase.value
+    if (!this.app || phase?.at !== 'accepted') return undefined
+    return { queries: this.app.queries, question: commandQuestion(phase.commandId) }
+  })
+  #trace = new Select<readonly TraceEvent[], readonly TraceEvent[]>(
+    this,
+    () => this.app?.traces.of(this.taskId),
+    (events) => events,
+  )
+  #commandId: string | undefined
+  #following = true
+  #stopKeys: (() => void) | undefined
+
+  constructor() {
+    super()
+    this.taskId = ''
+    this._artifactId = undefined
+    this._debug = false
+    const kept = localStorage.getItem(sideKey)
+    this._side = kept === 'open' || kept === 'closed' ? kept : 'auto'
+    new Clock(this)
+    new Follow(this, () => {
+      const task = this.#view
+      return this.app && task && { app: this.app, task, elsewhere: this.#streaming.value === true }
+    })
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    const bindings: Binding[] = [
+      { keys: 'r', label: 'Write a message', group: 'This page', run: () => this.#composer?.focus() },
+      { keys: 'x', label: 'Cancel the task…', group: 'This page', run: () => this.#askToCancel() },
+      { keys: ']', label: 'Hide or show details', group: 'This page', run: () => this.#toggleSide() },
+    ]
+    this.#stopKeys = this.app?.keys.add(bindings)
+  }
+
+  override disconnectedCallback(): void {
+    this.#stopKeys?.()
+    super.disconnectedCallback()
+  }
+
+  protected override get startPath(): string {
+    return `/tasks/${this.taskId}`
+  }
+
+  get #view(): TaskView | undefined {
+    return this.#task.data?.task
+  }
+
+  get #sending(): Sending | undefined {
+    return this.taskId === '' ? undefined : this.app?.sendings.of(scopeOfTask(this.taskId))
+  }
+
+  get #composer(): HTMLElement | null {
+    return this.renderRoot.querySelector('signalbox-composer')
+  }
+
+  #askToCancel(): void | false {
+    const cancel = this.renderRoot.querySelector('signalbox-cancel-task')
+    if (!(cancel instanceof SignalboxCancelTask)) return false
+    cancel.ask()
+  }
+
+  #toggleSide(): void {
+    const shown = this.renderRoot.querySelector('.side')?.checkVisibility() === true
+    this._side = shown ? 'closed' : 'open'
+    localStorage.setItem(sideKey, this._side)
+  }
+
+  override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed)
+    if (changed.has('taskId')) {
+      this.#following = true
+      this.#commandId = undefined
+      this._artifactId = undefined
+    }
+    const phase = this.#phase.value
+    if (phase?.at === 'accepted') this.#commandId = phase.commandId
+  }
+
+  /** A reader at the end stays at the end; one who scrolled up is left in peace. */
+  override updated(): void {
+    const area = this.renderRoot.querySelector('.conversation')
+    if (area && this.#following) area.scrollTop = area.scrollHeight
+  }
+
+  #scrolled(event: Event & { currentTarget: HTMLElement }): void {
+    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget
+    this.#following = scrollHeight - scrollTop - clientHeight < followingPx
+  }
+
+  override render(): TemplateResult | typeof nothing {
+    const { app } = this
+    if (!app) return nothing
+    const { data, fault } = this.#task.answer
+    const retry = (): void => this.#task.refresh()
+    if (!data) return fault ? (this.#missing(app, fault.status) ?? failure(fault, retry)) : skeleton(4, 'page')
+    const { task } = data
+    return html`${this.#header(app, task)}
+      <div class="columns ${this._side}">
+        <div class="left">
+          <div
+            class="conversation scroll"
+            tabindex="0"
+            role="region"
+            aria-label="Conversation"
+            @scroll=${(event: Event & { currentTarget: HTMLElement }) => this.#scrolled(event)}
+          >
+            <div class="in">
+              ${fault ? staleNotice(fault, retry) : nothing}
+              ${transcript(task, {
+                app,
+                person: this.#person,
+                pending: this.#pending,
+                open: (artifact) => {
+                  this._artifactId = artifact.artifactId
+                },
+              })}
+            </div>
+          </div>
+          <div class="foot">${this.#foot(app, task)}</div>
+        </div>
+        <aside class="side scroll" tabindex="0" aria-label="Details">
+          ${taskSide(task, {
+            app,
+            card: readCard(this.#agents.data?.agents.find(({ id }) => id === task.agentId)?.card),
+            trace: this.#trace.value ?? [],
+            debug: this._debug,
+            toggleDebug: () => {
+              this._debug = !this._debug
+            },
+            commandId: this.#commandId,
+          })}
+        </aside>
+      </div>
+      ${this.#artifact(app, task)}`
+  }
+
+  /** Messages carry no author, so on a console of several people they are "Operator". */
+  get #person(): string {
+    const session = this.#session.data
+    return session?.mode === 'development' ? session.user.displayName : 'Operator'
+  }
+
+  get #pending(): Pending | undefined {
+    const phase = this.#phase.value
+    if (phase?.at !== 'accepted') return undefined
+    const status = this.#command.data?.command.status ?? 'pending'
+    if (status === 'failed' || status === 'uncertain') return undefined
+    return { text: phase.attempt.text, messageId: phase.attempt.messageId, standing: commandMarks[status].word }
+  }
+
+  #missing(app: App, status: number): TemplateResult | undefined {
+    if (status !== 404) return undefined
+    return html`<div class="empty">
+      ${icon('circle-help', 28)}<b>There is no such task</b>
+      <p>It may belong to an agent you cannot see.</p>
+      <div class="row">
+        <a class="button" href=${app.router.href('/tasks')} data-route="/tasks">Back to the list</a>
+      </div>
+    </div>`
+  }
+
+  #header(app: App, task: TaskView): TemplateResult {
+    const agent = `/agents/${task.agentId}`
+    return html`<header class="head">
+      <div class="row crumb">
+        ${
+          this.standsAlone
+            ? nothing
+            : html`<a
+                class="back button ghost small"
+                href=${app.router.href('/tasks')}
+                data-route="/tasks"
+                aria-label="Back to the list"
+                >${icon('arrow-left', 14)}</a
+              >`
+        }
+        ${agentMark()}
+        <a href=${app.router.href(agent)} data-route=${agent} class="ell"><bdi>${task.agentName}</bdi></a>
+        <span class="faint" aria-hidden="true">/</span>
+        <bdi class="mono faint ell grow">${task.taskId ?? 'direct reply'}</bdi>
+        <button
+          class="ghost small icon-only"
+          aria-label="Hide or show details"
+          title="Details (])"
+          @click=${() => this.#toggleSide()}
+        >
+          ${icon('panel-right', 15)}
+        </button>
+      </div>
+      <h1 class="h-xl"><bdi>${task.title || 'Untitled task'}</bdi></h1>
+      <p class="row chips" role="status">
+        ${chip(taskMark(task.state))}
+        ${task.artifacts.length > 0 ? html`<span class="chip line">${plural(task.artifacts.length, 'artifact')}</span>` : nothing}
+        ${task.tenant ? html`<bdi class="chip line">${task.tenant}</bdi>` : nothing}
+      </p>
+    </header>`
+  }
+
+  #foot(app: App, task: TaskView): TemplateResult {
+    const over = task.kind === 'task' && isTerminal(task.state)
+    return html`<signalbox-composer
+      .app=${app}
+      scope=${scopeOfTask(task.localId)}
+      .target=${targetOf(task)}
+      hint=${hintFor(task)}
+      @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
+    >
+      ${
+        over || task.taskId === null
+          ? nothing
+          : html`<signalbox-cancel-task slot="actions" .app=${app} .task=${task}></signalbox-cancel-task>`
+      }
+    </signalbox-composer>`
+  }
+
+  #artifact(app: App, task: TaskView): TemplateResult | typeof nothing {
+    const artifact: TaskArtifact | undefined = task.artifacts.find(({ artifactId }) => artifactId === this._artifactId)
+    if (!artifact) return nothing
+    const close = (): void => {
+      this._artifactId = undefined
+    }
+    return html`<signalbox-artifact .app=${app} .artifact=${artifact} @close=${close}></signalbox-artifact>`
+  }
+}
+
+/** A finished task takes no more messages [A2A 1.0, 3.1.1], so the next one starts a task in the same context. */
+function targetOf(task: TaskView): Target {
+  const base = { agentId: task.agentId, tenant: task.tenant }
+  const context = task.contextId === null ? {} : { contextId: task.contextId }
+  if (task.taskId === null || isTerminal(task.state)) return { ...base, ...context }
+  return { ...base, taskId: task.taskId }
+}
+
+function hintFor(task: TaskView): string {
+  if (task.state === 'TASK_STATE_INPUT_REQUIRED') return `Answer ${task.agentName}`
+  if (task.state === 'TASK_STATE_AUTH_REQUIRED') return `${task.agentName} waits for a sign-in outside this console`
+  if (isTerminal(task.state)) return `Continue with ${task.agentName}, as a new task`
+  return `Write to ${task.agentName}`
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-task': SignalboxTask
+  }
+}

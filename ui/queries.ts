@@ -1,0 +1,163 @@
+/**
+ * What the server answered last, by URL. Owns caching, refetching and "stale": a change signal refetches what somebody is
+ * looking at and marks the rest. Never optimistic: only the server's own answers are put in.
+ */
+import { createAtom, type Atom, type ReadonlyAtom } from '@xstate/store'
+import { type Api, type ApiFault, type Schema, faultOf } from './api.ts'
+
+export interface Answer<T> {
+  /** The last good answer; kept while refreshing and after a failure. */
+  readonly data: T | undefined
+  /** Why the last attempt failed; undefined once one succeeds. */
+  readonly fault: ApiFault | undefined
+  readonly fetching: boolean
+}
+
+/** `live`: a change signal refetches it. `steady`: only asked again by hand, for answers that cost the server an outbound request. */
+export type Freshness = 'live' | 'steady'
+
+export interface Question<T> {
+  readonly path: string
+  readonly schema: Schema<T>
+  readonly freshness: Freshness
+}
+
+/** Two refetches of one URL are at least this far apart, so that a busy console cannot spend the read limit (900 a minute). */
+const refetchGapMs = 400
+const keptUnwatched = 60
+
+const nothingYet: Answer<never> = { data: undefined, fault: undefined, fetching: false }
+
+class Entry {
+  readonly answer: Atom<Answer<unknown>> = createAtom<Answer<unknown>>(nothingYet)
+  readonly question: Question<unknown>
+  watchers = 0
+  /** Fed by somebody else, who has something better than refetching: a task's own stream. */
+  feeders = 0
+  stale = true
+  fetchedAt = -Infinity
+  timer: ReturnType<typeof setTimeout> | undefined
+  constructor(question: Question<unknown>) {
+    this.question = question
+  }
+}
+
+export class Queries {
+  readonly #api: Api
+  readonly #entries = new Map<string, Entry>()
+  #invalidating = false
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  /** Keeps an answer current while somebody looks at it. Release it exactly once. */
+  watch<T>(question: Question<T>): { answer: ReadonlyAtom<Answer<T>>; release(): void } {
+    const entry = this.#entry(question)
+    entry.watchers += 1
+    if (entry.stale || entry.answer.get().fault) this.#fetchSoon(entry)
+    return {
+      // The entry was made by this question, so the atom holds answers of its schema; the map cannot say so.
+      answer: entry.answer as ReadonlyAtom<Answer<T>>,
+      release: () => {
+        entry.watchers -= 1
+        this.#forgetOldest()
+      },
+    }
+  }
+
+  peek<T>(question: Question<T>): Answer<T> {
+    return this.#entry(question).answer.get() as Answer<T>
+  }
+
+  /** Puts in an answer that came another way; the caller vouches that it is the server's. */
+  put<T>(question: Question<T>, data: T): void {
+    const entry = this.#entry(question)
+    entry.stale = false
+    entry.answer.set({ ...entry.answer.get(), data, fault: undefined })
+  }
+
+  /** While fed, change signals leave the entry alone. */
+  feed<T>(question: Question<T>): () => void {
+    const entry = this.#entry(question)
+    entry.feeders += 1
+    return () => {
+      entry.feeders -= 1
+      if (entry.feeders === 0 && entry.watchers > 0) this.#fetchSoon(entry)
+    }
+  }
+
+  /** Asks again now, whoever is looking. */
+  refresh(path: string): void {
+    const entry = this.#entries.get(path)
+    if (!entry) return
+    entry.stale = true
+    if (entry.watchers > 0) this.#fetchSoon(entry)
+  }
+
+  forget(path: string): void {
+    const entry = this.#entries.get(path)
+    if (entry && entry.watchers === 0) this.#entries.delete(path)
+  }
+
+  /** The change signal. Many in one turn are one. A microtask, because hidden tabs run no animation frames. */
+  invalidate(): void {
+    if (this.#invalidating) return
+    this.#invalidating = true
+    queueMicrotask(() => {
+      this.#invalidating = false
+      for (const entry of this.#entries.values()) this.#wake(entry)
+    })
+  }
+
+  close(): void {
+    for (const entry of this.#entries.values()) clearTimeout(entry.timer)
+    this.#entries.clear()
+  }
+
+  #wake(entry: Entry): void {
+    if (entry.question.freshness === 'steady' || entry.feeders > 0) return
+    entry.stale = true
+    if (entry.watchers > 0) this.#fetchSoon(entry)
+  }
+
+  #entry<T>(question: Question<T>): Entry {
+    const known = this.#entries.get(question.path)
+    if (known) return known
+    const entry = new Entry(question)
+    this.#entries.set(question.path, entry)
+    return entry
+  }
+
+  #fetchSoon(entry: Entry): void {
+    if (entry.timer !== undefined || entry.answer.get().fetching) return
+    const waitMs = Math.max(0, entry.fetchedAt + refetchGapMs - performance.now())
+    entry.timer = setTimeout(() => {
+      entry.timer = undefined
+      void this.#fetch(entry)
+    }, waitMs)
+  }
+
+  async #fetch(entry: Entry): Promise<void> {
+    const { path, schema } = entry.question
+    entry.stale = false
+    entry.answer.set({ ...entry.answer.get(), fetching: true })
+    try {
+      const data = await this.#api.get(path, schema)
+      if (entry.feeders === 0 || entry.answer.get().data === undefined) {
+        entry.answer.set({ data, fault: undefined, fetching: false })
+      } else entry.answer.set({ ...entry.answer.get(), fetching: false })
+    } catch (error) {
+      entry.answer.set({ ...entry.answer.get(), fault: faultOf(error), fetching: false })
+    } finally {
+      entry.fetchedAt = performance.now()
+      // A signal that came while we were asking may be newer than the answer.
+      if (entry.stale && entry.watchers > 0) this.#fetchSoon(entry)
+    }
+  }
+
+  #forgetOldest(): void {
+    const idle = [...this.#entries].filter(([, entry]) => entry.watchers === 0)
+    for (const [path] of idle.slice(0, Math.max(0, idle.length - keptUnwatched))) this.#entries.delete(path)
+  }
+}

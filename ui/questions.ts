@@ -1,0 +1,62 @@
+/** The answers the console shows, by path: one place where a URL meets its schema. Owns no state. */
+import * as z from 'zod/mini'
+import { Agent, ComplianceReport, RegisteredAgent, Trust } from '../domain/agent.ts'
+import { Command } from '../domain/command.ts'
+import { TaskRow, TaskView, type TaskFilter } from '../domain/task.ts'
+import type { Queries, Question } from './queries.ts'
+
+const AgentList = z.object({ agents: z.array(Agent) })
+export type AgentList = z.infer<typeof AgentList>
+
+/** Steady: the console asks every agent for its card to answer it. */
+export const agentsQuestion: Question<AgentList> = { path: '/api/agents', schema: AgentList, freshness: 'steady' }
+
+const AgentDetail = z.object({
+  ...RegisteredAgent.shape,
+  card: z.optional(z.unknown()),
+  trust: z.optional(Trust),
+  report: z.optional(ComplianceReport),
+})
+export type AgentDetail = z.infer<typeof AgentDetail>
+
+export const agentQuestion = (id: string): Question<AgentDetail> => ({
+  path: `/api/agents/${encodeURIComponent(id)}`,
+  schema: AgentDetail,
+  freshness: 'steady',
+})
+
+export const Preview = z.object({ card: z.unknown(), resolvedCardUrl: z.string(), report: ComplianceReport })
+export type Preview = z.infer<typeof Preview>
+
+export const Registration = z.object({ agent: RegisteredAgent })
+
+export const TaskPage = z.object({ tasks: z.array(TaskRow) })
+export type TaskPage = z.infer<typeof TaskPage>
+
+export const tasksPath = (filter: TaskFilter, limit: number, offset: number): string =>
+  `/api/tasks?filter=${filter}&limit=${limit}&offset=${offset}`
+
+const TaskAnswer = z.object({ task: TaskView })
+export type TaskAnswer = z.infer<typeof TaskAnswer>
+
+export const taskQuestion = (localId: string): Question<TaskAnswer> => ({
+  path: `/api/tasks/${encodeURIComponent(localId)}`,
+  schema: TaskAnswer,
+  freshness: 'live',
+})
+
+/** Puts in what a stream told, unless something newer is known: streams and refetches overtake each other. */
+export function putTask(queries: Queries, task: TaskView): void {
+  const question = taskQuestion(task.localId)
+  const known = queries.peek(question).data?.task.version ?? -1
+  if (task.version >= known) queries.put(question, { task })
+}
+
+const CommandAnswer = z.object({ command: Command })
+export type CommandAnswer = z.infer<typeof CommandAnswer>
+
+export const commandQuestion = (id: string): Question<CommandAnswer> => ({
+  path: `/api/commands/${encodeURIComponent(id)}`,
+  schema: CommandAnswer,
+  freshness: 'live',
+})

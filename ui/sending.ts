@@ -1,0 +1,188 @@
+/**
+ * Sending a message, from the press of a button to the console's word that it is durable, and on to the task it made. Owns the
+ * phases and the key that makes a retry safe. Never optimistic: a phase is what the server said, or that it said nothing.
+ */
+import { createAtom, type ReadonlyAtom } from '@xstate/store'
+import { type Api, type ApiFault, faultOf } from './api.ts'
+import { type Attempt, keepAttempt, keepDraft, newAttempt, readAttempt } from './drafts.ts'
+import type { Queries } from './queries.ts'
+import { commandQuestion, putTask } from './questions.ts'
+import { readTaskStream, type StreamEvent } from './task-stream.ts'
+import type { Traces } from './traces.ts'
+
+export interface Target {
+  readonly agentId: string
+  readonly tenant: string
+  /** The agent's own task id, to continue that task. */
+  readonly taskId?: string
+  readonly contextId?: string
+}
+
+/**
+ * `idle`; `sending`: the request is under way; `unknown`: nobody answered, a retry under the same key is safe; `refused`: the
+ * console said no and nothing was accepted; `accepted`: durable, its command tells the rest.
+ */
+export type Phase =
+  | { readonly at: 'idle' }
+  | { readonly at: 'sending'; readonly attempt: Attempt }
+  | { readonly at: 'unknown'; readonly attempt: Attempt; readonly message: string }
+  | { readonly at: 'refused'; readonly attempt: Attempt; readonly fault: ApiFault }
+  | { readonly at: 'accepted'; readonly attempt: Attempt; readonly commandId: string; readonly localId?: string }
+
+const reloaded = 'This page was reloaded before the console confirmed it.'
+
+/** One composer's sending. Lives on when its composer is taken off the page, so that moving away loses nothing. */
+export class Sending {
+  readonly #api: Api
+  readonly #queries: Queries
+  readonly #traces: Traces
+  readonly #phase = createAtom<Phase>({ at: 'idle' })
+  /** Reading the stream of its own send: a second stream of the same task is not needed. */
+  readonly streaming = createAtom(false)
+  #scope: string
+  #target: Target | undefined
+  #cut: AbortController | undefined
+
+  constructor(scope: string, parts: { api: Api; queries: Queries; traces: Traces }) {
+    this.#scope = scope
+    this.#api = parts.api
+    this.#queries = parts.queries
+    this.#traces = parts.traces
+    const attempt = readAttempt(scope)
+    if (!attempt) return
+    const { commandId } = attempt
+    this.#phase.set(
+      commandId === undefined ? { at: 'unknown', attempt, message: reloaded } : { at: 'accepted', attempt, commandId },
+    )
+  }
+
+  get phase(): ReadonlyAtom<Phase> {
+    return this.#phase
+  }
+
+  send(target: Target, text: string): void {
+    const attempt = newAttempt(text)
+    keepAttempt(this.#scope, attempt)
+    this.#target = target
+    void this.#run(target, attempt)
+  }
+
+  /** The same attempt again: same key, same message id, same words. */
+  retry(target: Target): void {
+    const phase = this.#phase.get()
+    if (phase.at !== 'unknown' && phase.at !== 'refused') return
+    this.#target ??= target
+    void this.#run(this.#target, phase.attempt)
+  }
+
+  /** The person has seen how it ended. */
+  dismiss(): void {
+    keepAttempt(this.#scope, undefined)
+    this.#phase.set({ at: 'idle' })
+  }
+
+  /** A send without a task gave one birth: from now on it belongs to that task's composer. */
+  rename(scope: string): void {
+    const phase = this.#phase.get()
+    keepAttempt(this.#scope, undefined)
+    this.#scope = scope
+    if (phase.at === 'accepted') keepAttempt(scope, phase.attempt)
+  }
+
+  close(): void {
+    this.#cut?.abort()
+  }
+
+  async #run(target: Target, attempt: Attempt): Promise<void> {
+    this.#cut?.abort()
+    const cut = new AbortController()
+    this.#cut = cut
+    this.#phase.set({ at: 'sending', attempt })
+    this.streaming.set(true)
+    const { agentId, ...rest } = target
+    const body = { text: attempt.text, messageId: attempt.messageId, ...rest }
+    const options = { idempotencyKey: attempt.idempotencyKey, signal: cut.signal }
+    try {
+      for await (const event of readTaskStream(this.#api, agentId, body, options)) this.#take(event, attempt)
+      if (!cut.signal.aborted) this.#lost(attempt, 'The console closed the connection before it confirmed anything.')
+    } catch (error) {
+      if (cut.signal.aborted) return
+      this.#fail(attempt, faultOf(error))
+    } finally {
+      if (this.#cut === cut) this.streaming.set(false)
+    }
+  }
+
+  #take(event: StreamEvent, attempt: Attempt): void {
+    const phase = this.#phase.get()
+    if (event.kind === 'accepted') {
+      const accepted = { ...attempt, commandId: event.commandId }
+      keepAttempt(this.#scope, accepted)
+      // The words are the console's now; what a person types from here on is the next message.
+      keepDraft(this.#scope, '')
+      this.#phase.set({ at: 'accepted', attempt: accepted, commandId: event.commandId })
+    } else if (event.kind === 'persisted' && phase.at === 'accepted') {
+      this.#phase.set({ ...phase, localId: event.localId })
+    } else if (event.kind === 'snapshot') {
+      putTask(this.#queries, event.task)
+    } else if (event.kind === 'trace' && phase.at === 'accepted' && phase.localId !== undefined) {
+      this.#traces.add(phase.localId, event.event)
+    } else if (event.kind === 'error' && phase.at === 'accepted') {
+      this.#queries.refresh(commandQuestion(phase.commandId).path)
+    }
+  }
+
+  /** The stream ended. Before `accepted` nothing is known; after it the command tells. */
+  #lost(attempt: Attempt, message: string): void {
+    const phase = this.#phase.get()
+    if (phase.at === 'sending') this.#phase.set({ at: 'unknown', attempt, message })
+    else if (phase.at === 'accepted') this.#queries.refresh(commandQuestion(phase.commandId).path)
+  }
+
+  #fail(attempt: Attempt, fault: ApiFault): void {
+    if (this.#phase.get().at !== 'sending' || fault.kind === 'unreachable' || fault.kind === 'malformed') {
+      this.#lost(attempt, fault.message)
+    } else this.#phase.set({ at: 'refused', attempt, fault })
+  }
+}
+
+/** The sendings of one console, by scope: `task:<local id>` or `new:<agent id>`. */
+export class Sendings {
+  readonly #parts: { api: Api; queries: Queries; traces: Traces }
+  readonly #byScope = new Map<string, Sending>()
+
+  constructor(parts: { api: Api; queries: Queries; traces: Traces }) {
+    this.#parts = parts
+  }
+
+  of(scope: string): Sending {
+    const known = this.#byScope.get(scope)
+    if (known) return known
+    this.#forgetIdle()
+    const sending = new Sending(scope, this.#parts)
+    this.#byScope.set(scope, sending)
+    return sending
+  }
+
+  /** Moves a sending to the task it made, unless that task is being written to already. */
+  rename(from: string, to: string): void {
+    const sending = this.#byScope.get(from)
+    if (!sending || this.#byScope.get(to)?.phase.get().at === 'sending') return
+    sending.rename(to)
+    this.#byScope.delete(from)
+    this.#byScope.set(to, sending)
+  }
+
+  close(): void {
+    for (const sending of this.#byScope.values()) sending.close()
+    this.#byScope.clear()
+  }
+
+  /** Idle ones hold nothing that storage does not. */
+  #forgetIdle(): void {
+    for (const [scope, sending] of this.#byScope) {
+      if (this.#byScope.size < 50) return
+      if (sending.phase.get().at === 'idle') this.#byScope.delete(scope)
+    }
+  }
+}

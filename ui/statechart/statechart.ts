@@ -1,0 +1,256 @@
+/**
+ * `<signalbox-statechart>`: an actor on its machine's chart. Owns what is shown and said; knows no server. The picture is
+ * hidden from assistive technology and the same content follows as an outline, because a list can be read and 30 boxes cannot.
+ */
+import {
+  html,
+  LitElement,
+  nothing,
+  svg,
+  type PropertyDeclarations,
+  type PropertyValues,
+  type TemplateResult,
+} from 'lit'
+import { classMap } from 'lit/directives/class-map.js'
+import {
+  describeEvent,
+  pathsOf,
+  statesOf,
+  type ActorStep,
+  type ChartDefinition,
+  type ChartEdge,
+  type ChartNode,
+  type StateValue,
+} from '../../domain/chart.ts'
+import { define } from '../elements/view.ts'
+import { drawArrow, drawDot, drawLane, drawState, livingParts } from './drawing.ts'
+import type { ChartLayout, ChartLayouts } from './layout.ts'
+import { mermaidOf } from './mermaid.ts'
+import { outlineOf } from './outline.ts'
+import { chartStyle } from './style.ts'
+import { traceOf, type Trace } from './trace.ts'
+import { Viewport } from './viewport.ts'
+
+const overviewPx = { width: 188, height: 110 }
+
+const wordsOf = (value: StateValue | null): string =>
+  value === null
+    ? 'nowhere yet'
+    : pathsOf(value)
+        .map((path) => path.join(' › '))
+        .join(' and ')
+
+/**
+ * A read-only statechart with one actor on it.
+ *
+ * @element signalbox-statechart
+ * @prop definition - the machine (domain/chart.ts)
+ * @prop layout - both orientations of its geometry; the one that fits is taken
+ * @prop steps - the actor's log, oldest first; may be empty
+ * @prop position - index into `steps`; -1 looks at `value`, where the actor is now
+ * @prop value - the actor's present value; null draws the machine alone
+ * @attr outline - shows the outline instead of the picture
+ */
+export class Statechart extends LitElement {
+  static override styles = chartStyle
+  static override properties: PropertyDeclarations = {
+    definition: { attribute: false },
+    layout: { attribute: false },
+    steps: { attribute: false },
+    value: { attribute: false },
+    position: { type: Number },
+    outline: { type: Boolean, reflect: true },
+  }
+  declare definition: ChartDefinition | undefined
+  declare layout: ChartLayouts | undefined
+  declare steps: readonly ActorStep[]
+  declare value: StateValue | null
+  declare position: number
+  declare outline: boolean
+
+  readonly #viewport = new Viewport(this, () => this.#arrange())
+  #nodes: ReadonlyMap<string, ChartNode> = new Map()
+  #edges: ReadonlyMap<string, ChartEdge> = new Map()
+  #lanes: ReadonlySet<string> = new Set()
+  #trace: Trace | undefined
+  #shown: ChartLayout | undefined
+
+  constructor() {
+    super()
+    this.steps = []
+    this.value = null
+    this.position = -1
+    this.outline = false
+  }
+
+  zoomIn(): void {
+    this.#viewport.zoomIn()
+  }
+
+  zoomOut(): void {
+    this.#viewport.zoomOut()
+  }
+
+  showEverything(): void {
+    this.#viewport.fit()
+  }
+
+  /** Keys that the chart answers wherever the focus is; true when it was one. */
+  handleKey(event: KeyboardEvent): boolean {
+    return this.#viewport.handleKey(event)
+  }
+
+  /** The machine as Mermaid text; empty without a definition. */
+  get mermaid(): string {
+    return this.definition ? mermaidOf(this.definition) : ''
+  }
+
+  override willUpdate(changed: PropertyValues<this>): void {
+    const { definition } = this
+    if (!definition) return
+    if (changed.has('definition')) {
+      const nodes = [...statesOf(definition.root)]
+      this.#nodes = new Map(nodes.map((node) => [node.id, node]))
+      this.#edges = new Map(nodes.flatMap((node) => node.edges.map((edge) => [edge.id, edge])))
+      const lanes = nodes.filter((node) => node.kind === 'parallel').flatMap((node) => node.children)
+      this.#lanes = new Set(lanes.map((node) => node.id))
+    }
+    const looking = this.#step
+    const upTo = this.position < 0 ? this.steps : this.steps.slice(0, this.position + 1)
+    this.#trace = traceOf(definition, upTo, this.position < 0 ? this.value : (looking?.value ?? null))
+  }
+
+  override updated(changed: PropertyValues<this>): void {
+    if (changed.has('layout') || changed.has('value') || changed.has('steps') || changed.has('position'))
+      this.#arrange()
+  }
+
+  override render(): TemplateResult {
+    const { definition } = this
+    const trace = this.#trace
+    if (!definition || !trace) return html`<slot><p class="waiting" role="status">Loading the chart…</p></slot>`
+    return html`
+      ${this.#shown && !this.outline ? this.#picture(definition, this.#shown, trace) : nothing}
+      <div
+        class=${this.outline ? 'outline' : 'sr'}
+        role="region"
+        aria-label=${`${definition.id} as an outline`}
+        tabindex=${this.outline ? 0 : nothing}
+      >
+        ${definition.description === undefined ? nothing : html`<p>${definition.description}</p>`}
+        ${outlineOf(definition.root, this.#nodes, trace)}
+      </div>
+      <p class="sr" role="status">${this.#announcement()}</p>
+    `
+  }
+
+  get #step(): ActorStep | undefined {
+    return this.position < 0 ? this.steps.at(-1) : this.steps[this.position]
+  }
+
+  #announcement(): string {
+    const step = this.#step
+    if (!step) return ''
+    const value = this.position < 0 ? this.value : step.value
+    return `Step ${step.revision}: ${describeEvent(step.event.type).label}. Now in ${wordsOf(value)}.`
+  }
+
+  #picture(definition: ChartDefinition, layout: ChartLayout, trace: Trace): TemplateResult {
+    const { x, y, zoom } = this.#viewport.view
+    const now = wordsOf(this.position < 0 ? this.value : (this.#step?.value ?? null))
+    const arrows = layout.arrows.map((arrow) => {
+      const edges = arrow.edges.flatMap((id) => this.#edges.get(id) ?? [])
+      return { drawn: drawArrow(arrow, edges, trace), last: edges.some((edge) => trace.last.has(edge.id)) }
+    })
+    return html`<svg
+        class="canvas"
+        tabindex="0"
+        role="group"
+        aria-label=${`Statechart of ${definition.id}. Current state: ${now}. Plus, minus, zero and the arrow keys move the view; the same content follows as an outline.`}
+        @wheel=${(event: WheelEvent) => this.#viewport.handleWheel(event)}
+        @pointerdown=${(event: PointerEvent) => this.#viewport.startDrag(event)}
+        @pointermove=${(event: PointerEvent) => this.#viewport.drag(event)}
+        @pointerup=${() => this.#viewport.endDrag()}
+        @pointercancel=${() => this.#viewport.endDrag()}
+        @keydown=${this.#key}
+      >
+        <g transform=${`translate(${x} ${y}) scale(${zoom})`} aria-hidden="true">
+          ${this.#states(layout, trace)} ${arrows.filter(({ last }) => !last).map(({ drawn }) => drawn)}
+          ${arrows.filter(({ last }) => last).map(({ drawn }) => drawn)} ${layout.dots.map(drawDot)}
+        </g>
+      </svg>
+      ${this.#viewport.wantsOverview ? this.#overview(layout, trace) : nothing}`
+  }
+
+  #states(layout: ChartLayout, trace: Trace): readonly TemplateResult<2>[] {
+    return layout.states.flatMap((placed) => {
+      const node = this.#nodes.get(placed.id)
+      if (!node) return []
+      const drawn = drawState(node, placed, trace)
+      return this.#lanes.has(node.id) ? drawLane(drawn) : drawn
+    })
+  }
+
+  #overview(layout: ChartLayout, trace: Trace): TemplateResult {
+    const scale = Math.min(overviewPx.width / layout.width, overviewPx.height / layout.height)
+    const { x, y, zoom } = this.#viewport.view
+    const { width, height } = this.#viewport.size
+    const size = { width: layout.width * scale, height: layout.height * scale }
+    const look = (event: PointerEvent): void => {
+      if (event.buttons !== 1 || !(event.currentTarget instanceof Element)) return
+      const { left, top } = event.currentTarget.getBoundingClientRect()
+      this.#viewport.centre({ x: (event.clientX - left) / scale, y: (event.clientY - top) / scale })
+    }
+    return html`<svg
+      class=${this.#coversLiving(layout, trace, size) ? 'overview aside' : 'overview'}
+      width=${size.width}
+      height=${size.height}
+      viewBox=${`0 0 ${layout.width} ${layout.height}`}
+      aria-hidden="true"
+      @pointerdown=${look}
+      @pointermove=${look}
+    >
+      ${layout.states
+        .filter((state) => state.depth > 0)
+        .map((state) => {
+          const live = trace.active.has(state.id)
+          const attention = this.#nodes.get(state.id)?.tags.includes('attention') ?? false
+          const classes = classMap({ live, leaf: trace.leaves.has(state.id), attention })
+          return svg`<rect class=${classes} x=${state.x} y=${state.y} width=${state.width} height=${state.height} rx="8"></rect>`
+        })}
+      <rect class="window" x=${-x / zoom} y=${-y / zoom} width=${width / zoom} height=${height / zoom}></rect>
+    </svg>`
+  }
+
+  /** The map goes to the other corner when it would lie on what it is meant to help find. */
+  #coversLiving(layout: ChartLayout, trace: Trace, size: { width: number; height: number }): boolean {
+    const { width, height } = this.#viewport.size
+    return livingParts(layout, this.#nodes, trace).leaves.some((leaf) => {
+      const seen = this.#viewport.onScreen(leaf)
+      return seen.x + seen.width > width - size.width - 20 && seen.y + seen.height > height - size.height - 20
+    })
+  }
+
+  readonly #key = (event: KeyboardEvent): void => {
+    if (!this.#viewport.handleKey(event)) return
+    event.preventDefault()
+    event.stopPropagation()
+  }
+
+  /** Takes the orientation that shows more of the chart, and brings the live states into sight. */
+  #arrange(): void {
+    const { layout } = this
+    if (!layout || this.#viewport.size.width === 0) return
+    const [wide, tall] = [layout.wide, layout.tall].map((candidate) => this.#viewport.fittingZoom(candidate))
+    const chosen = (tall ?? 0) > (wide ?? 0) * 1.1 ? layout.tall : layout.wide
+    if (chosen !== this.#shown) {
+      this.#shown = chosen
+      this.#viewport.content = chosen
+      this.requestUpdate()
+    }
+    const living = this.#trace && livingParts(chosen, this.#nodes, this.#trace)
+    this.#viewport.show(living?.leaves ?? [], living?.ways ?? [])
+  }
+}
+
+define('signalbox-statechart', Statechart)
