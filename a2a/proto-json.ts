@@ -144,16 +144,17 @@ export function metadata(json: JsonObject, path: string): JsonObject | undefined
   return value as JsonObject
 }
 
-/** Base64 of either alphabet, padded or not, as standard padded base64. Leaves a string that already is so uncopied. */
+/** Base64 of either alphabet, padded or not, as standard padded base64. A string that already is so is searched once and not copied. */
 export function base64(value: string, path: string): string {
-  const standard = /[-_]/.test(value) ? value.replaceAll('-', '+').replaceAll('_', '/') : value
-  const digits = standard.endsWith('==') ? standard.length - 2 : standard.length - Number(standard.endsWith('='))
-  const odd = standard.search(/[^A-Za-z0-9+/]/)
-  if ((odd !== -1 && odd < digits) || digits % 4 === 1) throw new WireError(path, 'must be base64')
+  const standard = /[^A-Za-z0-9+/=]/.test(value) ? value.replaceAll('-', '+').replaceAll('_', '/') : value
+  if (standard !== value && /[^A-Za-z0-9+/=]/.test(standard)) throw new WireError(path, 'must be base64')
+  const padding = standard.indexOf('=')
+  const digits = padding === -1 ? standard.length : padding
   const missing = (4 - (digits % 4)) % 4
-  if (standard.length === digits + missing) return standard
-  if (standard.length !== digits) throw new WireError(path, 'must be base64')
-  return standard + '='.repeat(missing)
+  const tail = '='.repeat(missing)
+  if (missing === 3 || (padding !== -1 && standard.slice(padding, padding + 4) !== tail))
+    throw new WireError(path, 'must be base64')
+  return padding === -1 ? standard + tail : standard
 }
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})?$/

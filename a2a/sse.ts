@@ -47,9 +47,7 @@ export class FrameSplitter {
   push(chunk: Uint8Array): Uint8Array[] {
     if (this.#failed) throw new FrameTooLarge(this.#limit)
     const frames: Uint8Array[] = []
-    // The next of each is looked up only when passed, so both searches together see every byte once.
-    let nextFeed = indexFrom(chunk, lineFeed, 0)
-    let nextReturn = indexFrom(chunk, carriageReturn, 0)
+    const lines = new LineEnds(chunk)
     let frameStart = 0
     let position = 0
     while (position < chunk.length) {
@@ -58,17 +56,14 @@ export class FrameSplitter {
         // The LF of a CRLF that closed a frame belongs to no frame.
         if (frameStart === position && this.#heldBytes === 0) frameStart += 1
         position += 1
-        nextFeed = indexFrom(chunk, lineFeed, position)
         continue
       }
       this.#afterReturn = false
-      const lineEnd = Math.min(nextFeed, nextReturn)
+      const lineEnd = lines.from(position)
       if (lineEnd > position) this.#lineIsEmpty = false
       if (lineEnd === chunk.length) break
-      this.#afterReturn = lineEnd === nextReturn
+      this.#afterReturn = chunk[lineEnd] === carriageReturn
       position = lineEnd + 1
-      if (this.#afterReturn) nextReturn = indexFrom(chunk, carriageReturn, position)
-      else nextFeed = indexFrom(chunk, lineFeed, position)
       if (this.#lineIsEmpty) {
         const frame = this.#take(chunk.subarray(frameStart, lineEnd))
         if (frame) frames.push(frame)
@@ -119,6 +114,34 @@ export class FrameSplitter {
     this.#held = new Uint8Array(0)
     this.#heldBytes = 0
     throw new FrameTooLarge(this.#limit)
+  }
+}
+
+/** Bytes looked at one by one before a native search is worth its call: without it 25 MB of blank lines take 4.5 s, with it a tenth. */
+const nearBytes = 32
+
+/**
+ * The line ends of a chunk, asked for from left to right. A native search for LF and one for CR run ahead and are repeated only when
+ * passed, so that each sees every byte once, also where a chunk has only one of the two.
+ */
+class LineEnds {
+  readonly #chunk: Uint8Array
+  #feed = -1
+  #return = -1
+
+  constructor(chunk: Uint8Array) {
+    this.#chunk = chunk
+  }
+
+  /** The first LF or CR at or after `position`, or the chunk's length. */
+  from(position: number): number {
+    const chunk = this.#chunk
+    const near = Math.min(position + nearBytes, chunk.length)
+    for (let index = position; index < near; index += 1)
+      if (chunk[index] === lineFeed || chunk[index] === carriageReturn) return index
+    if (this.#feed < near) this.#feed = indexFrom(chunk, lineFeed, near)
+    if (this.#return < near) this.#return = indexFrom(chunk, carriageReturn, near)
+    return Math.min(this.#feed, this.#return)
   }
 }
 

@@ -342,11 +342,15 @@ const refsOf = (effects: Effects): ActorRef[] => [
   ...(effects.sends ?? []).map((s) => s.ref),
 ]
 
-const snapshotOf = (state: AnyMachineSnapshot): Snapshot => ({
-  value: state.value as StateValue,
-  context: state.context as Record<string, unknown>,
-  status: state.status === 'done' ? 'done' : 'active',
-})
+function snapshotOf(state: AnyMachineSnapshot): Snapshot {
+  // XState fails a machine that does not handle its work's error: a defect of the machine, which must not be stored.
+  if (state.status === 'error') throw state.error
+  return {
+    value: state.value as StateValue,
+    context: state.context as Record<string, unknown>,
+    status: state.status === 'done' ? 'done' : 'active',
+  }
+}
 
 /** A timer that rang is gone, whether or not its event moved the machine. */
 function withoutTimer(timers: ActorWrite['timers'], eventType: string): ActorWrite['timers'] {

@@ -261,7 +261,6 @@ function verdict(call: Call, failure: OutboundFailure, overflow?: string): Sent 
 const codes: Readonly<Record<string, OutboundCode>> = {
   UND_ERR_INVALID_ARG: 'invalid-request',
   UND_ERR_HEADERS_OVERFLOW: 'too-large',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'malformed',
   UND_ERR_DESTROYED: 'aborted',
   UND_ERR_CLOSED: 'aborted',
 }
@@ -269,8 +268,9 @@ const codes: Readonly<Record<string, OutboundCode>> = {
 /** Reduces what undici, a socket or zlib throws to our closed codes. Whatever carries no code is a defect of ours. */
 function asFailure(error: unknown): OutboundFailure {
   if (error instanceof OutboundFailure) return error
-  // undici looks its parser's codes up in a table turned round: `code` is there and undefined.
-  if (error instanceof errors.HTTPParserError) return new OutboundFailure('malformed', { cause: error })
+  // The parser's `code` is there and undefined, but it keeps the bytes it refused: none when it refused their end.
+  if (error instanceof errors.HTTPParserError)
+    return new OutboundFailure('data' in error && error.data === '' ? 'reset' : 'malformed', { cause: error })
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (typeof code !== 'string') throw error
   const known = Object.hasOwn(codes, code) ? codes[code] : undefined

@@ -176,7 +176,8 @@ export class Worker implements Intake {
     const before = this.#o.instruments.monotonic()
     const exclusive = this.#o.db.profile === 'pglite'
     const claim = { kind: name, limit: room, leaseMs: kind.leaseMs }
-    const due = await claimActors(this.#o.db.pool, claim, this.owner, exclusive)
+    const held = this.leases.list().map((lease) => lease.token)
+    const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
     await Promise.all(due.map((actor) => this.#take(actor, before)))
     return due.length === room
   }

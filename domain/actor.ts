@@ -75,3 +75,23 @@ export const ActorLogPage: z.ZodMiniType<ActorLogPage> = z.object({
   steps: z.array(Step),
   next: z.nullable(z.number()),
 })
+
+/** `GET /api/supervisor`: the live supervisor of the process that answers. It is never persisted, so it has no log. */
+export interface SupervisorView {
+  readonly value: StateValue
+  readonly machineVersion: string
+  /** Loops that failed and were started again, since the process began. */
+  readonly restarts: number
+  readonly lastFailure: string | null
+}
+export interface SupervisorAnswer {
+  readonly supervisor: SupervisorView
+}
+export const SupervisorAnswer: z.ZodMiniType<SupervisorAnswer> = z.object({
+  supervisor: z.object({
+    value: StateValueSchema,
+    machineVersion: z.string(),
+    restarts: z.number(),
+    lastFailure: z.nullable(z.string()),
+  }),
+})

@@ -28,8 +28,8 @@ function nameOf(reference: unknown): string {
   if (!isRecord(reference)) return 'inline'
   if (Array.isArray(reference['guards'])) return combined(String(reference['name']), reference['guards'])
   if (typeof reference['type'] === 'string') return reference['type']
-  const name = String(reference['name'] ?? '')
-  return placeNames.has(name) ? 'inline' : name
+  const { name } = reference
+  return typeof name !== 'string' || placeNames.has(name) ? 'inline' : name
 }
 
 /** `and([a, b])` → `a and b`, `not(a)` → `not a`. */
@@ -61,12 +61,16 @@ interface TransitionLike {
   readonly actions: readonly unknown[]
 }
 
+/** XState names the end of unnamed work after the state it ran in; the work's own name says what ended. */
+const spoken = (node: AnyStateNode, event: string): string =>
+  node.invoke.reduce((named, invoked) => named.replace(`.actor.${invoked.id}`, `.actor.${workName(invoked)}`), event)
+
 function edgesOf(node: AnyStateNode, event: string, transitions: readonly TransitionLike[]): ChartEdge[] {
   return transitions.map((transition, order) => ({
     id: `${node.id}|${event}|${order}`,
     source: node.id,
     targets: (transition.target ?? []).map((target) => target.id),
-    ...describeEvent(event),
+    ...describeEvent(spoken(node, event)),
     event,
     ...(transition.guard === undefined ? {} : { guard: nameOf(transition.guard) }),
     actions: actionNames(transition.actions),

@@ -195,6 +195,13 @@ export interface Claim {
   readonly leaseMs: number
 }
 
+/** Who claims. `exclusive`: no other process can be alive on this database; `held`: tokens whose work is under way here. */
+export interface Holder {
+  readonly owner: string
+  readonly exclusive: boolean
+  readonly held: readonly string[]
+}
+
 /** `claimed`: the lease is ours and the work is marked as begun. `begun`: it had been begun before, by a holder that is gone. */
 export interface DueActor extends ActorRow {
   readonly claimed: boolean
@@ -203,23 +210,20 @@ export interface DueActor extends ActorRow {
 
 /**
  * Takes what is due: work that nobody holds is leased to `owner` and marked as begun; a row that only has a timer to ring
- * comes back unclaimed and is put off for five seconds, so that one process rings it. Rows of an embedded database that
- * another owner leased are free at once: its exclusive lock says that this owner is dead.
+ * comes back unclaimed and is put off for five seconds, so that one process rings it. On an embedded database the clock
+ * decides nothing about the living: another owner's lease is free at once, for the directory's lock says that it is dead,
+ * and a lease whose work is under way here is not free, wherever a wall clock jumps.
  */
-export async function claimActors(
-  db: Connection,
-  claim: Claim,
-  owner: string,
-  exclusive: boolean,
-): Promise<readonly DueActor[]> {
+export async function claimActors(db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> {
+  const { owner, exclusive } = holder
+  const stale = sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
+  const expired = sql.fragment`(lease_until <= now() and not (${exclusive} and lease_token = any(${sql.array([...holder.held], 'uuid')})))`
   return db.any(sql.type(Due)`
     with due as (
       select kind, id, work_started_at is not null as begun,
-        work is not null and (lease_until is null or lease_until <= now()
-          or (${exclusive} and lease_owner is distinct from ${owner})) as free
+        work is not null and (lease_until is null or ${expired} or ${stale}) as free
       from actor
-      where kind = ${claim.kind} and wake_at is not null
-        and (wake_at <= now() or (${exclusive} and lease_owner is not null and lease_owner <> ${owner}))
+      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale})
       order by wake_at limit ${claim.limit} for update skip locked
     )
     update actor a set

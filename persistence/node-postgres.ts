@@ -7,7 +7,6 @@ import { Readable } from 'node:stream'
 import pg from 'pg'
 import QueryStream from 'pg-query-stream'
 import type { DriverClient, DriverQueryResult } from 'slonik'
-import { parse as parseArray } from 'postgres-array'
 import { namedError } from './sqlstate.ts'
 
 type Parse = (text: string) => unknown
@@ -24,6 +23,8 @@ const isoTime: Parse = (text) => new Date(text).toISOString()
 const int8 = 20
 const date = 1082
 const timestamptz = 1184
+/** Declared a number because the typed list of ids leaves arrays out. */
+const textArray: number = 1009
 const parsers = new Map<number, Parse>([
   [int8, Number],
   [date, (text) => text],
@@ -42,7 +43,8 @@ export const columnTypes: pg.CustomTypesConfig = {
     if (parse) return parse
     const element = parsers.get(arrayOf.get(oid) ?? -1)
     if (!element) return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text')
-    return (text) => parseArray(text).map((item) => (item === null ? null : element(item)))
+    const split: (text: string) => (string | null)[] = pg.types.getTypeParser(textArray, 'text')
+    return (text) => split(text).map((item) => (item === null ? null : element(item)))
   },
 }
 

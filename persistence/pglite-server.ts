@@ -3,6 +3,7 @@
  * node-postgres takes for a connection to it. One session; who may use it when is persistence/pglite-session.ts.
  */
 import { Duplex } from 'node:stream'
+import { callbackify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 
 export interface ThreadOptions {
@@ -163,12 +164,12 @@ export class PgliteSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#exchange(chunk, done)
+    callbackify(() => this.#exchange(chunk))(done)
   }
 
   override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
-    const [only] = chunks
-    this.#exchange(chunks.length === 1 && only ? only.chunk : Buffer.concat(chunks.map(({ chunk }) => chunk)), done)
+    const bytes = Buffer.concat(chunks.map(({ chunk }) => chunk))
+    callbackify(() => this.#exchange(bytes))(done)
   }
 
   override _final(done: () => void): void {
@@ -176,12 +177,10 @@ export class PgliteSocket extends Duplex {
     done()
   }
 
-  #exchange(bytes: Buffer, done: (error?: Error | null) => void): void {
+  async #exchange(bytes: Buffer): Promise<void> {
     // A terminated session would end the server, which has only this one.
-    if (bytes[0] === TERMINATE) return done()
-    this.#server.exchange(bytes).then((reply) => {
-      if (reply.length > 0) this.push(Buffer.from(reply.buffer, reply.byteOffset, reply.length))
-      done()
-    }, done)
+    if (bytes[0] === TERMINATE) return
+    const reply = await this.#server.exchange(bytes)
+    if (reply.length > 0) this.push(Buffer.from(reply.buffer, reply.byteOffset, reply.length))
   }
 }

@@ -99,7 +99,7 @@ class Housekeeping {
 
   /** For a burst between two calls of `run`. */
   async checkpointIfFull(): Promise<void> {
-    if (this.#embedded.server.unflushedBytes > 1e12) await this.checkpoint()
+    if (this.#embedded.server.unflushedBytes > CHECKPOINT_BYTES) await this.checkpoint()
   }
 
   async #log(): Promise<{ lsn: string; bytes: number }> {

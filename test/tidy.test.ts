@@ -144,6 +144,15 @@ describe('what is committed', () => {
     expect(found).toEqual([])
   })
 
+  test.each(files.filter((path) => path.endsWith('.md')))('%s speaks only of files that exist', (path) => {
+    const prose = read(path).replace(/^```[^]*?^```/gm, '')
+    const links = [...prose.matchAll(/\]\((?!\w+:|#)([^)#]+)[^)]*\)/g)].map(([, to = '']) => join(dirname(path), to))
+    const named = [...prose.matchAll(/`((?:a2a|domain|machines|persistence|actors|http|ui|bin|test|docs)\/[\w./-]+)`/g)]
+    const spoken = [...links, ...named.map(([, to = '']) => to)].map((to) => to.replace(/\/$/, ''))
+    const exists = (to: string) => files.some((file) => file === to || file.startsWith(`${to}/`))
+    expect(spoken.filter((to) => !exists(to))).toEqual([])
+  })
+
   test.each(['package.json', 'bin/runtime/package.json'])('%s pins every version', (path) => {
     const manifest: Record<string, unknown> = JSON.parse(read(path))
     const kinds = ['dependencies', 'devDependencies', 'optionalDependencies']

@@ -276,6 +276,8 @@ export class SignalboxConsole extends View {
     const route = this.#route.value
     if (!app || !route) return nothing
     const section = places.find(({ pages }) => pages.includes(route.page))?.path
+    // Not before its code is here: an element upgraded later would not find its `app` in time, and make its own.
+    if (section !== undefined && !this._loaded.has(section)) return nothing
     if (section === '/tasks') return html`<signalbox-tasks .app=${app}></signalbox-tasks>`
     if (section === '/agents') return html`<signalbox-agents .app=${app}></signalbox-agents>`
     if (section === '/actors') {
@@ -295,10 +297,11 @@ export class SignalboxConsole extends View {
     const close = (): void => {
       this._layer = undefined
     }
-    if (this._layer === 'palette' && app) {
+    if (this._layer === 'palette' && app && customElements.get('signalbox-palette')) {
       return html`<signalbox-palette .app=${app} @close=${close}></signalbox-palette>`
     }
-    if (this._layer === 'keys' && app) return html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`
+    if (this._layer === 'keys' && app && customElements.get('signalbox-keys'))
+      return html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`
     return nothing
   }
 }

@@ -8,6 +8,7 @@ const dayMs = 24 * hourMs
 export class Format {
   readonly #full: Intl.DateTimeFormat
   readonly #clock: Intl.DateTimeFormat
+  readonly #minute: Intl.DateTimeFormat
   readonly #day: Intl.DateTimeFormat
   readonly #count: Intl.NumberFormat
   readonly #bytes: Intl.NumberFormat
@@ -16,6 +17,7 @@ export class Format {
   constructor(locale: string | undefined) {
     this.#full = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
     this.#clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+    this.#minute = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' })
     this.#day = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' })
     this.#count = new Intl.NumberFormat(locale)
     this.#bytes = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
@@ -38,9 +40,7 @@ export class Format {
 
   /** Time of day to the second; the date too when it is not today's. */
   clock(iso: string): string {
-    const at = new Date(iso)
-    const time = this.#clock.format(at)
-    return at.toDateString() === new Date().toDateString() ? time : `${this.#day.format(at)}, ${time}`
+    return this.#dated(iso, this.#clock)
   }
 
   /** "840 ms", "4.8 s", "3 min 12 s", "2 h 5 min". */
@@ -67,8 +67,20 @@ export class Format {
     return html`<time datetime=${iso} title=${this.full(iso)}>${this.ago(iso)}</time>`
   }
 
+  /** Time of day to the second, for what is compared with something beside it. */
   at(iso: string): TemplateResult {
     return html`<time datetime=${iso} title=${this.full(iso)}>${this.clock(iso)}</time>`
+  }
+
+  /** Time of day to the minute, for what is read rather than compared. */
+  atMinute(iso: string): TemplateResult {
+    return html`<time datetime=${iso} title=${this.full(iso)}>${this.#dated(iso, this.#minute)}</time>`
+  }
+
+  #dated(iso: string, time: Intl.DateTimeFormat): string {
+    const at = new Date(iso)
+    const today = at.toDateString() === new Date().toDateString()
+    return today ? time.format(at) : `${this.#day.format(at)}, ${time.format(at)}`
   }
 }
 

@@ -39,7 +39,7 @@ const toolName = (data: JsonObject): string => {
 
 function lifecycle(data: JsonObject): Described {
   if (hasFailed(data)) return { type: 'agent.error', title: 'Agent error', level: 'error' }
-  if (/finish|complet|end|stop|done|success/.test(outcome(data)))
+  if (/finish|complet|(^|[_. -])end|stop|done|success/.test(outcome(data)))
     return { type: 'agent.finished', title: 'Agent finished', level: 'info' }
   return { type: 'agent.started', title: 'Agent started', level: 'info' }
 }

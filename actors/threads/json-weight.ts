@@ -10,7 +10,7 @@
  * Values or lines in one text. The worst shapes found (empty parts, a million different keys) take some 280 MB for that
  * many; ordinary dense JSON reaches it at about 11 MiB, text and base64 never.
  */
-export const pieceLimit = 1_000_000
+const pieceLimit = 1_000_000
 
 /** The text has more values or lines than any honest event. */
 export class TooManyPieces extends Error {

@@ -20,7 +20,7 @@ const smallRunBytes = 64 * 1024
 const batchBytes = 1024 * 1024
 const batchFrames = 64
 /** A frame that takes longer is hostile: the worst that json-weight.ts lets through take seconds. Includes waiting for a thread. */
-const defaultTaskDeadlineMs = 30_000
+const defaultTaskDeadlineMs = 60_000
 const closeDeadlineMs = 2_000
 /** The last resort, several times what json-weight.ts lets through: V8 may abort the process where a thread reaches it. */
 const threadMemoryMb = 1024
@@ -52,8 +52,9 @@ export interface ParserStats {
   readonly underWay: number
   readonly framesHere: number
   readonly framesInThreads: number
-  readonly threadsLost: number
-  /** What the last thread died of: for the log. */
+  /** Tasks that were given up because their thread died or took too long. */
+  readonly tasksLost: number
+  /** What the last of them ended with: for the log. */
   readonly lastLoss: string | null
 }
 
@@ -65,7 +66,7 @@ export class ParserPool {
   #closed = false
   #framesHere = 0
   #framesInThreads = 0
-  #threadsLost = 0
+  #tasksLost = 0
   #lastLoss: string | null = null
 
   constructor(options: { readonly threads: number; readonly taskDeadlineMs?: number }) {
@@ -79,7 +80,7 @@ export class ParserPool {
       underWay: this.#underWay.size,
       framesHere: this.#framesHere,
       framesInThreads: this.#framesInThreads,
-      threadsLost: this.#threadsLost,
+      tasksLost: this.#tasksLost,
       lastLoss: this.#lastLoss,
     }
   }
@@ -158,7 +159,7 @@ export class ParserPool {
   }
 
   #lost(error: unknown): string {
-    this.#threadsLost += 1
+    this.#tasksLost += 1
     this.#lastLoss = String(error)
     return this.#lastLoss
   }

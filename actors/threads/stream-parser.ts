@@ -16,7 +16,7 @@ import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
 import type { Blob, FramesTask, ParsedEvent, ParserTask, ReplyTask } from './messages.ts'
 
 /** Bytes of one part, decoded. */
-export const partLimitBytes = 16 * 1024 * 1024
+const partLimitBytes = 16 * 1024 * 1024
 
 /** A part that may not be kept; the sentence is the specification's. */
 class PartRefused extends Error {

@@ -164,6 +164,11 @@ function elkEdge(bundle: Bundle): ElkExtendedEdge {
 function elkNode(node: ChartNode, bundles: readonly Bundle[]): ElkNode {
   const box = boxOf(node)
   const children = node.children.map((child) => elkNode(child, bundles))
+  // Semi-interactive crossing minimization keeps nodes with a position in its order: regions stay as they were written.
+  for (const [index, child] of node.kind === 'parallel' ? children.entries() : []) {
+    const after = node.children[index + 1]
+    if (after) child.layoutOptions = { ...child.layoutOptions, 'elk.layered.crossingMinimization.inLayerPredOf': after.id }
+  }
   const edges = bundles.filter((bundle) => bundle.container === node.id).map(elkEdge)
   if (node.initial !== undefined) {
     const layoutOptions = { 'elk.layered.priority.straightness': '10', 'elk.layered.priority.direction': '10' }

@@ -85,6 +85,9 @@ async function listening(server: Server): Promise<number> {
 export const get = (url: string) => ({ method: 'GET' as const, url, headers: {}, requestId: '1' })
 export const post = (url: string, body = '{}') => ({ method: 'POST' as const, url, headers: {}, body, requestId: '1' })
 
+/** The head of an answer, with further fields; its body follows. */
+export const head = (extra = '') => `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${extra}\r\n`
+
 export const resolvesTo =
   (...addresses: string[]): ResolveAll =>
   (_name, done) =>

@@ -71,7 +71,7 @@ describe('frames', () => {
       }),
       { numRuns: 40 },
     )
-    expect(shared.stats).toMatchObject({ underWay: 0, threadsLost: 0 })
+    expect(shared.stats).toMatchObject({ underWay: 0, tasksLost: 0 })
     expect(shared.stats.framesHere).toBeGreaterThan(0)
     expect(shared.stats.framesInThreads).toBeGreaterThan(0)
   })
@@ -165,7 +165,7 @@ describe('a poisoned frame', () => {
       Buffer.concat([textFrame('before', 5_000), frame(json), textFrame('after', 5_000)]),
     )
     expect(idsOf(events)).toEqual(['before', 'invalid', 'after'])
-    expect(shared.stats.threadsLost).toBe(0)
+    expect(shared.stats.tasksLost).toBe(0)
   })
 
   it.each([
@@ -180,7 +180,7 @@ describe('a poisoned frame', () => {
       message: 'Agent response exceeds the safety limit.',
     })
     expect(idsOf(await parser.parse(textFrame('next', 50 * KiB)))).toEqual(['next'])
-    expect(shared.stats.threadsLost).toBe(0)
+    expect(shared.stats.tasksLost).toBe(0)
   })
 
   it('is not mistaken: structure inside of strings does not count', async () => {
@@ -205,7 +205,7 @@ describe('a poisoned frame', () => {
     ])
     expect(one(poisoned)).toMatchObject({ kind: 'invalid', message: 'The event could not be read.' })
     for (const ids of others) expect(ids).toEqual(['1', '2', '3', '4'])
-    expect(pool.stats.threadsLost).toBe(1)
+    expect(pool.stats.tasksLost).toBe(1)
     expect(idsOf(await victim.parse(textFrame('again', 50 * KiB)))).toEqual(['again'])
   })
 

@@ -108,7 +108,9 @@ describe('a data directory', () => {
   it.each(['', 'nonsense', '99999999\n\n\n'])('is free when the file says %j', (content) => {
     lockDataDirectory(directory).release()
     writeFileSync(file(), content)
-    lockDataDirectory(directory).release()
+    const lock = lockDataDirectory(directory)
+    expect(readFileSync(file(), 'utf8')).toMatch(`${process.pid}\n`)
+    lock.release()
   })
 
   it('is left to its new owner by an old one that releases late', () => {

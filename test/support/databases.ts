@@ -1,7 +1,8 @@
 /** A migrated, empty database of either kind for one test file. */
-import { randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database, type Profile } from '../../persistence/database.ts'
@@ -52,20 +53,33 @@ async function administer(statement: string): Promise<void> {
   }
 }
 
+const repository = new URL('../../', import.meta.url)
+const cache = fileURLToPath(new URL('node_modules/.cache/signalbox/', repository))
+
+/** What a dump is made of: PGlite's version, how we start it, and the migrations. Another content is another file. */
+function dumpName(): string {
+  const content = createHash('sha256')
+  for (const source of ['node_modules/@electric-sql/pglite/package.json', 'persistence/pglite-thread.ts']) {
+    content.update(readFileSync(new URL(source, repository)))
+  }
+  for (const { version, name, up } of migrations) content.update(JSON.stringify([version, name, up]))
+  return `migrated-${content.digest('hex').slice(0, 16)}.tar`
+}
+
 /**
- * A new data directory takes 3 to 6 s, a dumped one 1 s, so one is made per run. Two files that need it at once both
- * make it and either's is kept: link() publishes a whole file or none, and there is no lock to wait for or to leak.
+ * A new data directory takes 3 to 6 s, a dumped one 1 s, so one dump is kept for all runs. Two files that need it at once
+ * both make it and either's is kept: link() publishes a whole file or none, and there is no lock to wait for or to leak.
  */
 export async function migratedDump(): Promise<Uint8Array> {
-  const file = join(inject('runFolder'), 'migrated.tar')
-  const known = readIfThere(file)
+  const name = dumpName()
+  const known = readIfThere(join(cache, name))
   if (known) return known
   const { server, client } = await startPglite({})
   try {
     await migrateUp(client, migrations)
     await client.query('checkpoint')
     const dump = await server.dump()
-    publish(file, dump)
+    publish(name, dump)
     return dump
   } finally {
     await client.end()
@@ -82,11 +96,17 @@ function readIfThere(file: string): Uint8Array | undefined {
   }
 }
 
-function publish(file: string, bytes: Uint8Array): void {
-  const draft = `${file}.${randomBytes(4).toString('hex')}`
+/** Older contents go: 40 MB each. */
+function publish(name: string, bytes: Uint8Array): void {
+  mkdirSync(cache, { recursive: true })
+  for (const other of readdirSync(cache)) {
+    if (other.startsWith('migrated-') && other.endsWith('.tar') && other !== name)
+      rmSync(join(cache, other), { force: true })
+  }
+  const draft = join(cache, `draft-${randomBytes(8).toString('hex')}`)
   writeFileSync(draft, bytes)
   try {
-    linkSync(draft, file)
+    linkSync(draft, join(cache, name))
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {

@@ -1,10 +1,7 @@
 /**
- * Once per run: one PostgreSQL (or the one that A2A_TEST_DATABASE_URL names) with a migrated template database, and a
- * folder for what test files make once and share. The embedded database's dump is made by the first file that needs it.
+ * Once per run: one PostgreSQL (or the one that A2A_TEST_DATABASE_URL names) with a migrated template database. The
+ * embedded database's dump is made by the first file that needs it (test/support/databases.ts).
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrateUp } from '../../persistence/migrate.ts'
@@ -17,8 +14,6 @@ declare module 'vitest' {
     pgUrl: string
     /** The migrated database that `freshDatabase` copies. */
     pgTemplate: string
-    /** A folder of this run, removed at its end. */
-    runFolder: string
   }
 }
 
@@ -27,7 +22,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const server = given === undefined ? await startPostgres() : undefined
   const url = server?.url ?? given ?? ''
   const template = `signalbox_template_${process.pid}`
-  const folder = mkdtempSync(join(tmpdir(), 'signalbox-run-'))
   await withClient(url, async (client) => {
     await client.query(`drop database if exists ${template}`)
     // The builtin provider came with PostgreSQL 17; a server of one's own may be 15 or 16.
@@ -40,9 +34,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await withClient(databaseUrl(url, template), (client) => migrateUp(client, migrations))
   project.provide('pgUrl', url)
   project.provide('pgTemplate', template)
-  project.provide('runFolder', folder)
   return async () => {
-    rmSync(folder, { recursive: true, force: true })
     if (server) return server.stop()
     return withClient(url, async (client) => void (await client.query(`drop database if exists ${template}`)))
   }

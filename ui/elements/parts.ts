@@ -19,7 +19,7 @@ export function bytesOf(part: Part): StoredBytes | undefined {
 export const textOf = (part: Part): string => (typeof part.value === 'string' ? part.value : '')
 
 /** The address is made from the digest, never taken from the part. */
-const downloadLink = (app: App, part: Part, name: string): TemplateResult | typeof nothing => {
+export const downloadLink = (app: App, part: Part, name: string): TemplateResult | typeof nothing => {
   const bytes = bytesOf(part)
   if (!bytes) return nothing
   return html`<a class="button small" href=${`${app.api.prefix}/api/artifacts/${bytes.digest}`} download=${name}

@@ -6,6 +6,7 @@ export const reportSheet = css`
     display: inline-flex;
     gap: 9px;
     align-items: center;
+    vertical-align: middle;
   }
   .score .track {
     fill: var(--sb-border-strong);

@@ -322,7 +322,6 @@ const narrow = css`
     }
   }
   @container console (max-width: 900px) {
-    .wide:not([role='status']),
     h2 .title {
       display: none;
     }

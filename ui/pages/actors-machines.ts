@@ -6,8 +6,9 @@ import { failure } from '../elements/fetching.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 import { plural } from '../format.ts'
+import { chip } from '../states.ts'
 import { Statechart } from '../statechart/statechart.ts'
-import { chartQuestion, chartsQuestion } from './actors-questions.ts'
+import { chartQuestion, chartsQuestion, supervisorQuestion } from './actors-questions.ts'
 
 /** @element signalbox-machines */
 export class Machines extends LitElement {
@@ -49,6 +50,13 @@ export class Machines extends LitElement {
     return this.app && chosen && { queries: this.app.queries, question: chartQuestion(chosen.kind, chosen.version) }
   })
 
+  /** The one machine that lives in the process and not in a row: it can be shown where it is, without being chosen. */
+  readonly #supervisor = new Query(this, () =>
+    this.app && this.#chosen?.kind === 'supervisor'
+      ? { queries: this.app.queries, question: supervisorQuestion }
+      : undefined,
+  )
+
   constructor() {
     super()
     this._kind = undefined
@@ -57,6 +65,15 @@ export class Machines extends LitElement {
   get #chosen(): { readonly kind: string; readonly version: string } | undefined {
     const charts = this.#charts.data?.charts ?? []
     return charts.find(({ kind }) => kind === this._kind) ?? charts[0]
+  }
+
+  #health(): TemplateResult | typeof nothing {
+    const supervisor = this.#supervisor.data?.supervisor
+    if (!supervisor) return nothing
+    if (supervisor.restarts === 0) return chip({ icon: 'radio', word: 'Live, nothing was restarted', tone: 'ok' })
+    const restarts = plural(supervisor.restarts, 'restart')
+    return html`${chip({ icon: 'triangle-alert', word: restarts, tone: 'warn' })}
+      <span class="muted">${supervisor.lastFailure ?? ''}</span>`
   }
 
   override render(): TemplateResult {
@@ -79,9 +96,16 @@ export class Machines extends LitElement {
               </button>`,
           )}
         </div>
-        ${file?.definition.description === undefined ? nothing : html`<p>${file.definition.description}</p>`}
+        <div class="row">
+          ${file?.definition.description === undefined ? nothing : html`<p>${file.definition.description}</p>`}
+          ${this.#health()}
+        </div>
       </header>
-      <signalbox-statechart .definition=${file?.definition} .layout=${file?.layout}></signalbox-statechart>`
+      <signalbox-statechart
+        .definition=${file?.definition}
+        .layout=${file?.layout}
+        .value=${this.#supervisor.data?.supervisor.value ?? null}
+      ></signalbox-statechart>`
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the Actors page asks the server, and the paths it links to. */
 import * as z from 'zod/mini'
-import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
+import { ActorAnswer, ActorPage, SupervisorAnswer } from '../../domain/actor.ts'
 import type { Question } from '../queries.ts'
 import type { ChartFile, ChartIndex } from '../statechart/layout.ts'
 
@@ -26,6 +26,12 @@ export const listQuestion = (filter: ActorFilter): Question<ActorPage> => ({
   schema: ActorPage,
   freshness: 'live',
 })
+
+export const supervisorQuestion: Question<SupervisorAnswer> = {
+  path: '/api/supervisor',
+  schema: SupervisorAnswer,
+  freshness: 'live',
+}
 
 const apiPath = (kind: string, id: string): string =>
   `/api/actors/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`

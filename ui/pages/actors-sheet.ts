@@ -119,6 +119,9 @@ export const actorsSheet = css`
     min-width: 0;
     min-height: 0;
   }
+  .chosen > h1 {
+    display: none;
+  }
   @container console (max-width: 1240px) {
     .page {
       grid-template-columns: 232px minmax(0, 1fr);
@@ -127,6 +130,10 @@ export const actorsSheet = css`
   @container console (max-width: 720px) {
     .page {
       grid-template-columns: minmax(0, 1fr);
+    }
+    /* The list and its heading are away; the page keeps one for those who hear it. */
+    .page.one .chosen > h1 {
+      display: block;
     }
     .page.one .list,
     .page:not(.one) .chosen {

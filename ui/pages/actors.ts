@@ -125,6 +125,7 @@ export class SignalboxActors extends View {
     return html`<div class=${chosen ? 'page one' : 'page'}>
       ${this.#list(app)}
       <section class="chosen" aria-label=${chosen ? 'The chosen actor' : 'Machines'}>
+        <h1 class="sr">Actors</h1>
         ${
           chosen
             ? html`<signalbox-actor .app=${app} .kind=${chosen.kind} .actorId=${chosen.id}></signalbox-actor>`

@@ -192,7 +192,9 @@ export class SignalboxAgents extends View {
         <a class="who" href=${app.router.href(path)} data-route=${path}>
           ${agentMark()}<span class="names"
             ><bdi class="ell name">${agent.name ?? hostOf(agent.cardUrl)}</bdi
-            ><span class="mono ell faint" title=${agent.cardUrl}>${hostOf(agent.cardUrl)}</span></span
+            ><span class="mono ell faint" title=${agent.cardUrl}
+              >${agent.name === undefined ? agent.cardUrl : hostOf(agent.cardUrl)}</span
+            ></span
           >
         </a>
       </th>

@@ -103,7 +103,7 @@ export const transcriptSheet = [
       padding: 0 14px 10px;
     }
     .preview {
-      max-height: 300px;
+      max-height: 320px;
       padding: 12px 14px;
       border-top: 1px solid var(--sb-border);
     }

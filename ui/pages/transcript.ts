@@ -7,7 +7,7 @@ import { repeat } from 'lit/directives/repeat.js'
 import { isWaiting, type TaskArtifact, type TaskMessage, type TaskView } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
-import { faceOf, joinText, partView } from '../elements/parts.ts'
+import { downloadLink, faceOf, joinText, partView, textOf } from '../elements/parts.ts'
 import { agentMark, personMark } from '../states.ts'
 
 export interface Pending {
@@ -66,7 +66,7 @@ function messageView(
       <p class="by">
         <b><bdi>${who}</bdi></b
         >${asks ? html`<span class="chip tone-warn">asks</span>` : nothing}
-        <span class="faint num">${app.format.at(message.timestamp)}</span>
+        <span class="faint num">${app.format.atMinute(message.timestamp)}</span>
       </p>
       <div class="parts">${joinText(message.parts).map((part) => partView(app, part))}</div>
     </div>
@@ -96,7 +96,7 @@ function artifactView(artifact: TaskArtifact, { app, open }: TranscriptContext):
   const { icon: name, name: title, summary } = faceOf(app, artifact)
   const parts = joinText(artifact.parts)
   const [only] = parts
-  const bare = parts.length === 1 && (only?.kind === 'raw' || only?.kind === 'url')
+  const single = parts.length === 1 ? only : undefined
   return html`<article class="artifact card" aria-label=${`Artifact ${title}`}>
     <header class="row">
       <span class="face" aria-hidden="true">${icon(name, 16)}</span>
@@ -104,18 +104,24 @@ function artifactView(artifact: TaskArtifact, { app, open }: TranscriptContext):
         <p class="ell">
           <b><bdi>${title}</bdi></b>
         </p>
-        <p class="faint num ell">${summary}</p>
+        <p class="faint num ell">
+          ${single?.kind === 'url' ? html`<bdi class="mono">${textOf(single)}</bdi>, not opened` : summary}
+        </p>
       </div>
       ${artifact.complete ? nothing : html`<span class="chip tone-info"><span class="arriving" aria-hidden="true"></span>Arriving</span>`}
-      <button class="small" @click=${() => open(artifact)} aria-label=${`Open ${title}`}>
-        ${icon('expand', 13)}Open
-      </button>
+      ${
+        single?.kind === 'raw'
+          ? downloadLink(app, single, single.filename ?? title)
+          : html`<button class="small" @click=${() => open(artifact)} aria-label=${`Open ${title}`}>
+              ${icon('expand', 13)}Open
+            </button>`
+      }
     </header>
     ${artifact.description ? html`<p class="said muted about">${artifact.description}</p>` : nothing}
     ${
-      bare || (only?.kind === 'text' && parts.length === 1)
+      single?.kind === 'text'
         ? html`<div class="preview scroll" tabindex="0" role="region" aria-label=${`Content of ${title}`}>
-            ${parts.map((part) => partView(app, part))}
+            ${partView(app, single)}
           </div>`
         : nothing
     }

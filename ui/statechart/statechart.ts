@@ -137,7 +137,6 @@ export class Statechart extends LitElement {
         aria-label=${`${definition.id} as an outline`}
         tabindex=${this.outline ? 0 : nothing}
       >
-        ${definition.description === undefined ? nothing : html`<p>${definition.description}</p>`}
         ${outlineOf(definition.root, this.#nodes, trace)}
       </div>
       <p class="sr" role="status">${this.#announcement()}</p>

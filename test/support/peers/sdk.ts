@@ -2,7 +2,7 @@
  * Starts an agent built with the published SDK, 1.0 or 0.3, over one binding. Owns the card, the receipt taking in front of the
  * SDK's routers, and the listening. Does not own the turns (behaviours.ts) or the protocol (the SDK).
  */
-import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import express, { type Express, type Request } from 'express'
 import type { AgentCard as AgentCard0_3 } from 'a2a-sdk-v03'
 import { listenOnLoopback, openReceiptLog, openScript, type Peer, type ReceiptLog, type Stagehand } from './peer.ts'
 import { operationOf } from './operations.ts'
@@ -61,7 +61,10 @@ function mount(app: Express, { card, options, log, script }: Parts): void {
     response.json(card)
   })
   app.use(express.json({ limit: bodyLimitBytes, type: ['application/json', 'application/a2a+json'] }))
-  app.use((request, response, next) => takeReceipt(request, response, next, log, script))
+  app.use(async (request, _response, next) => {
+    await takeReceipt(request, log, script)
+    next()
+  })
   const routes =
     options.version === '1.0'
       ? routes1_0(card, script)
@@ -71,12 +74,12 @@ function mount(app: Express, { card, options, log, script }: Parts): void {
 }
 
 /** Runs once the body has been read and before the SDK sees the request, so a receipt never depends on the answer. */
-function takeReceipt(request: Request, _: Response, next: NextFunction, log: ReceiptLog, script: Stagehand): void {
+async function takeReceipt(request: Request, log: ReceiptLog, script: Stagehand): Promise<void> {
   const { method, messageId } = operationOf(request.method, request.path, request.body)
   log.note(method, { headers: request.headers, body: request.body })
-  if (messageId === undefined) return next()
+  if (messageId === undefined) return
   log.record({ messageId, at: Date.now(), method })
-  script.gate().then(() => next(), next)
+  await script.gate()
 }
 
 function cardOf({ version, binding, streaming, card }: SdkPeerOptions, origin: string): Record<string, unknown> {

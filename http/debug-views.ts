@@ -1,0 +1,115 @@
+/**
+ * An actor's row and log as they may be shown: titles, attention, edges, and only those values of a context or an event
+ * that are named here. A context is never passed raw: what a machine learns to hold tomorrow must not appear by itself.
+ */
+import {
+  activeNodes,
+  edgesTaken,
+  liveLeaves,
+  whatCanHappen,
+  type ActorDetail,
+  type ActorStep,
+  type ActorSummary,
+  type ChartDefinition,
+} from '../domain/chart.ts'
+import type { ActorRecord, LogRecord } from '../persistence/actor-views.ts'
+
+/** Definitions by `<kind>@<version>`; an actor of a version that is not there is shown without edges. */
+export type Definitions = ReadonlyMap<string, ChartDefinition>
+
+export const definitionKey = (kind: string, version: string): string => `${kind}@${version}`
+
+const shownContext: Readonly<Record<string, readonly string[]>> = {
+  command: ['attempts', 'error'],
+  subscription: ['failures', 'reads', 'reason', 'answered'],
+  ownership: ['assignee', 'claimedAt', 'dueAt', 'level', 'escalatedAt'],
+}
+const shownEvent: ReadonlySet<string> = new Set([
+  'at',
+  'dueAt',
+  'inMs',
+  'claimedAt',
+  'membershipId',
+  'targetMembershipId',
+])
+const shownOutput: ReadonlySet<string> = new Set(['kind', 'reason', 'message'])
+const textLimit = 500
+
+/** A value that is small by its type; anything with an inside is left out. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'string') return value.length > textLimit ? `${value.slice(0, textLimit)}…` : value
+  return value === null || typeof value === 'number' || typeof value === 'boolean' ? value : undefined
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+function pick(from: unknown, keys: Iterable<string>): Record<string, unknown> {
+  if (!isRecord(from)) return {}
+  const shown = [...keys].map((key) => [key, plain(Object.hasOwn(from, key) ? from[key] : undefined)] as const)
+  return Object.fromEntries(shown.filter(([, value]) => value !== undefined))
+}
+
+/** The log keeps an event as JSON text. What was told without an event (observations under a lease) has none. */
+function eventOf(text: string): ActorStep['event'] {
+  const event: unknown = JSON.parse(text)
+  if (!isRecord(event) || typeof event['type'] !== 'string') return { type: 'facts told' }
+  const output = pick(event['output'], shownOutput)
+  return { type: event['type'], ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
+}
+
+const isAbandoned = ({ work, leaseUntil }: ActorRecord, now: Date): boolean =>
+  work !== null && leaseUntil !== null && Date.parse(leaseUntil) < now.getTime()
+
+export function summaryOf(record: ActorRecord, definitions: Definitions, now: Date): ActorSummary {
+  const { kind, id, snapshot, revision, machineVersion, updatedAt, title } = record
+  const definition = definitions.get(definitionKey(kind, machineVersion))
+  const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
+  const attention = isAbandoned(record, now) || leaves.some((node) => node.tags.includes('attention'))
+  const { value, status } = snapshot
+  return { kind, id, value, status, revision, machineVersion, updatedAt, attention, title: title ?? '' }
+}
+
+export function detailOf(record: ActorRecord, definitions: Definitions, now: Date): ActorDetail {
+  const { kind, snapshot, machineVersion, work, workStartedAt, timers, leaseOwner, leaseUntil } = record
+  const definition = definitions.get(definitionKey(kind, machineVersion))
+  const next = definition ? whatCanHappen(definition, snapshot.value) : []
+  return {
+    ...summaryOf(record, definitions, now),
+    createdAt: record.createdAt,
+    context: pick(snapshot.context, shownContext[kind] ?? []),
+    work: work === null ? null : { id: work, startedAt: workStartedAt },
+    timers: Object.entries(timers)
+      .map(([id, { dueAt }]) => ({ id, dueAt }))
+      .toSorted((a, b) => a.dueAt.localeCompare(b.dueAt)),
+    lease: leaseOwner === null || leaseUntil === null ? null : { owner: leaseOwner, until: leaseUntil },
+    next: next.map(({ event, label, guard }) => (guard === undefined ? { event, label } : { event, label, guard })),
+    agentId: record.agentId,
+    taskId: record.taskId,
+  }
+}
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+/** People among the causes of a log; everything else that causes a step is a word: `worker`, `timer`, `reaction`. */
+export const peopleOf = (log: readonly LogRecord[]): readonly string[] => [
+  ...new Set(log.map((entry) => entry.cause).filter((cause) => uuid.test(cause))),
+]
+
+/** `before` is the entry that precedes the first of `log`; null where the log begins. */
+export function stepsOf(
+  kind: string,
+  before: LogRecord | null,
+  log: readonly LogRecord[],
+  definitions: Definitions,
+  names: ReadonlyMap<string, string>,
+): readonly ActorStep[] {
+  return log.map((entry, index) => {
+    const { revision, at, value, facts, machineVersion, cause } = entry
+    const event = eventOf(entry.event)
+    const definition = definitions.get(definitionKey(kind, machineVersion))
+    const previous = log[index - 1] ?? before
+    const edges = definition ? edgesTaken(definition, previous?.value ?? null, event.type, value) : []
+    const by = names.get(cause) ?? (uuid.test(cause) ? 'a person' : cause)
+    return { revision, at, event, cause: by, value, facts, edges, machineVersion }
+  })
+}

@@ -1,0 +1,118 @@
+/**
+ * Every shortest path of every durable machine, replayed through the real runtime and a real database: what is stored
+ * after each step is what the pure machine says, the log tells the whole way, and what is finished is in the archive.
+ */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { v7 as uuidv7 } from 'uuid'
+import type { EventObject } from 'xstate'
+import { Changes } from '../../actors/changes.ts'
+import type { Kinds } from '../../actors/kinds.ts'
+import { Runtime, type Operation } from '../../actors/runtime.ts'
+import { claimActors, type ActorRef } from '../../persistence/actors.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { durableMachines, shortestPaths } from '../support/machine-events.ts'
+
+const organizationId = uuidv7()
+
+const spawnActor: Operation<ActorRef, null> = {
+  name: 'spawnActor',
+  run: (_batch, refs) =>
+    Promise.resolve(
+      refs.map((ref) => ({
+        kind: 'done' as const,
+        result: null,
+        effects: { spawns: [{ ref, organizationId, cause: 'test' }] },
+      })),
+    ),
+}
+
+const Stored = z.object({
+  snapshot: z.object({ value: z.unknown(), context: z.unknown(), status: z.string() }),
+  revision: z.number(),
+  archived: z.boolean(),
+})
+
+describe.each(bothDatabases)('machines through the runtime on %s', (kind) => {
+  let fresh: FreshDatabase
+  let runtime: Runtime
+  /** Timers ring when the test says so: the clock stands still until it is moved. */
+  let nowMs = Date.parse('2026-11-21T12:00:00.000Z')
+
+  beforeAll(async () => {
+    fresh = await freshDatabase(kind)
+    const kinds: Kinds = Object.fromEntries(
+      durableMachines.map(({ machine }) => [
+        machine.id,
+        { machine, pollMs: 250, leaseMs: 60_000, concurrency: 1000, claimLimit: 1000, work: {}, repeatable: new Set() },
+      ]),
+    )
+    runtime = new Runtime({
+      db: fresh.db,
+      kinds,
+      reactions: [],
+      changes: new Changes(),
+      instruments: { now: () => new Date(nowMs), monotonic: () => performance.now(), newToken: () => uuidv7() },
+      intake: { owner: 'test', takeRoom: () => false, giveBack: () => undefined, newToken: () => uuidv7() },
+      launch: () => undefined,
+    })
+  })
+  afterAll(() => fresh.close())
+
+  const stored = (ref: ActorRef) =>
+    fresh.db.pool.one(sql.type(Stored)`
+      select snapshot, revision, false as archived from actor where kind = ${ref.kind} and id = ${ref.id}
+      union all
+      select snapshot, revision, true from actor_archive where kind = ${ref.kind} and id = ${ref.id}`)
+
+  /** Sends an event the way it really comes: work reports under a lease, timers ring when due, people just send. */
+  async function happen(ref: ActorRef, event: EventObject): Promise<void> {
+    if (event.type.startsWith('xstate.after.')) {
+      nowMs += 3_600_000
+      await runtime.send(ref, event, 'timer')
+      return
+    }
+    const worker = event.type === 'interrupted' || event.type.includes('.actor.')
+    if (!worker) {
+      await runtime.send(ref, event, 'test')
+      return
+    }
+    const claim = { kind: ref.kind, limit: 1000, leaseMs: 60_000 }
+    const due = await claimActors(fresh.db.pool, claim, { owner: uuidv7(), exclusive: true, held: [] })
+    const mine = due.find((actor) => actor.id === ref.id)
+    if (!mine?.leaseToken || mine.work === null) throw new Error(`${ref.kind} wants no work before ${event.type}`)
+    await runtime.step({
+      ref,
+      event,
+      told: [],
+      lease: { token: mine.leaseToken, work: mine.work },
+      cause: 'worker',
+    })
+  }
+
+  describe.each(durableMachines.map(({ machine, events }) => ({ name: machine.id, machine, events })))(
+    '$name',
+    ({ name, machine, events }) => {
+      const paths = shortestPaths(machine, events)
+
+      it.each(paths.map((path) => [JSON.stringify(path.state.value), path] as const))('reaches %s', async (_, path) => {
+        const ref = { kind: name, id: uuidv7() }
+        await runtime.perform(spawnActor, ref)
+        for (const event of path.events) await happen(ref, event)
+        const { state } = path
+        expect(await stored(ref)).toEqual({
+          snapshot: { value: state.value, context: state.context, status: state.status },
+          revision: path.events.length + 1,
+          archived: state.status === 'done',
+        })
+        const logged = await fresh.db.pool.anyFirst(sql.type(z.object({ event: z.string() }))`
+          select event from actor_log where kind = ${name} and actor_id = ${ref.id} order by revision`)
+        expect(logged.map((text) => (JSON.parse(text) as EventObject).type)).toEqual([
+          'xstate.init',
+          ...path.events.map((event) => event.type),
+        ])
+      })
+    },
+  )
+})

@@ -1,0 +1,127 @@
+/**
+ * A headless Chromium without a system package: unpacked once from the npm package, else the machine's own. Owns finding and
+ * starting it, and a page that collects what must not happen: CSP and Trusted Types violations, page errors.
+ */
+import {
+  chmodSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress } from 'node:zlib'
+import { chromium, type Browser, type BrowserContextOptions, type LaunchOptions, type Page } from 'playwright-core'
+import { extract } from 'tar-fs'
+
+const quiet = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+interface Unpacked {
+  readonly executable: string
+  readonly libraries: string
+  readonly fonts: string
+}
+
+/** The packaged browser, for Linux on x64; undefined elsewhere. Unpacked beside and renamed, because two runs may race. */
+async function unpacked(): Promise<Unpacked | undefined> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return undefined
+  const require = createRequire(import.meta.url)
+  const root = dirname(dirname(require.resolve('@sparticuz/chromium')))
+  const { version } = JSON.parse(JSON.stringify(require(join(root, 'package.json')))) as { version: string }
+  const home = join(tmpdir(), `signalbox-chromium-${version}-${process.getuid?.() ?? 0}`)
+  const found = {
+    executable: join(home, 'chromium'),
+    libraries: join(home, 'al2023/lib'),
+    fonts: join(home, 'fonts.conf'),
+  }
+  if (existsSync(home)) return found
+  mkdirSync(dirname(home), { recursive: true })
+  const work = mkdtempSync(`${home}-`)
+  const packed = (name: string) => createReadStream(join(root, 'bin', name)).pipe(createBrotliDecompress())
+  await Promise.all([
+    pipeline(packed('chromium.br'), createWriteStream(join(work, 'chromium'), { mode: 0o700 })),
+    pipeline(packed('al2023.tar.br'), extract(join(work, 'al2023'), { strip: 0 })),
+    pipeline(packed('fonts.tar.br'), extract(join(work, 'fonts'))),
+    pipeline(packed('swiftshader.tar.br'), extract(work)),
+  ])
+  chmodSync(join(work, 'chromium'), 0o700)
+  // The packaged file names /tmp/fonts; a browser that finds no font at all crashes.
+  const places = `<dir>${home}/fonts</dir><dir>/usr/share/fonts</dir><cachedir>${home}/font-cache</cachedir>`
+  const document = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${places}</fontconfig>`
+  writeFileSync(join(work, 'fonts.conf'), document)
+  try {
+    renameSync(work, home)
+  } catch (error) {
+    rmSync(work, { recursive: true, force: true })
+    if (!existsSync(found.executable)) throw error
+  }
+  return found
+}
+
+async function candidates(): Promise<LaunchOptions[]> {
+  const options: LaunchOptions[] = []
+  const chosen = process.env['A2A_TEST_CHROMIUM']
+  if (chosen) options.push({ executablePath: chosen })
+  const own = await unpacked()
+  if (own) {
+    const env = { ...definedOnly(process.env), LD_LIBRARY_PATH: own.libraries, FONTCONFIG_FILE: own.fonts }
+    options.push({ executablePath: own.executable, args: ['--no-sandbox'], env })
+  }
+  for (const path of ['/usr/bin/chromium', '/usr/bin/chromium-browser']) {
+    if (existsSync(path)) options.push({ executablePath: path })
+  }
+  return [...options, { channel: 'chrome' }, { channel: 'msedge' }]
+}
+
+const definedOnly = (env: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+
+/** Starts the first browser that starts. A2A_TEST_CHROMIUM names one to try first. */
+export async function launchBrowser(): Promise<Browser> {
+  const root = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  const reasons: string[] = []
+  for (const options of await candidates()) {
+    try {
+      return await chromium.launch({ headless: true, ...options, args: [...quiet, ...root, ...(options.args ?? [])] })
+    } catch (error) {
+      const name = options.executablePath ?? options.channel ?? 'default'
+      reasons.push(
+        `${name}: ${error instanceof Error ? error.message.split('\n').slice(0, 6).join(' ') : String(error)}`,
+      )
+    }
+  }
+  throw new Error(`No browser could be started; set A2A_TEST_CHROMIUM.\n${reasons.join('\n')}`)
+}
+
+export interface WatchedPage {
+  readonly page: Page
+  /** What the page did that it must not: CSP and Trusted Types violations, errors nobody caught. Empty is good. */
+  readonly violations: string[]
+}
+
+/** A page of its own context, so that storage, theme and width are this test's alone. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  const page = await context.newPage()
+  const violations: string[] = []
+  page.on('pageerror', (error) => violations.push(`page error: ${error.message}`))
+  page.on('console', (message) => {
+    const text = message.text()
+    if (/Content Security Policy|Trusted ?Type|TrustedHTML/i.test(text)) violations.push(text)
+  })
+  return { page, violations }
+}
