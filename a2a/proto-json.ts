@@ -146,8 +146,12 @@ export function metadata(json: JsonObject, path: string): JsonObject | undefined
 
 /** Base64 of either alphabet, padded or not, as standard padded base64. A string that already is so is searched once and not copied. */
 export function base64(value: string, path: string): string {
-  const standard = /[^A-Za-z0-9+/=]/.test(value) ? value.replaceAll('-', '+').replaceAll('_', '/') : value
-  if (standard !== value && /[^A-Za-z0-9+/=]/.test(standard)) throw new WireError(path, 'must be base64')
+  const foreign = /[^A-Za-z0-9+/=]/
+  let standard = value
+  if (foreign.test(value)) {
+    standard = value.replaceAll('-', '+').replaceAll('_', '/')
+    if (foreign.test(standard)) throw new WireError(path, 'must be base64')
+  }
   const padding = standard.indexOf('=')
   const digits = padding === -1 ? standard.length : padding
   const missing = (4 - (digits % 4)) % 4

@@ -65,8 +65,7 @@ export class FrameSplitter {
       this.#afterReturn = chunk[lineEnd] === carriageReturn
       position = lineEnd + 1
       if (this.#lineIsEmpty) {
-        const frame = this.#take(chunk.subarray(frameStart, lineEnd))
-        if (frame) frames.push(frame)
+        if (lineEnd > frameStart || this.#heldBytes > 0) frames.push(this.#take(chunk.subarray(frameStart, lineEnd)))
         frameStart = position
       }
       this.#lineIsEmpty = true
@@ -78,16 +77,14 @@ export class FrameSplitter {
   /** What is left when the stream ends: peers close without the last blank line. A frame cut short is the reader's to notice. */
   end(): Uint8Array[] {
     if (this.#failed) return []
-    const frame = this.#take(new Uint8Array(0))
     this.#lineIsEmpty = true
     this.#afterReturn = false
-    return frame ? [frame] : []
+    return this.#heldBytes > 0 ? [this.#take(new Uint8Array(0))] : []
   }
 
-  #take(tail: Uint8Array): Uint8Array | null {
+  #take(tail: Uint8Array): Uint8Array {
     const bytes = this.#heldBytes + tail.length
     if (bytes > this.#limit) this.#fail()
-    if (bytes === 0) return null
     const frame = new Uint8Array(bytes)
     frame.set(this.#held.subarray(0, this.#heldBytes))
     frame.set(tail, this.#heldBytes)

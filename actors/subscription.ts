@@ -124,17 +124,20 @@ export class Following {
   ): Promise<'ended' | 'broken' | 'gone'> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const watch = new Rest(line.task, answered)
-    const take = async (events: readonly ParsedEvent[]): Promise<'gone' | 'settled' | 'more'> => {
+    const take = async (events: readonly ParsedEvent[]): Promise<'gone' | 'broken' | 'settled' | 'more'> => {
       await this.#commit(line, 'stream', events, held)
+      // An event that could not be read may have been a chunk: from here on only the whole task can be trusted.
+      if (events.some((e) => e.kind === 'invalid')) return 'broken'
       if (events.some((e) => e.kind === 'refused' && e.error.reason === 'TASK_NOT_FOUND')) return 'gone'
       return watch.sees(events) ? 'settled' : 'more'
     }
     for await (const chunk of stream.chunks) {
       const seen = await take(await parser.parse(chunk))
-      if (seen === 'gone') return 'gone'
       if (seen === 'settled') return 'ended'
+      if (seen !== 'more') return seen
     }
-    return (await take(await parser.end())) === 'gone' ? 'gone' : 'ended'
+    const last = await take(await parser.end())
+    return last === 'gone' || last === 'broken' ? last : 'ended'
   }
 
   async #commit(line: Line, source: Source, events: readonly ParsedEvent[], held: Held): Promise<void> {

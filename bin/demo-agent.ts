@@ -100,14 +100,12 @@ function newServer(): FastifyInstance {
 
 /** The command `signalbox demo-agent [port]`: prints the card URLs and serves until SIGINT or SIGTERM. */
 export async function runDemoAgent(options: DemoOptions): Promise<void> {
+  const { promise: asked, resolve: stop } = Promise.withResolvers<void>()
+  // Before the first line: whoever reads it may already want us to end, and unheard, the signal would kill us half-way.
+  process.once('SIGINT', () => stop())
+  process.once('SIGTERM', () => stop())
   const agents = await startDemoAgents(options)
   for (const variant of variants) process.stdout.write(`${agents.cardUrls[variant]}\n`)
-  const { promise: asked, resolve } = Promise.withResolvers<void>()
-  const stop = (): void => resolve()
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
   await asked
-  process.off('SIGINT', stop)
-  process.off('SIGTERM', stop)
   await agents.close()
 }

@@ -7,7 +7,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import type { DemoAgents } from './demo-agent.ts'
 import { registerAgents, startAgents } from './launcher-demo.ts'
 import type { StartCommand } from './launcher-options.ts'
 import { isPortFree, waitUntilReady } from './launcher-ready.ts'
@@ -36,17 +35,20 @@ export async function start(command: StartCommand, launch: Launch): Promise<numb
   const ended = exitCodeOf(child)
   const release = forwardSignals(child)
   const gone = abortedBy(ended)
-  let agents: DemoAgents | null = null
+  // Beside the console's start, so that tasks of an earlier run find their agents; settled, since it may fail unawaited.
+  const agents = Promise.allSettled(command.demo ? [startAgents(launch.env)] : [])
   try {
     const url = urlOf(command)
     // Where somebody else listens, our console will say so and end; their answer must not pass for its own.
     const ready = await waitUntilReady(portIsOurs ? url : null, gone)
     if (ready === 'silent') throw new Error('The console did not answer within 120 seconds.')
     if (ready === 'ended') return await ended
-    if (command.demo) agents = await startAgents(launch.env)
-    const hints = agents ? await registerAgents(agents, url, gone) : ''
-    process.stdout.write(greeting(command, launch, url, hints))
-    if (wantsBrowser(command, launch.env)) await openBrowser(launch.env.A2A_AUTH_ORIGIN || url)
+    const [demo] = await agents
+    if (demo?.status === 'rejected') throw demo.reason
+    const hints = demo ? await registerAgents(demo.value, url, gone) : ''
+    const door = doorOf(url, launch.env)
+    process.stdout.write(greeting(command, launch, door, hints))
+    if (wantsBrowser(command, launch.env)) await openBrowser(door)
     return await ended
   } catch (error) {
     // What failed because the console ended is told by the console, not by its echo here.
@@ -54,7 +56,7 @@ export async function start(command: StartCommand, launch: Launch): Promise<numb
     throw error
   } finally {
     release()
-    await agents?.close()
+    for (const demo of await agents) if (demo.status === 'fulfilled') await demo.value.close()
     await stop(child, ended)
   }
 }
@@ -137,8 +139,12 @@ function urlOf({ host, port }: StartCommand): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
-const greeting = (command: StartCommand, launch: Launch, url: string, hints: string): string =>
-  `Signalbox ${launch.version} is ready at ${launch.env.A2A_AUTH_ORIGIN || url}
+/** Where a person goes: sign-in comes back to the configured origin, so it has to start there. */
+const doorOf = (url: string, env: NodeJS.ProcessEnv): string =>
+  (env.A2A_AUTH_MODE === 'oidc' && env.A2A_AUTH_ORIGIN) || url
+
+const greeting = (command: StartCommand, launch: Launch, door: string, hints: string): string =>
+  `Signalbox ${launch.version} is ready at ${door}
 Data is kept in ${command.dataDir}. Stop with Ctrl-C.
 ${hints}`
 
@@ -151,6 +157,7 @@ async function openBrowser(url: string): Promise<void> {
     const { default: open } = await import('open')
     const opened = await open(url)
     opened.once('error', explain)
+    opened.once('exit', (code) => code !== 0 && explain())
   } catch {
     explain() // the console runs and its address is printed: a missing browser is no failure of the start
   }

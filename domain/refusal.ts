@@ -4,7 +4,12 @@
  */
 export const refusals = {
   'body.invalid': 'Invalid request.',
+  'body.missing': 'Request body is required.',
+  'body.json': 'Invalid request JSON.',
+  'body.size': 'Request body exceeds the 16 MiB limit.',
   'session.required': 'Sign in to continue.',
+  'session.unavailable': 'Sign-in service unavailable.',
+  'session.failed': 'Sign-in failed. Start a new sign-in attempt.',
   'action.forbidden': 'This action is not permitted.',
   'agent.unknown': 'Unknown agent.',
   'agent.seeded': "This agent comes from A2A_REGISTERED_AGENTS and can't be removed from the UI.",
@@ -32,6 +37,7 @@ export const refusals = {
   'actor.unknown': 'Actor not found.',
   'artifact.unknown': 'Not found',
   'artifact.identity': 'Invalid artifact identity.',
+  'route.unknown': 'Not found.',
   'event.ignored': 'The actor cannot take this event in its present state.',
 } as const
 

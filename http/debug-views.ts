@@ -13,6 +13,7 @@ import {
   type ChartDefinition,
 } from '../domain/chart.ts'
 import type { ActorRecord, LogRecord } from '../persistence/actor-views.ts'
+import { isUuid } from './door.ts'
 
 /** Definitions by `<kind>@<version>`; an actor of a version that is not there is shown without edges. */
 export type Definitions = ReadonlyMap<string, ChartDefinition>
@@ -88,11 +89,9 @@ export function detailOf(record: ActorRecord, definitions: Definitions, now: Dat
   }
 }
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
 /** People among the causes of a log; everything else that causes a step is a word: `worker`, `timer`, `reaction`. */
 export const peopleOf = (log: readonly LogRecord[]): readonly string[] => [
-  ...new Set(log.map((entry) => entry.cause).filter((cause) => uuid.test(cause))),
+  ...new Set(log.map((entry) => entry.cause).filter((cause) => isUuid(cause))),
 ]
 
 /** `before` is the entry that precedes the first of `log`; null where the log begins. */
@@ -109,7 +108,7 @@ export function stepsOf(
     const definition = definitions.get(definitionKey(kind, machineVersion))
     const previous = log[index - 1] ?? before
     const edges = definition ? edgesTaken(definition, previous?.value ?? null, event.type, value) : []
-    const by = names.get(cause) ?? (uuid.test(cause) ? 'a person' : cause)
+    const by = names.get(cause) ?? (isUuid(cause) ? 'a person' : cause)
     return { revision, at, event, cause: by, value, facts, edges, machineVersion }
   })
 }

@@ -4,20 +4,22 @@
  */
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify'
 import * as z from 'zod/mini'
+import { chartsOf } from '../actors/charts.ts'
 import type { Viewer } from '../domain/access.ts'
-import type { ActorAnswer, ActorLogPage, ActorPage, SupervisorAnswer, SupervisorView } from '../domain/actor.ts'
+import type { ActorAnswer, ActorLogPage, ActorPage, SupervisorAnswer } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { findActor, listActors, readActorLog, type ActorFilter } from '../persistence/actor-views.ts'
+import { findActor, listActors, readActorLog, type ActorFilter, type ActorRecord } from '../persistence/actor-views.ts'
 import type { Connection } from '../persistence/database.ts'
 import { displayNames } from '../persistence/person-names.ts'
 import { detailOf, peopleOf, stepsOf, summaryOf, type Definitions } from './debug-views.ts'
+import { isUuid, type Door } from './door.ts'
+import { viewerOf } from './guard.ts'
 
-export interface DebugOptions {
+/** Who asks for what, and what their actors' logs are read with. */
+interface Asked {
   readonly db: Connection
+  readonly viewer: Viewer
   readonly definitions: Definitions
-  /** Who asks; refuses with `session.required` when nobody is signed in. */
-  readonly viewerOf: (request: FastifyRequest) => Viewer
-  readonly supervisor: () => SupervisorView
 }
 
 const limits = { list: { default: 50, largest: 100 }, log: { default: 200, largest: 200 } }
@@ -35,7 +37,6 @@ const LogQuery = z.object({
   after: z.optional(z.string().check(z.regex(/^\d{1,9}$/))),
   limit: z.optional(z.string()),
 })
-const ActorParams = z.object({ kind: z.string(), id: z.guid() })
 
 function parsed<T>(schema: z.ZodMiniType<T>, value: unknown): T {
   const result = schema.safeParse(value)
@@ -79,7 +80,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-async function listPage({ db, definitions }: DebugOptions, viewer: Viewer, query: unknown): Promise<ActorPage> {
+async function listPage({ db, viewer, definitions }: Asked, query: unknown): Promise<ActorPage> {
   const { kind, state, q, attention, cursor, limit: given } = parsed(ListQuery, query)
   const limit = limitOf(given, limits.list)
   const filter = { kind: kind ?? null, state: state ?? null, q: q ?? null, attention: attention === 'true' }
@@ -94,20 +95,20 @@ async function listPage({ db, definitions }: DebugOptions, viewer: Viewer, query
   }
 }
 
-/** An id that is no UUID names no actor. */
-async function actorOf({ db }: DebugOptions, viewer: Viewer, params: unknown) {
-  const ref = ActorParams.safeParse(params)
-  const record = ref.success ? await findActor(db, viewer.organizationId, ref.data.kind, ref.data.id) : null
+type Params = { readonly kind: string; readonly id: string }
+
+async function actorOf({ db, viewer }: Asked, { kind, id }: Params): Promise<ActorRecord> {
+  const record = isUuid(id) ? await findActor(db, viewer.organizationId, kind, id.toLowerCase()) : null
   if (!record) throw new Refusal('actor.unknown')
   return record
 }
 
-async function logPage(options: DebugOptions, viewer: Viewer, params: unknown, query: unknown): Promise<ActorLogPage> {
+async function logPage(asked: Asked, params: Params, query: unknown): Promise<ActorLogPage> {
   const { after: given, limit: wanted } = parsed(LogQuery, query)
   const limit = limitOf(wanted, limits.log)
   const after = Number(given ?? 0)
-  const { kind, id } = await actorOf(options, viewer, params)
-  const { db, definitions } = options
+  const { kind, id } = await actorOf(asked, params)
+  const { db, viewer, definitions } = asked
   // The step before the page comes along: which edge was taken shows only between two values.
   const rows = await readActorLog(db, kind, id, Math.max(0, after - 1), after > 0 ? limit + 1 : limit)
   const before = rows.find((row) => row.revision === after) ?? null
@@ -120,17 +121,24 @@ async function logPage(options: DebugOptions, viewer: Viewer, params: unknown, q
   }
 }
 
-export const debugRoutes: FastifyPluginCallback<DebugOptions> = (app, options, done) => {
-  const { viewerOf, definitions, supervisor } = options
-  app.get('/api/actors', (request) => listPage(options, viewerOf(request), request.query))
-  app.get('/api/actors/:kind/:id', async (request): Promise<ActorAnswer> => {
-    const record = await actorOf(options, viewerOf(request), request.params)
+/** Context and causes may concern people; from part 3 on this asks for `administer`. */
+const config = { permission: 'read' } as const
+
+export const debugRoutes: FastifyPluginCallback<Door> = (app, { system, db }, done) => {
+  const definitions = chartsOf(system.kinds)
+  const asked = (request: FastifyRequest): Asked => ({ db: db.pool, viewer: viewerOf(request), definitions })
+  app.get('/api/actors', { config }, (request) => listPage(asked(request), request.query))
+  app.get<{ Params: Params }>('/api/actors/:kind/:id', { config }, async (request): Promise<ActorAnswer> => {
+    const record = await actorOf(asked(request), request.params)
     return { actor: detailOf(record, definitions, new Date()) }
   })
-  app.get('/api/actors/:kind/:id/log', (request) => logPage(options, viewerOf(request), request.params, request.query))
-  app.get('/api/supervisor', (request): SupervisorAnswer => {
-    viewerOf(request)
-    return { supervisor: supervisor() }
+  app.get<{ Params: Params }>('/api/actors/:kind/:id/log', { config }, (request) =>
+    logPage(asked(request), request.params, request.query),
+  )
+  app.get('/api/supervisor', { config }, (): SupervisorAnswer => {
+    const { value, machine, context } = system.supervisor.snapshot
+    const { restarts, lastFailure } = context
+    return { supervisor: { value, machineVersion: machine.version ?? '0', restarts, lastFailure } }
   })
   done()
 }

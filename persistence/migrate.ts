@@ -72,7 +72,7 @@ export async function requireSchema(client: RawClient, all: readonly Migration[]
   const { current, latest, pending } = await schemaStatus(client, all)
   if (pending.length > 0) {
     throw new SchemaMismatch(
-      `This database is at schema v${current}, but this version needs schema v${latest}. Migrate it first.`,
+      `This database is at schema v${current}, but this version needs schema v${latest}. Run db:migrate.`,
     )
   }
 }

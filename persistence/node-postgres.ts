@@ -58,6 +58,7 @@ const PREPARED_LIMIT = 400
  */
 export class StatementNames {
   readonly #names = new Map<string, string | undefined>()
+  #generation = 0
 
   nameOf(sql: string): string | undefined {
     const name = this.#names.get(sql)
@@ -66,9 +67,15 @@ export class StatementNames {
       if (this.#names.size < PREPARED_LIMIT) this.#names.set(sql, undefined)
       return undefined
     }
-    const fresh = `s_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`
+    const fresh = `s${this.#generation}_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`
     this.#names.set(sql, fresh)
     return fresh
+  }
+
+  /** After a change of schema: a statement prepared before it fails when its columns changed (0A000), so none is used again. */
+  renew(): void {
+    this.#generation += 1
+    this.#names.clear()
   }
 }
 

@@ -50,7 +50,7 @@ export class Turns {
 
 interface SessionLimits {
   readonly idleMs: number
-  /** Runs between two turns, while nobody holds the session: the place for a CHECKPOINT. */
+  /** Runs between two turns, while nobody holds the session: the place for a CHECKPOINT. Must not reject. */
   readonly betweenTurns: () => Promise<void>
 }
 

@@ -47,8 +47,7 @@ export async function startPglite(options: ThreadOptions): Promise<Embedded> {
   return { server, client }
 }
 
-function pgliteDriver(client: pg.Client, newSession: () => Session): DriverFactory {
-  const names = new StatementNames()
+function pgliteDriver(names: StatementNames, newSession: () => Session): DriverFactory {
   return createDriverFactory(() =>
     Promise.resolve({
       createPoolClient: () => {
@@ -97,9 +96,14 @@ class Housekeeping {
     this.#checkpointLsn = (await this.#log()).lsn
   }
 
-  /** For a burst between two calls of `run`. */
+  /**
+   * For a burst between two calls of `run`. A failure is not the failure of the statement that happened to cross the
+   * limit, which is committed: the next burst tries again, and `run` reports it.
+   */
   async checkpointIfFull(): Promise<void> {
-    if (this.#embedded.server.unflushedBytes > CHECKPOINT_BYTES) await this.checkpoint()
+    if (this.#embedded.server.unflushedBytes <= CHECKPOINT_BYTES) return
+    this.#embedded.server.unflushedBytes = 0
+    await this.checkpoint().catch(() => undefined)
   }
 
   async #log(): Promise<{ lsn: string; bytes: number }> {
@@ -114,6 +118,7 @@ class Housekeeping {
 export async function openPglite(profile: ThreadOptions): Promise<Backend> {
   const embedded = await startPglite(profile)
   const { server, client } = embedded
+  const names = new StatementNames()
   const turns = new Turns(TURN_WAIT_MS)
   const housekeeping = new Housekeeping(embedded)
   const wakeUps = new WakeUps(() => Promise.resolve())
@@ -134,7 +139,7 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
   }
   return {
     profile: 'pglite',
-    driverFactory: pgliteDriver(client, newSession),
+    driverFactory: pgliteDriver(names, newSession),
     maxConnections: POOL_CLIENTS,
     listen: (channel, heard) => {
       const remove = wakeUps.add(channel, heard)
@@ -142,14 +147,16 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     },
     notify: (channel) => wakeUps.notify(channel),
     housekeep: () => exclusively(() => housekeeping.run()),
-    raw: exclusively,
+    // Raw work may change the schema, and with it what a prepared statement returns.
+    raw: (work) => exclusively(work).finally(() => names.renew()),
     lost: server.lost,
     close: async () => {
-      if (!server.lost.aborted) {
-        await exclusively(() => housekeeping.checkpoint())
+      try {
+        if (!server.lost.aborted) await exclusively(() => housekeeping.checkpoint())
+      } finally {
+        await client.end()
+        await server.close()
       }
-      await client.end()
-      await server.close()
     },
   }
 }

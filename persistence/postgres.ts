@@ -7,7 +7,7 @@ import { createDriverFactory, type DriverFactory } from 'slonik'
 import { IDLE_TRANSACTION_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, type Backend, type RawClient } from './backend.ts'
 import { columnTypes, runStatement, StatementNames, streamRows } from './node-postgres.ts'
 import { PostgresWakeUps } from './postgres-wake-ups.ts'
-import { namedError } from './sqlstate.ts'
+import { isStalePlan, namedError } from './sqlstate.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const DEFAULT_CONNECTIONS = 10
@@ -59,6 +59,9 @@ class Wire {
     this.running += 1
     try {
       return await work(this.client)
+    } catch (error) {
+      if (isStalePlan(error)) this.broken = true
+      throw error
     } finally {
       this.running -= 1
     }

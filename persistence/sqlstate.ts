@@ -41,6 +41,16 @@ export function isRetryable(error: unknown): boolean {
   return code === '40001' || code === '40P01'
 }
 
+/**
+ * A prepared statement that no longer fits: its columns changed under it (0A000), or the server doesn't have it (26000).
+ * The connection that holds it is useless for that statement; another connection is not.
+ */
+export function isStalePlan(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = codeOf(error)
+  return code === '0A000' || code === '26000'
+}
+
 function codeOf(error: Error): string | undefined {
   if ('code' in error && typeof error.code === 'string') return error.code
   return error.cause instanceof Error ? codeOf(error.cause) : undefined

@@ -9,6 +9,7 @@ import type { ELK, ElkExtendedEdge, ElkNode, ElkPoint } from 'elkjs/lib/elk-api.
 import { statesOf, type ChartDefinition, type ChartEdge, type ChartNode } from '../../domain/chart.ts'
 import type { ChartLayout, PlacedArrow, PlacedState, Point } from '../../ui/statechart/layout.ts'
 import { boxOf, labelOf, spacing } from '../../ui/statechart/metrics.ts'
+import { withLanes } from './chart-lanes.ts'
 
 export type Direction = 'RIGHT' | 'DOWN'
 
@@ -164,11 +165,6 @@ function elkEdge(bundle: Bundle): ElkExtendedEdge {
 function elkNode(node: ChartNode, bundles: readonly Bundle[]): ElkNode {
   const box = boxOf(node)
   const children = node.children.map((child) => elkNode(child, bundles))
-  // Semi-interactive crossing minimization keeps nodes with a position in its order: regions stay as they were written.
-  for (const [index, child] of node.kind === 'parallel' ? children.entries() : []) {
-    const after = node.children[index + 1]
-    if (after) child.layoutOptions = { ...child.layoutOptions, 'elk.layered.crossingMinimization.inLayerPredOf': after.id }
-  }
   const edges = bundles.filter((bundle) => bundle.container === node.id).map(elkEdge)
   if (node.initial !== undefined) {
     const layoutOptions = { 'elk.layered.priority.straightness': '10', 'elk.layered.priority.direction': '10' }
@@ -200,31 +196,6 @@ function* elkNodes(
   const at = { x: origin.x + (node.x ?? 0), y: origin.y + (node.y ?? 0) }
   yield { node, at, depth }
   for (const child of node.children ?? []) yield* elkNodes(child, at, depth + 1)
-}
-
-/** Regions side by side share their outer edges, so that they read as lanes; their insides stay where they are. */
-function alignLanes(tree: Tree, states: readonly PlacedState[]): readonly PlacedState[] {
-  const placed = new Map(states.map((state) => [state.id, state]))
-  for (const node of tree.nodes.values()) {
-    if (node.kind !== 'parallel') continue
-    const lanes = node.children.flatMap((child) => placed.get(child.id) ?? [])
-    const left = Math.min(...lanes.map((lane) => lane.x))
-    const right = Math.max(...lanes.map((lane) => lane.x + lane.width))
-    const top = Math.min(...lanes.map((lane) => lane.y))
-    const bottom = Math.max(...lanes.map((lane) => lane.y + lane.height))
-    const stacked = overlapFree(lanes.map((lane) => [lane.y, lane.y + lane.height]))
-    const abreast = overlapFree(lanes.map((lane) => [lane.x, lane.x + lane.width]))
-    for (const lane of lanes) {
-      if (stacked) placed.set(lane.id, { ...lane, x: left, width: right - left })
-      else if (abreast) placed.set(lane.id, { ...lane, y: top, height: bottom - top })
-    }
-  }
-  return states.map((state) => placed.get(state.id) ?? state)
-}
-
-function overlapFree(spans: readonly (readonly [from: number, to: number])[]): boolean {
-  const sorted = spans.toSorted(([a], [b]) => a - b)
-  return sorted.every(([from], index) => index === 0 || from >= (sorted[index - 1]?.[1] ?? 0))
 }
 
 /** The way of an arrow as ELK drew it, in the direction in which it is read. */
@@ -272,11 +243,6 @@ export async function layOut(elk: ELK, definition: ChartDefinition, direction: D
       dots.push(pointAt({ x: at.x + spacing.dot / 2, y: at.y + spacing.dot / 2 }))
     }
   }
-  return {
-    width: Math.ceil(graph.width ?? 0),
-    height: Math.ceil(graph.height ?? 0),
-    states: alignLanes(tree, states).toSorted((a, b) => a.depth - b.depth),
-    dots,
-    arrows,
-  }
+  const [width, height] = [Math.ceil(graph.width ?? 0), Math.ceil(graph.height ?? 0)]
+  return withLanes(definition, { width, height, states: states.toSorted((a, b) => a.depth - b.depth), dots, arrows })
 }

@@ -25,6 +25,7 @@ const cacheDir = join(root, 'node_modules/.cache/signalbox-charts')
 /** What decides a layout beside the definition: a cached one is only as good as the code that made it. */
 const ingredients = [
   'bin/build/chart-layout.ts',
+  'bin/build/chart-lanes.ts',
   'ui/statechart/metrics.ts',
   'ui/statechart/layout.ts',
   'domain/chart.ts',

@@ -1,9 +1,10 @@
 /**
  * A demo agent's card, in its 1.0 shape. Owns what all of them have in common. Does not own what each can do.
  */
+import type { NativeCard } from '../../a2a/server-card.ts'
 import type { DemoAgent } from './turn.ts'
 
-export function cardOf(agent: DemoAgent, base: string): Record<string, unknown> {
+export function cardOf(agent: DemoAgent, base: string): NativeCard {
   return {
     name: agent.name,
     description: agent.description,

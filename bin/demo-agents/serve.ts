@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Declined } from '../../a2a/server-errors.ts'
+import { cardFor, cardVary } from '../../a2a/server-card.ts'
 import type { Call } from '../../a2a/server-params.ts'
 import {
   decodeRest,
@@ -14,6 +15,7 @@ import {
   encodeResult,
   keepAlive,
   streamHeaders,
+  versionOf,
 } from '../../a2a/server.ts'
 import type { Decoded, Dialect, ServerRequest, ServerResponse as Answer } from '../../a2a/server.ts'
 import type { StreamResponse } from '../../a2a/wire.ts'
@@ -37,9 +39,10 @@ export function serveAgent(app: FastifyInstance, variant: string, agent: DemoAge
   const book = new TaskBook(agent)
   const served: Served = { agent, book }
   const card = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const body = JSON.stringify(cardOf(agent, `${originOf()}/${variant}`))
+    const asked = versionOf(read(request, ''))
+    const body = JSON.stringify(cardFor(cardOf(agent, `${originOf()}/${variant}`), asked))
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
-    reply.headers({ etag, 'cache-control': 'no-cache' })
+    reply.headers({ etag, 'cache-control': 'no-cache', vary: cardVary })
     if (request.headers['if-none-match'] === etag) return reply.code(304).send()
     return reply.type('application/json').send(body)
   }

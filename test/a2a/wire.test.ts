@@ -303,9 +303,12 @@ describe('hostile JSON', () => {
       artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ data: { rows } }] } },
     }
     expect(JSON.stringify(wire).length).toBeGreaterThan(60_000)
-    const runs = 200
-    const started = performance.now()
-    for (let run = 0; run < runs; run += 1) parseStreamResponse(wire)
-    expect((performance.now() - started) / runs).toBeLessThan(1)
+    // The best of many: other work on the machine only ever makes a run slower.
+    const took = Array.from({ length: 200 }, () => {
+      const started = performance.now()
+      parseStreamResponse(wire)
+      return performance.now() - started
+    })
+    expect(Math.min(...took)).toBeLessThan(0.5)
   })
 })

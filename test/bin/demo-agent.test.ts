@@ -5,7 +5,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { get as httpGet } from 'node:http'
 import { createInterface } from 'node:readline'
-import { ClientFactory as ClientFactory0_3 } from 'a2a-sdk-v03/client'
+import {
+  ClientFactory as ClientFactory0_3,
+  JsonRpcTransportFactory as JsonRpcTransportFactory0_3,
+  RestTransportFactory as RestTransportFactory0_3,
+} from 'a2a-sdk-v03/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startDemoAgents, type DemoAgents } from '../../bin/demo-agent.ts'
 import { TaskBook } from '../../bin/demo-agents/tasks.ts'
@@ -217,23 +221,10 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the agents with extensions ove
 })
 
 describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a 0.3 client over %s', (binding) => {
-  it('is served by the same addresses', async () => {
-    const base = agents.cardUrls.showcase.replace('/card.json', '/a2a')
-    const client = await new ClientFactory0_3({
-      ...(await defaults0_3()),
-      preferredTransports: [binding],
-    }).createFromAgentCard({
-      name: 'Showcase',
-      description: '',
-      version: '1',
-      protocolVersion: '0.3.0',
-      url: binding === 'JSONRPC' ? `${base}/jsonrpc` : `${base}/rest`,
-      preferredTransport: binding,
-      capabilities: { streaming: true },
-      defaultInputModes: [],
-      defaultOutputModes: [],
-      skills: [],
-    })
+  it('finds the agent by its card and is served', async () => {
+    const transports = [new JsonRpcTransportFactory0_3(), new RestTransportFactory0_3()]
+    const factory = new ClientFactory0_3({ transports, preferredTransports: [binding] })
+    const client = await factory.createFromUrl(agents.cardUrls.showcase, '')
     const message = (text: string, taskId?: string) => ({
       message: {
         kind: 'message' as const,
@@ -244,7 +235,10 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a 0.3 client over %s', (bindin
       },
     })
     const asked = await client.sendMessage(message('ask'))
-    expect(asked).toMatchObject({ kind: 'task', status: { state: 'input-required' } })
+    expect(asked).toMatchObject({
+      kind: 'task',
+      status: { state: 'input-required', message: { parts: [{ text: expect.stringContaining('Which platform') }] } },
+    })
     const done = await client.sendMessage(message('2', idOf(asked)))
     expect(done).toMatchObject({ kind: 'task', status: { state: 'completed' } })
     expect(await client.getTask({ id: idOf(asked) })).toMatchObject({
@@ -258,12 +252,6 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a 0.3 client over %s', (bindin
     await expect(client.getTask({ id: 'nobody' })).rejects.toThrow(/no such task|not found/i)
   })
 })
-
-/** The 0.3 factory's defaults have JSON-RPC only; REST must be added by name. */
-async function defaults0_3() {
-  const { JsonRpcTransportFactory, RestTransportFactory } = await import('a2a-sdk-v03/client')
-  return { transports: [new JsonRpcTransportFactory(), new RestTransportFactory()] }
-}
 
 describe('the server of the demo agents', () => {
   it('serves cards that name both bindings, with an ETag', async () => {

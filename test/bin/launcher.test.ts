@@ -123,6 +123,13 @@ describe('start', () => {
     expect(existsSync(join(stage.root, 'named', 'secrets.json'))).toBe(true)
   })
 
+  test('a browser that cannot be opened is told, and no failure', async () => {
+    const { says, process: launcher, outcome } = await started(['--open'])
+    await says('No browser could be opened here; visit http://127.0.0.1:')
+    launcher.kill('SIGTERM')
+    expect((await outcome).code).toBe(0)
+  })
+
   test('keeps its vault key from start to start', async () => {
     const first = await started()
     const before = stage.read('secrets.json')
@@ -185,6 +192,15 @@ describe('the console process', () => {
     launcher.kill(signal)
     expect((await outcome).code).toBe(Number(code))
     expect(stage.read('ended.log')).toBe(`${signal}\n`)
+  })
+
+  test("npm's copy of a terminal's Ctrl-C is not a second one", async () => {
+    const { process: launcher, outcome } = await started([], { STUB_DRAIN_MS: '400' })
+    launcher.kill('SIGINT')
+    await expect.poll(() => stage.read('ended.log')).toBe('SIGINT\n')
+    launcher.kill('SIGINT')
+    expect((await outcome).code).toBe(0)
+    expect(stage.read('ended.log')).toBe('SIGINT\n')
   })
 
   test('a console that ends before it answers ends the launcher at once, with its code', async () => {

@@ -16,7 +16,7 @@ const repository = resolve(import.meta.dirname, '../..')
 const consoleSource = `
 import { createServer } from 'node:http'
 import { appendFileSync, writeFileSync } from 'node:fs'
-const { A2A_DATA_DIR: dir, HOST: host, PORT: port, STUB_EXIT, STUB_STATUS, STUB_DRAIN_CODE } = process.env
+const { A2A_DATA_DIR: dir, HOST: host, PORT: port, STUB_EXIT, STUB_STATUS, STUB_DRAIN_CODE, STUB_DRAIN_MS } = process.env
 writeFileSync(dir + '/seen.json', JSON.stringify({ pid: process.pid, env: process.env }))
 if (STUB_EXIT) process.exit(Number(STUB_EXIT))
 const server = createServer((request, response) => {
@@ -29,7 +29,10 @@ const server = createServer((request, response) => {
 })
 server.on('error', (error) => { console.error('signalbox: ' + error.code); process.exit(1) })
 server.listen(Number(port), host)
-const drain = (why) => { appendFileSync(dir + '/ended.log', why + '\\n'); process.exit(Number(STUB_DRAIN_CODE ?? 0)) }
+const drain = (why) => {
+  appendFileSync(dir + '/ended.log', why + '\\n')
+  setTimeout(() => process.exit(Number(STUB_DRAIN_CODE ?? 0)), Number(STUB_DRAIN_MS ?? 0))
+}
 process.on('SIGINT', () => drain('SIGINT'))
 process.on('SIGTERM', () => drain('SIGTERM'))
 process.on('disconnect', () => drain('disconnect'))

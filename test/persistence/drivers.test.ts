@@ -16,7 +16,7 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import * as z from 'zod/mini'
 import { DatabaseClosed, openDatabase, type Database } from '../../persistence/database.ts'
-import { isConnectionFailure, isRetryable } from '../../persistence/sqlstate.ts'
+import { isConnectionFailure, isRetryable, isStalePlan } from '../../persistence/sqlstate.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const Count = z.object({ n: z.number() })
@@ -122,6 +122,21 @@ describe.each(bothDatabases)('%s', (kind) => {
       }
       await db.pool.transaction((tx) => tx.query(sql.unsafe`insert into parcel (id, label) values (${9}, ${'x'})`))
       expect(await db.pool.oneFirst(count)).toBe(9)
+    })
+
+    it('goes on after the schema has changed under a prepared statement', async () => {
+      const everything = sql.unsafe`select * from depot`
+      await db.pool.query(sql.unsafe`insert into depot values (1)`)
+      for (let times = 0; times < 4; times += 1) expect(await db.pool.any(everything)).toEqual([{ id: 1 }])
+      await db.raw((client) => client.query('alter table depot add column name text'))
+      // On PostgreSQL a connection may learn of it by one failure, which ends that connection.
+      const answers: unknown[] = []
+      for (let tries = 0; tries < 12; tries += 1) {
+        answers.push(await db.pool.any(everything).catch((error: unknown) => (isStalePlan(error) ? 'stale' : error)))
+      }
+      expect(answers.at(-1)).toEqual([{ id: 1, name: null }])
+      expect(answers.filter((answer) => answer === 'stale').length).toBeLessThanOrEqual(kind === 'pglite' ? 0 : 10)
+      await db.raw((client) => client.query('alter table depot drop column name'))
     })
 
     it('is one statement', async () => {

@@ -54,15 +54,41 @@ const column = css`
     border-inline-start: 1px solid var(--sb-border-strong);
   }
   .event {
-    display: flex;
-    gap: 8px;
-    align-items: flex-start;
+    display: grid;
+    grid-template-columns: auto minmax(0, 1fr) auto;
+    gap: 2px 8px;
+    align-items: start;
     padding: 4px 0;
     list-style: none;
     cursor: default;
   }
   .event .icon {
     margin-top: 3px;
+  }
+  .bar {
+    grid-column: 2 / -1;
+    display: block;
+    width: 100%;
+    height: 2px;
+    color: var(--sb-text-3);
+  }
+  .bar.tone-info {
+    color: var(--sb-info);
+  }
+  .bar.tone-auth {
+    color: var(--sb-auth);
+  }
+  .bar.tone-warn {
+    color: var(--sb-warn);
+  }
+  .bar.tone-bad {
+    color: var(--sb-bad);
+  }
+  .bar.tone-ok {
+    color: var(--sb-ok);
+  }
+  .bar .track {
+    fill: var(--sb-border);
   }
   .trace signalbox-json {
     padding: 2px 0 8px 22px;

@@ -1,7 +1,7 @@
 /**
  * The column beside a task: its facts, the states it went through, and the agent's trace. Owns telling why the trace is empty.
  */
-import { html, nothing, type TemplateResult } from 'lit'
+import { html, nothing, svg, type TemplateResult } from 'lit'
 import type { TaskView } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 import type { CardFacts } from '../card.ts'
@@ -101,7 +101,6 @@ const faceOf = (type: string): { icon: IconName; tone: Tone } =>
 function traceSection(task: TaskView, { app, card, trace, debug, toggleDebug }: SideContext): TemplateResult {
   const hidden = trace.filter(({ level }) => level === 'debug').length
   const shown = debug ? trace : trace.filter(({ level }) => level !== 'debug')
-  const start = trace[0]?.timestamp
   return html`<section>
     <h2 class="label row">
       <span class="grow">Trace</span>
@@ -117,18 +116,44 @@ function traceSection(task: TaskView, { app, card, trace, debug, toggleDebug }: 
       trace.length === 0
         ? html`<p class="faint">${whyEmpty(task, card)}</p>`
         : html`<ol class="trace">
-            ${shown.map((event) => traceRow(app, event, start ?? event.timestamp))}
+            ${shown.map((event, at) => traceRow(app, event, spanOf(shown, at)))}
           </ol>`
     }
   </section>`
 }
 
-function traceRow(app: App, event: TraceEvent, start: string): TemplateResult {
+interface Span {
+  /** Since the first event. */
+  readonly startMs: number
+  /** Until the next one: a trace tells when things happened, not how long they took. */
+  readonly lengthMs: number
+  readonly wholeMs: number
+}
+
+function spanOf(events: readonly TraceEvent[], at: number): Span {
+  const time = (index: number): number => Date.parse(events[index]?.timestamp ?? '') || 0
+  const startMs = Math.max(0, time(at) - time(0))
+  const lengthMs = at + 1 < events.length ? Math.max(0, time(at + 1) - time(at)) : 0
+  return { startMs, lengthMs, wholeMs: Math.max(1, time(events.length - 1) - time(0)) }
+}
+
+/** Where in the whole an event lies, in hundredths; never thinner than can be seen. */
+const bar = ({ startMs, lengthMs, wholeMs }: Span, tone: Tone): TemplateResult =>
+  html`<svg
+    class=${tone ? `bar tone-${tone}` : 'bar'}
+    viewBox="0 0 100 2"
+    preserveAspectRatio="none"
+    aria-hidden="true"
+  >
+    ${svg`<rect class="track" width="100" height="2"></rect><rect x=${Math.min(98.5, (startMs / wholeMs) * 100)} width=${Math.max(1.5, (lengthMs / wholeMs) * 100)} height="2" fill="currentColor"></rect>`}
+  </svg>`
+
+function traceRow(app: App, event: TraceEvent, span: Span): TemplateResult {
   const { icon: name, tone } = faceOf(event.type)
-  const sinceMs = Math.max(0, Date.parse(event.timestamp) - Date.parse(start))
   const line = html`<span class=${tone ? `tone-${tone}` : 'faint'}>${icon(name, 14)}</span>
     <bdi class="grow said">${event.title}</bdi>
-    <span class="faint num" title=${app.format.full(event.timestamp)}>${app.format.duration(sinceMs)}</span>`
+    <span class="faint num" title=${app.format.full(event.timestamp)}>${app.format.duration(span.startMs)}</span
+    >${bar(span, tone)}`
   if (event.parts.length === 0) return html`<li class="event">${line}</li>`
   return html`<li>
     <details>

@@ -150,8 +150,8 @@ export class SignalboxTask extends View {
 
   /** A reader at the end stays at the end; one who scrolled up is left in peace. */
   override updated(): void {
-    const area = this.renderRoot.querySelector('.conversation')
-    if (area && this.#following) area.scrollTop = area.scrollHeight
+    if (!this.#following) return
+    for (const area of this.renderRoot.querySelectorAll('.conversation, .growing')) area.scrollTop = area.scrollHeight
   }
 
   #scrolled(event: Event & { currentTarget: HTMLElement }): void {

@@ -120,7 +120,12 @@ function artifactView(artifact: TaskArtifact, { app, open }: TranscriptContext):
     ${artifact.description ? html`<p class="said muted about">${artifact.description}</p>` : nothing}
     ${
       single?.kind === 'text'
-        ? html`<div class="preview scroll" tabindex="0" role="region" aria-label=${`Content of ${title}`}>
+        ? html`<div
+            class=${artifact.complete ? 'preview scroll' : 'preview growing scroll'}
+            tabindex="0"
+            role="region"
+            aria-label=${`Content of ${title}`}
+          >
             ${partView(app, single)}
           </div>`
         : nothing

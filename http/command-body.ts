@@ -1,0 +1,55 @@
+/**
+ * The body of a send or cancel as the door takes it: the domain's rules, and what a row or a blob could not hold. Does not
+ * own the rules themselves (domain/command.ts).
+ */
+import * as z from 'zod/mini'
+import { CommandBody } from '../domain/command.ts'
+
+/** A binary part, decoded, bytes. */
+const partLimitBytes = 16 * 1024 * 1024
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+const names = ['tenant', 'taskId', 'contextId', 'messageId', 'skillId'] as const
+
+/** PostgreSQL text holds neither NUL nor half a surrogate pair, and a name that is changed on the way is another name. */
+export const isStorable = (name: string): boolean => !name.includes('\0') && name.isWellFormed()
+
+/** Null when the part's bytes can be stored, else what is wrong. Node's decoder would skip what it cannot read. */
+function faultOfBytes(raw: string): string | null {
+  if (raw.length % 4 !== 0 || !base64.test(raw)) return 'A raw part must be standard base64.'
+  const padding = raw.endsWith('==') ? 2 : Number(raw.endsWith('='))
+  return (raw.length / 4) * 3 - padding > partLimitBytes ? 'Artifact exceeds the 16 MB persistence limit.' : null
+}
+
+export const CommandRequest = CommandBody.check((context) => {
+  const body = context.value
+  const refuse = (message: string, input: unknown): void => void context.issues.push({ code: 'custom', message, input })
+  for (const name of names)
+    if (body[name] !== undefined && !isStorable(body[name])) refuse(`${name} holds characters that cannot be stored.`, body)
+  if (body.config?.referenceTaskIds?.some((id) => !isStorable(id)))
+    refuse('config.referenceTaskIds holds characters that cannot be stored.', body)
+  for (const part of body.parts ?? []) {
+    const fault = part.raw === undefined ? null : faultOfBytes(part.raw)
+    if (fault !== null) refuse(fault, part)
+  }
+})
+
+/** Follows a task that exists, by the agent's own name for it. */
+const Resubscribe = z.strictObject({
+  resubscribe: z.literal(true),
+  taskId: z.string().check(z.minLength(1), z.maxLength(255), z.refine(isStorable)),
+  tenant: z._default(z.string().check(z.maxLength(255), z.refine(isStorable)), ''),
+})
+export type StreamRequest = z.infer<typeof Resubscribe> | z.infer<typeof CommandRequest>
+
+const asksAgain = (body: unknown): boolean => typeof body === 'object' && body !== null && 'resubscribe' in body
+
+/** Chosen by hand: a union's own complaint names neither of its halves. */
+export const StreamRequest = z.pipe(
+  z.unknown(),
+  z.transform((body, context): StreamRequest => {
+    const result = (asksAgain(body) ? Resubscribe : CommandRequest).safeParse(body)
+    if (result.success) return result.data
+    context.issues.push(...result.error.issues.map((issue) => ({ ...issue, input: body })))
+    return z.NEVER
+  }),
+)

@@ -1,0 +1,24 @@
+/** What every route is given, and the small questions that many of them ask. */
+import type { System } from '../actors/system.ts'
+import type { Session } from '../domain/access.ts'
+import { Refusal, type RefusalCode } from '../domain/refusal.ts'
+import type { Database } from '../persistence/database.ts'
+
+export interface Door {
+  readonly system: System
+  readonly db: Database
+  readonly mode: Session['mode']
+  /** Sideband URIs that the deployment understands besides the built-in ones. */
+  readonly sidebandUris: readonly string[]
+  /** Aborts when the process is about to stop: whoever waits answers at once, streams end politely. */
+  readonly drain: AbortSignal
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+export const isUuid = (text: string): boolean => uuid.test(text)
+
+/** A local id from a path. What is no UUID names nothing: it is unknown, not malformed. */
+export function localId(text: string, unknown: RefusalCode): string {
+  if (!isUuid(text)) throw new Refusal(unknown)
+  return text.toLowerCase()
+}

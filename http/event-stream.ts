@@ -1,0 +1,39 @@
+/**
+ * Answering with server-sent events: headers, back-pressure, an end in time. Frames are pulled one by one as the client takes
+ * them, so that a slow client holds one frame and a socket's buffer, never a queue. Does not own what the events say.
+ */
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { formatEvent } from '../a2a/sse.ts'
+import { openWindow } from './watch.ts'
+
+/** After its last moment a stream may take this long to be read; a client that does not read is let go. */
+const farewellMs = 10_000
+const bufferedBytes = 64 * 1024
+
+export const ping = ': ping\n\n'
+export const frame = (event: string, data: unknown): string => formatEvent({ event, data: JSON.stringify(data) })
+
+/** Sends what `frames` yields until it ends. Its signal aborts when time is up, the process drains or the client is gone. */
+export function sendEvents(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  limit: { readonly windowMs: number; readonly until: readonly AbortSignal[] },
+  frames: (signal: AbortSignal) => AsyncIterable<string>,
+): FastifyReply {
+  const window = openWindow(limit.windowMs, ...limit.until)
+  const body = Readable.from(frames(window.signal), { objectMode: false, highWaterMark: bufferedBytes })
+  const stuck = setTimeout(() => {
+    request.log.debug('an event stream was not read to its end')
+    reply.raw.destroy()
+  }, limit.windowMs + farewellMs)
+  reply.raw.once('close', () => {
+    clearTimeout(stuck)
+    window.close()
+  })
+  return reply
+    .header('content-type', 'text/event-stream')
+    .header('cache-control', 'no-store, no-transform')
+    .header('x-accel-buffering', 'no')
+    .send(body)
+}

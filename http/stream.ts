@@ -1,0 +1,149 @@
+/**
+ * `POST /api/agents/{id}/stream`: a send, or a look at a task that exists, as events from committed state. Order for a send:
+ * accepted, persisted, snapshot. The browser never owns the work: a stream that ends leaves it running.
+ */
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
+import * as z from 'zod/mini'
+import type { FastifyRequest } from 'fastify'
+import type { Viewer } from '../domain/access.ts'
+import type { Command } from '../domain/command.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { isSettled, isWaiting, type TaskView } from '../domain/task.ts'
+import { findAgent } from '../persistence/agents.ts'
+import { findRemoteTask, readView, type TaskPulse } from '../persistence/task-views.ts'
+import { StreamRequest } from './command-body.ts'
+import { goneSignal, keyFor } from './commands.ts'
+import { localId, type Door } from './door.ts'
+import { frame, ping, sendEvents } from './event-stream.ts'
+import { viewerOf } from './guard.ts'
+import { logged } from './refusals.ts'
+import { TaskFeed } from './task-feed.ts'
+import { patienceMs, progress } from './watch.ts'
+
+/** A comment is sent after this much silence, so that proxies and browsers know the line is open; checked every 5 s. */
+const pingAfterMs = 10_000
+
+/** What a stream is about, once everything that can be refused has been. */
+interface Followed {
+  readonly viewer: Viewer
+  readonly agentId: string
+  /** The send that opened it; null for a look at a task. */
+  readonly command: Command | null
+  /** The task as it stood before; null for a send that will make one. */
+  readonly before: TaskPulse | null
+  /** The agent's question that this send answers: while the task still shows it, the task is not waiting again. */
+  readonly answered: string | null
+  /** Stored events from this position on are sent. */
+  readonly fromPosition: number
+}
+
+/** Somebody who looks again sees this much of what was said before; a page keeps events that it has seen. */
+const rememberedEvents = 200
+
+async function resubscribe(door: Door, viewer: Viewer, agentId: string, body: { taskId: string; tenant: string }) {
+  const { organizationId } = viewer
+  if (!(await findAgent(door.db.pool, organizationId, agentId))) throw new Refusal('agent.unknown')
+  const address = { agentId, tenant: body.tenant, remoteId: body.taskId }
+  const before = await findRemoteTask(door.db.pool, organizationId, address)
+  if (!before) throw new Refusal('task.unknown')
+  const fromPosition = Math.max(0, before.events - rememberedEvents)
+  return { viewer, agentId, command: null, before, answered: null, fromPosition }
+}
+
+async function send(door: Door, request: FastifyRequest, agentId: string, body: z.infer<typeof StreamRequest>) {
+  const viewer = viewerOf(request)
+  if ('resubscribe' in body) return resubscribe(door, viewer, agentId, body)
+  const { pool } = door.db
+  const { taskId, tenant } = body
+  const before =
+    taskId === undefined
+      ? null
+      : await findRemoteTask(pool, viewer.organizationId, { agentId, tenant, remoteId: taskId })
+  const waits = before !== null && body.action === 'send' && isWaiting(before.state)
+  const question = waits ? await readView(pool, viewer.organizationId, before.localId) : null
+  const asked = { agentId, body, idempotencyKey: keyFor(request, body) }
+  const { command, replayed } = await door.system.commands.accept(viewer, asked)
+  // A repeated send may have been answered long ago: what the task shows now is news to this caller.
+  const answered = question === null || replayed ? null : questionIn(question)
+  const heard = before?.events ?? 0
+  const fromPosition = replayed ? Math.max(0, heard - rememberedEvents) : heard
+  return { viewer, agentId, command, before, answered, fromPosition }
+}
+
+/** What a waiting task asks: how often it has moved, and the last words of its agent. */
+function questionIn(view: TaskView): string {
+  const words = view.messages.findLast(({ role }) => role === 'agent')?.id ?? ''
+  return JSON.stringify([view.transitions.length, words])
+}
+
+const isAtRest = (view: TaskView, { answered }: Followed): boolean =>
+  isSettled(view.state) && !(isWaiting(view.state) && questionIn(view) === answered)
+
+/** The frames of one stream, in order. Never throws: what fails here is said as `error`, for the answer has begun. */
+async function* frames(
+  door: Door,
+  request: FastifyRequest,
+  followed: Followed,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const { command, before } = followed
+  const requestId = request.id
+  let sessionId = command?.id ?? before?.localId ?? requestId
+  try {
+    if (command) yield frame('accepted', { commandId: command.id })
+    for await (const told of follow(door, followed, signal)) {
+      if (told.view) sessionId = told.view.contextId ?? sessionId
+      yield* told.frames
+    }
+  } catch (error) {
+    yield frame('error', { sessionId, requestId, message: logged(error, request).message })
+  }
+  yield frame('end', { sessionId, requestId })
+}
+
+interface Told {
+  readonly frames: readonly string[]
+  readonly view?: TaskView
+}
+
+/** Everything between `accepted` and `end`. Throws a refusal when the command did not succeed. */
+async function* follow(door: Door, followed: Followed, signal: AbortSignal): AsyncGenerator<Told> {
+  const { viewer, command, before } = followed
+  const of = command ? { commandId: command.id } : { taskId: before?.localId ?? '' }
+  let feed: TaskFeed | null = null
+  let spokenAt = performance.now()
+  for await (const told of progress(door, viewer, of, signal)) {
+    if (told.kind === 'command') {
+      const { status, error } = told.command
+      if (status === 'failed' || status === 'uncertain') throw new Refusal('command.failed', error ?? undefined)
+    } else if (told.kind === 'task') {
+      const { localId: id, taskId, tenant } = told.pulse
+      if (!feed) yield { frames: [frame('persisted', { localId: id, taskId, tenant })] }
+      feed ??= await TaskFeed.open(door, viewer, { agentId: followed.agentId, localId: id, from: followed.fromPosition })
+      for await (const next of feed.read(told.pulse, signal)) {
+        yield next
+        if (next.view && isAtRest(next.view, followed) && next.last) return
+      }
+      spokenAt = performance.now()
+    } else if (performance.now() - spokenAt >= pingAfterMs) {
+      yield { frames: [ping] }
+      spokenAt = performance.now()
+    }
+  }
+}
+
+const OfAgent = z.object({ agentId: z.string() })
+
+export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
+  app.post(
+    '/api/agents/:agentId/stream',
+    { config: { permission: 'operate' }, schema: { params: OfAgent, body: StreamRequest } },
+    async (request, reply) => {
+      const agentId = localId(request.params.agentId, 'agent.unknown')
+      const followed = await send(door, request, agentId, request.body)
+      const limit = { windowMs: patienceMs, until: [goneSignal(reply), door.drain] }
+      return sendEvents(request, reply, limit, (signal) => frames(door, request, followed, signal))
+    },
+  )
+  done()
+}

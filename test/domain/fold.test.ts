@@ -1,0 +1,116 @@
+/** Folding: whatever arrives twice, late, shuffled or after the end gives the view that the ordered, single delivery gives. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { StreamResponse } from '../../a2a/wire.ts'
+import { Fold, type Folded, type KnownTask } from '../../domain/fold.ts'
+import { observationFrom, type Observation } from '../../domain/observation.ts'
+import { chainParts } from '../../persistence/tasks.ts'
+
+const at = '2026-11-21T12:00:00.000Z'
+const unseen: KnownTask = {
+  state: 'TASK_STATE_UNSPECIFIED',
+  stateAt: null,
+  version: 0,
+  events: 0,
+  messages: new Set(),
+  artifacts: new Map(),
+}
+const observe = (event: StreamResponse): Observation =>
+  observationFrom(event, () => ({ digest: 'd'.repeat(64), size: 1, href: '' }))
+
+const second = (n: number): string => new Date(Date.parse(at) + n * 1000).toISOString()
+const status = (state: string, n: number, text?: string): Observation =>
+  observe({
+    statusUpdate: {
+      taskId: 't',
+      contextId: 'c',
+      status: {
+        state,
+        timestamp: second(n),
+        ...(text === undefined ? {} : { message: { messageId: `m${n}`, role: 'ROLE_AGENT', parts: [{ text }] } }),
+      },
+    },
+  })
+const chunk = (text: string, append: boolean): Observation =>
+  observe({ artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append } })
+
+const fold = (observations: readonly Observation[], known: KnownTask = unseen): Folded => {
+  const folding = new Fold(known, at, chainParts)
+  for (const observation of observations) folding.add(observation, 'stream')
+  return folding.result()
+}
+const seenOf = (folded: Folded) => ({
+  state: folded.state,
+  transitions: folded.transitions.map((t) => t.state),
+  messages: folded.messages.map((m) => m.id).toSorted(),
+})
+
+describe('folding', () => {
+  const story = [
+    status('TASK_STATE_SUBMITTED', 0),
+    status('TASK_STATE_WORKING', 1, 'Looking into it.'),
+    status('TASK_STATE_INPUT_REQUIRED', 2, 'Which one?'),
+    status('TASK_STATE_WORKING', 3, 'Thanks.'),
+    status('TASK_STATE_COMPLETED', 4, 'Done.'),
+  ]
+
+  it('ends in the same state and with the same words, however events are repeated and reordered', () => {
+    const shuffled = fc
+      .array(fc.nat(story.length - 1), { maxLength: 20 })
+      .chain((extra) => fc.shuffledSubarray([...story.keys(), ...extra], { minLength: story.length + extra.length }))
+    fc.assert(
+      fc.property(shuffled, (order) => {
+        const folded = fold(order.flatMap((i) => story[i] ?? []))
+        const ordered = fold(story)
+        expect(folded.state).toBe('TASK_STATE_COMPLETED')
+        expect(seenOf(folded).messages).toEqual(seenOf(ordered).messages)
+      }),
+    )
+  })
+
+  it('changes nothing when the whole story is told again', () => {
+    const once = fold(story)
+    const known: KnownTask = {
+      state: once.state,
+      stateAt: once.stateAt,
+      version: once.version,
+      events: once.eventCount,
+      messages: new Set(once.messages.map((m) => m.id)),
+      artifacts: once.artifacts,
+    }
+    expect(fold(story, known).changed).toBe(false)
+  })
+
+  it('never reopens a finished task', () => {
+    const folded = fold([...story, status('TASK_STATE_WORKING', 9), status('TASK_STATE_FAILED', 10)])
+    expect(folded.state).toBe('TASK_STATE_COMPLETED')
+  })
+
+  it('takes a snapshot that says what the chunks said as nothing new', () => {
+    const chunks = ['one ', 'two ', 'three'].map((text, i) => chunk(text, i > 0))
+    const streamed = fold(chunks)
+    const snapshot = observe({
+      task: {
+        id: 't',
+        status: { state: 'TASK_STATE_UNSPECIFIED' },
+        artifacts: [{ artifactId: 'a', parts: [{ text: 'one ' }, { text: 'two ' }, { text: 'three' }] }],
+      },
+    })
+    const artifact = streamed.artifacts.get('a')
+    expect([...(artifact?.newParts.keys() ?? [])]).toEqual([0, 1, 2])
+    const closed = new Map([...streamed.artifacts].map(([id, a]) => [id, { ...a, complete: true }]))
+    expect(fold([snapshot], { ...unseen, artifacts: closed }).changed).toBe(false)
+  })
+
+  it('appends only what comes in order: a pushed chunk adds nothing', () => {
+    const folding = new Fold(unseen, at, chainParts)
+    expect(folding.add(chunk('one', false), 'stream')).toBe(true)
+    expect(folding.add(chunk('two', true), 'push')).toBe(false)
+    expect(folding.result().artifacts.get('a')?.partCount).toBe(1)
+  })
+
+  it('ignores a status that is older than the one it has', () => {
+    const folded = fold([status('TASK_STATE_INPUT_REQUIRED', 5, 'Which?'), status('TASK_STATE_WORKING', 1)])
+    expect(folded.state).toBe('TASK_STATE_INPUT_REQUIRED')
+  })
+})

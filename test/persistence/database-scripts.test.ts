@@ -1,0 +1,63 @@
+/** The `db:*` scripts as an operator runs them: one line per result, exit codes, and the directory's lock. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { lockDataDirectory } from '../../bin/directory-lock.ts'
+import { bothDatabases, freshDatabase } from '../support/databases.ts'
+
+const script = fileURLToPath(new URL('../../bin/database.ts', import.meta.url))
+
+interface Outcome {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+function run(variables: Record<string, string>, ...args: string[]): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'], ...variables }
+  return new Promise((resolve) => {
+    execFile(process.execPath, [script, ...args], { env }, (error, out, err) => {
+      resolve({ code: error ? Number(error.code) : 0, out, err })
+    })
+  })
+}
+
+describe.each(bothDatabases)('%s', (kind) => {
+  it('is taken down, shown, checked and migrated', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-scripts-'))
+    const fresh = await freshDatabase('postgresql')
+    const url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
+    const env: Record<string, string> =
+      kind === 'pglite' ? { A2A_DATA_DIR: folder } : { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    if (kind === 'pglite') expect((await run(env, 'migrate')).out).toMatch(/^Applied 1 the-house\n/)
+    expect((await run(env, 'migrate')).out).toMatch(/^Nothing to apply: the schema is at v\d+\.\n$/)
+    expect((await run(env, 'list')).out).toMatch(/^1 the-house applied \d{4}-\S+Z\n/)
+    expect(await run(env, 'check')).toMatchObject({ code: 0, err: '' })
+    expect((await run(env, 'down')).out).toMatch(/^Took back \d+ \S+\n$/)
+    expect((await run(env, 'pending')).out).toMatch(/^\d+ \S+\n$/)
+    expect(await run(env, 'check')).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^This database is at schema v\d+, .*\n$/) })
+    await fresh.close()
+    rmSync(folder, { recursive: true })
+  }, 90_000)
+})
+
+it('fails in one line while another process has the embedded database', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-scripts-'))
+  const lock = lockDataDirectory(join(folder, 'pglite'))
+  expect(await run({ A2A_DATA_DIR: folder }, 'migrate')).toEqual({
+    code: 1,
+    out: '',
+    err: `${join(folder, 'pglite')} is in use by another process (pid ${process.pid}).\n`,
+  })
+  lock.release()
+  rmSync(folder, { recursive: true })
+})
+
+it('says what it takes, and what a number must be', async () => {
+  expect(await run({}, 'drop')).toMatchObject({ code: 1, err: 'Usage: database <migrate | down | list | pending | check>\n' })
+  const wrong = await run({ A2A_DATA_DIR: join(tmpdir(), 'signalbox-never-made') }, 'down', 'all')
+  expect(wrong).toMatchObject({ code: 1, err: 'The count must be a whole number from 1.\n' })
+})
