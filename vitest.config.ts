@@ -7,6 +7,7 @@ const project = (name: string, extra = {}) => ({
 
 export default defineConfig({
   test: {
+    reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/global.ts'],
     maxWorkers: 2,
     projects: [

@@ -86,10 +86,11 @@ const texts = (value: unknown, limit: number): string[] =>
     .map((item) => clean(item, limit))
     .filter((item) => item !== '')
 
-/** An absolute http(s) URL as the parser writes it, or undefined. */
+/** An absolute http(s) URL as the parser writes it, or undefined. One with a user's name and password is none to use or to show. */
 function httpUrl(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > limits.url || !URL.canParse(value)) return undefined
   const url = new URL(value)
+  if (url.username !== '' || url.password !== '') return undefined
   return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : undefined
 }
 

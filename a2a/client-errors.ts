@@ -105,7 +105,6 @@ const statusTexts: Readonly<Record<number, string>> = {
 export function refusalFromStatus(status: number): AgentError | null {
   if (!(status >= 400 && status < 500) && status !== 307 && status !== 308) return null
   const words = statusTexts[status]
-  const reason = status === 401 ? 'UNAUTHENTICATED' : status === 403 ? 'PERMISSION_DENIED' : `HTTP_${status}`
   // 404 and 405 are an unknown route; the rest declines the request as such.
   const code = status === 404 || status === 405 ? -32601 : -32600
   return {
@@ -114,4 +113,12 @@ export function refusalFromStatus(status: number): AgentError | null {
     message: words === undefined ? `HTTP ${status}` : `HTTP ${status} ${words}`,
     httpStatus: status,
   }
+}
+
+/** 401 or 403 by its HTTP meaning, in the agent's words where it has some. */
+export function unauthorized(json: unknown, status: 401 | 403): AgentError {
+  const said = readRefusal(json, status)
+  const reason = status === 401 ? 'UNAUTHENTICATED' : 'PERMISSION_DENIED'
+  const message = said?.message ?? `HTTP ${status} ${statusTexts[status]}`
+  return { code: said?.code ?? -32600, reason, message, httpStatus: status }
 }

@@ -3,7 +3,7 @@
  * envelopes, and telling a refusal (the agent ran nothing) from an answer that proves nothing. Does not own sockets, retries or credentials
  * (actors/outbound.ts), parameters (requests.ts) or messages (wire.ts).
  */
-import { readRefusal, refusalFromStatus } from './client-errors.ts'
+import { readRefusal, refusalFromStatus, unauthorized } from './client-errors.ts'
 import type { AgentError } from './client-errors.ts'
 import { WireError, field, isObject, list, object, open } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
@@ -234,6 +234,8 @@ export function decodeResponse<O extends Operation>(
   const { status } = response
   const json = parseJson(response.body)
   const succeeded = status >= 200 && status < 300
+  // Whatever error a server wraps it in: what is missing is a credential, and callers look for that.
+  if (status === 401 || status === 403) return { kind: 'refused', error: unauthorized(json, status) }
   if (endpoint.binding === 'JSONRPC' && isObject(json) && json['jsonrpc'] !== undefined) {
     const answer = readEnvelope(json, requestId, status)
     if (answer.kind === 'ok' && !succeeded) return invalid(`The agent answered HTTP ${status} with a result.`)
@@ -275,7 +277,9 @@ function readEnvelope(json: JsonObject, requestId: string, status: number): Answ
   const { id } = json
   const refusal = readRefusal(json, status)
   // JSON-RPC 2.0, 5: an error about a request whose id could not be read has a null id.
-  const ours = id === requestId || (refusal !== null && (id === null || id === undefined))
+  // Others send "" or 0 then; with a 4xx it is a refusal all the same.
+  const unread = id === null || id === undefined || (status >= 400 && status < 500)
+  const ours = id === requestId || (refusal !== null && unread)
   if (!ours) return invalid('The answer belongs to another request.')
   if (refusal) return { kind: 'refused', error: refusal }
   if (!Object.hasOwn(json, 'result')) return invalid('The JSON-RPC response has neither a result nor an error.')

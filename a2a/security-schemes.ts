@@ -5,7 +5,7 @@
 import { field, isObject, present } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
 
-export interface OAuthFlow {
+interface OAuthFlow {
   readonly kind: 'authorizationCode' | 'clientCredentials' | 'implicit' | 'password' | 'deviceCode'
   readonly authorizationUrl?: string
   readonly tokenUrl?: string

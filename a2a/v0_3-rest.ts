@@ -10,7 +10,7 @@ import { parseSendRequest, parseStreamResponse, readTask, readWrapped } from './
 import type { Artifact, Message, Part, PushConfig, SendRequest, StreamResponse, Task, TaskStatus } from './wire.ts'
 
 /** A part of the 0.3 proto: `text`, `file {fileWithUri|fileWithBytes}` or `data {data}`. */
-export function readProtoPart(value: unknown, path: string): Part {
+function readProtoPart(value: unknown, path: string): Part {
   const json = object(value, path)
   if (isKindPart(json)) return readKindPart(json, path)
   const marks = metadata(json, path)
@@ -61,7 +61,7 @@ export function protoPart(part: Part): JsonObject {
   return { data: { data: wrapData(part).data } }
 }
 
-export function protoMessage(message: Message): JsonObject {
+function protoMessage(message: Message): JsonObject {
   const { parts, referenceTaskIds: _, ...rest } = message
   return { ...rest, content: parts.map(protoPart) }
 }

@@ -64,7 +64,7 @@ const misspelled = new Map([['TASK_STATE_CANCELLED', 'TASK_STATE_CANCELED']])
 /** The 1.0 name of a state, or the state as it stands when 0.3 has no such name. */
 export const stateFromV03 = (state: string): string => states.get(state) ?? misspelled.get(state) ?? state
 /** The 0.3 name of a 1.0 state; a state 0.3 never knew stays as it is. */
-export const stateToV03 = (state: string): string => statesV03.get(state) ?? state
+const stateToV03 = (state: string): string => statesV03.get(state) ?? state
 
 export const roleFromV03 = (role: unknown): Message['role'] | undefined =>
   role === 'user' ? 'ROLE_USER' : role === 'agent' ? 'ROLE_AGENT' : undefined
@@ -217,7 +217,7 @@ export function readAuthentication(json: JsonObject, path: string): PushConfig['
 }
 
 /** `blocking` is always written: peers disagree on what its absence means, and the difference is a hanging request. */
-export const configurationV03 = (configuration: SendConfiguration = {}): JsonObject =>
+const configurationV03 = (configuration: SendConfiguration = {}): JsonObject =>
   present({
     acceptedOutputModes: configuration.acceptedOutputModes,
     historyLength: configuration.historyLength,

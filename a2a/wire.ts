@@ -139,7 +139,7 @@ export interface TaskPage {
 }
 
 /** How a dialect writes a part; everything around the parts is told apart by its field names. */
-export type ReadPart = (value: unknown, path: string) => Part
+type ReadPart = (value: unknown, path: string) => Part
 
 /** Index = number in TaskState of a2a.proto, the same in 0.3 and 1.0. */
 const statesByNumber = [
@@ -315,9 +315,6 @@ export function parseStreamResponse(value: unknown): StreamResponse {
 
 /** Reads a bare task, 1.0 or 0.3 `kind`. Throws WireError. */
 export const parseTask = (value: unknown): Task => readTask(value, '')
-
-/** Reads a message, 1.0 or 0.3 `kind`. Throws WireError. */
-export const parseMessage = (value: unknown): Message => readMessage(value, '')
 
 /** Reads the result of ListTasks; its counts may be left out when they are 0. Throws WireError. */
 export function parseTaskPage(value: unknown): TaskPage {

@@ -14,17 +14,17 @@ class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-type Command = (client: RawClient, argument: string | undefined) => Promise<string[]>
+type Command = (client: RawClient, argument: number | undefined) => Promise<string[]>
 
 const commands: Readonly<Record<string, Command>> = {
   async migrate(client, to) {
-    const done = await migrateUp(client, migrations, to === undefined ? undefined : positive(to, 'version'))
+    const done = await migrateUp(client, migrations, to)
     if (done.length === 0)
       return [`Nothing to apply: the schema is at v${(await schemaStatus(client, migrations)).current}.`]
     return done.map(({ version, name }) => `Applied ${version} ${name}`)
   },
   async down(client, count) {
-    const done = await migrateDown(client, migrations, count === undefined ? 1 : positive(count, 'count'))
+    const done = await migrateDown(client, migrations, count)
     return done.length === 0
       ? ['Nothing to take back.']
       : done.map(({ version, name }) => `Took back ${version} ${name}`)
@@ -46,9 +46,9 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-function positive(text: string, what: string): number {
+function positive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new UsageError(`The ${what} must be a whole number from 1.`)
+  throw new UsageError('The version or count must be a whole number from 1.')
 }
 
 async function withDatabase<T>(config: DatabaseConfig, work: (client: RawClient) => Promise<T>): Promise<T> {
@@ -73,8 +73,10 @@ async function main(): Promise<void> {
   const [name = '', argument] = process.argv.slice(2)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new UsageError(`Usage: database <${Object.keys(commands).join(' | ')}>`)
+  // Before anything is opened: a wrong word must not create a data directory.
+  const number = argument === undefined ? undefined : positive(argument)
   const { database } = readDatabaseConfig(process.env)
-  const lines = await withDatabase(database, (client) => command(client, argument))
+  const lines = await withDatabase(database, (client) => command(client, number))
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 

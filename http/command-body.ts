@@ -24,7 +24,8 @@ export const CommandRequest = CommandBody.check((context) => {
   const body = context.value
   const refuse = (message: string, input: unknown): void => void context.issues.push({ code: 'custom', message, input })
   for (const name of names)
-    if (body[name] !== undefined && !isStorable(body[name])) refuse(`${name} holds characters that cannot be stored.`, body)
+    if (body[name] !== undefined && !isStorable(body[name]))
+      refuse(`${name} holds characters that cannot be stored.`, body)
   if (body.config?.referenceTaskIds?.some((id) => !isStorable(id)))
     refuse('config.referenceTaskIds holds characters that cannot be stored.', body)
   for (const part of body.parts ?? []) {

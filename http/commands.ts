@@ -51,7 +51,14 @@ function outcomeOf(command: Command, requestId: string) {
   const { id: commandId, result } = command
   if (!result) throw new Refusal('command.failed', command.error ?? undefined)
   const event = Object.values(result.event as Readonly<Record<string, unknown>>)[0] ?? null
-  return { result: event, localId: result.localId, commandId, sessionId: sessionOf(event, commandId), requestId, telemetry: [] }
+  return {
+    result: event,
+    localId: result.localId,
+    commandId,
+    sessionId: sessionOf(event, commandId),
+    requestId,
+    telemetry: [],
+  }
 }
 
 /** A session is the agent's conversation: its context, or the command where the agent named none. */
@@ -60,7 +67,13 @@ function sessionOf(event: unknown, otherwise: string): string {
   return typeof contextId === 'string' && contextId !== '' ? contextId : otherwise
 }
 
-async function sendAndWait(door: Door, request: FastifyRequest, reply: FastifyReply, agentId: string, body: CommandBody) {
+async function sendAndWait(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  agentId: string,
+  body: CommandBody,
+) {
   const viewer = viewerOf(request)
   const asked = { agentId: localId(agentId, 'agent.unknown'), body, idempotencyKey: keyFor(request, body) }
   const { command } = await door.system.commands.accept(viewer, asked)

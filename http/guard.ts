@@ -97,4 +97,5 @@ const isLoopbackTwin = (origin: URL, own: URL): boolean =>
 
 const hostname = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
 /** Host names as URL writes them: IPv4 in four numbers, IPv6 in brackets. */
-const isLoopback = (host: string): boolean => /^127(?:\.\d{1,3}){3}$/.test(host) || ['localhost', '[::1]'].includes(host)
+const isLoopback = (host: string): boolean =>
+  /^127(?:\.\d{1,3}){3}$/.test(host) || ['localhost', '[::1]'].includes(host)

@@ -6,7 +6,7 @@ import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../domain/access.ts'
-import type { Command } from '../domain/command.ts'
+import type { Command, CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { isSettled, isWaiting, type TaskView } from '../domain/task.ts'
 import { findAgent } from '../persistence/agents.ts'
@@ -40,7 +40,12 @@ interface Followed {
 /** Somebody who looks again sees this much of what was said before; a page keeps events that it has seen. */
 const rememberedEvents = 200
 
-async function resubscribe(door: Door, viewer: Viewer, agentId: string, body: { taskId: string; tenant: string }) {
+async function lookAgain(
+  door: Door,
+  viewer: Viewer,
+  agentId: string,
+  body: { readonly taskId: string; readonly tenant: string },
+): Promise<Followed> {
   const { organizationId } = viewer
   if (!(await findAgent(door.db.pool, organizationId, agentId))) throw new Refusal('agent.unknown')
   const address = { agentId, tenant: body.tenant, remoteId: body.taskId }
@@ -50,9 +55,8 @@ async function resubscribe(door: Door, viewer: Viewer, agentId: string, body: { 
   return { viewer, agentId, command: null, before, answered: null, fromPosition }
 }
 
-async function send(door: Door, request: FastifyRequest, agentId: string, body: z.infer<typeof StreamRequest>) {
+async function send(door: Door, request: FastifyRequest, agentId: string, body: CommandBody): Promise<Followed> {
   const viewer = viewerOf(request)
-  if ('resubscribe' in body) return resubscribe(door, viewer, agentId, body)
   const { pool } = door.db
   const { taskId, tenant } = body
   const before =
@@ -87,28 +91,28 @@ async function* frames(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const { command, before } = followed
-  const requestId = request.id
-  let sessionId = command?.id ?? before?.localId ?? requestId
+  // A session is the agent's conversation; until it is known, what the stream is about stands for it.
+  const closing = { sessionId: command?.id ?? before?.localId ?? request.id, requestId: request.id }
   try {
     if (command) yield frame('accepted', { commandId: command.id })
-    for await (const told of follow(door, followed, signal)) {
-      if (told.view) sessionId = told.view.contextId ?? sessionId
-      yield* told.frames
+    for await (const { text, contextId } of follow(door, followed, signal)) {
+      closing.sessionId = contextId ?? closing.sessionId
+      yield text
     }
   } catch (error) {
-    yield frame('error', { sessionId, requestId, message: logged(error, request).message })
+    yield frame('error', { ...closing, message: logged(error, request).message })
   }
-  yield frame('end', { sessionId, requestId })
+  yield frame('end', closing)
 }
 
-interface Told {
-  readonly frames: readonly string[]
-  readonly view?: TaskView
+interface Spoken {
+  readonly text: string
+  readonly contextId: string | null
 }
 
 /** Everything between `accepted` and `end`. Throws a refusal when the command did not succeed. */
-async function* follow(door: Door, followed: Followed, signal: AbortSignal): AsyncGenerator<Told> {
-  const { viewer, command, before } = followed
+async function* follow(door: Door, followed: Followed, signal: AbortSignal): AsyncGenerator<Spoken> {
+  const { viewer, agentId, command, before, fromPosition } = followed
   const of = command ? { commandId: command.id } : { taskId: before?.localId ?? '' }
   let feed: TaskFeed | null = null
   let spokenAt = performance.now()
@@ -118,15 +122,15 @@ async function* follow(door: Door, followed: Followed, signal: AbortSignal): Asy
       if (status === 'failed' || status === 'uncertain') throw new Refusal('command.failed', error ?? undefined)
     } else if (told.kind === 'task') {
       const { localId: id, taskId, tenant } = told.pulse
-      if (!feed) yield { frames: [frame('persisted', { localId: id, taskId, tenant })] }
-      feed ??= await TaskFeed.open(door, viewer, { agentId: followed.agentId, localId: id, from: followed.fromPosition })
-      for await (const next of feed.read(told.pulse, signal)) {
-        yield next
-        if (next.view && isAtRest(next.view, followed) && next.last) return
+      if (!feed) {
+        yield { text: frame('persisted', { localId: id, taskId, tenant }), contextId: null }
+        feed = await TaskFeed.open(door, viewer, { agentId, localId: id, fromPosition })
       }
+      for await (const text of feed.read(told.pulse, signal)) yield { text, contextId: feed.view?.contextId ?? null }
+      if (feed.view && isAtRest(feed.view, followed)) return
       spokenAt = performance.now()
     } else if (performance.now() - spokenAt >= pingAfterMs) {
-      yield { frames: [ping] }
+      yield { text: ping, contextId: null }
       spokenAt = performance.now()
     }
   }
@@ -140,7 +144,10 @@ export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) =>
     { config: { permission: 'operate' }, schema: { params: OfAgent, body: StreamRequest } },
     async (request, reply) => {
       const agentId = localId(request.params.agentId, 'agent.unknown')
-      const followed = await send(door, request, agentId, request.body)
+      const { body } = request
+      const followed = await ('resubscribe' in body
+        ? lookAgain(door, viewerOf(request), agentId, body)
+        : send(door, request, agentId, body))
       const limit = { windowMs: patienceMs, until: [goneSignal(reply), door.drain] }
       return sendEvents(request, reply, limit, (signal) => frames(door, request, followed, signal))
     },

@@ -91,12 +91,7 @@ export async function* progress(
   if (taskId !== null) yield* taskProgress(door, viewer, taskId, signal)
 }
 
-async function* commandProgress(
-  door: Door,
-  viewer: Viewer,
-  id: string,
-  signal: AbortSignal,
-): AsyncGenerator<Progress> {
+async function* commandProgress(door: Door, viewer: Viewer, id: string, signal: AbortSignal): AsyncGenerator<Progress> {
   const concern = { organizationId: viewer.organizationId, subjects: new Set([id]) }
   let seen: Command['status'] | null = null
   for await (const _ of commits(door.system.changes, concern, signal)) {

@@ -171,6 +171,7 @@ describe('choosing an interface', () => {
       offer(['/a2a', 'JSONRPC', '1.0'], ['file:///a', 'JSONRPC', '1.0']),
       { refused: 'none' },
     ],
+    ['credentials in the URL', offer(['https://u:p@h/', 'JSONRPC', '1.0']), { refused: 'none' }],
     ['another binding', offer(['https://a', 'SLIMRPC', '1.0']), { refused: 'none' }],
   ])('%s', (_, selected, expected) => expect(selected).toEqual(expected))
 })

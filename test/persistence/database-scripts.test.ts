@@ -38,7 +38,11 @@ describe.each(bothDatabases)('%s', (kind) => {
     expect(await run(env, 'check')).toMatchObject({ code: 0, err: '' })
     expect((await run(env, 'down')).out).toMatch(/^Took back \d+ \S+\n$/)
     expect((await run(env, 'pending')).out).toMatch(/^\d+ \S+\n$/)
-    expect(await run(env, 'check')).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^This database is at schema v\d+, .*\n$/) })
+    expect(await run(env, 'check')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^This database is at schema v\d+, .*\n$/),
+    })
     await fresh.close()
     rmSync(folder, { recursive: true })
   }, 90_000)
@@ -57,7 +61,10 @@ it('fails in one line while another process has the embedded database', async ()
 })
 
 it('says what it takes, and what a number must be', async () => {
-  expect(await run({}, 'drop')).toMatchObject({ code: 1, err: 'Usage: database <migrate | down | list | pending | check>\n' })
+  expect(await run({}, 'drop')).toMatchObject({
+    code: 1,
+    err: 'Usage: database <migrate | down | list | pending | check>\n',
+  })
   const wrong = await run({ A2A_DATA_DIR: join(tmpdir(), 'signalbox-never-made') }, 'down', 'all')
-  expect(wrong).toMatchObject({ code: 1, err: 'The count must be a whole number from 1.\n' })
+  expect(wrong).toMatchObject({ code: 1, err: 'The version or count must be a whole number from 1.\n' })
 })

@@ -1,0 +1,84 @@
+/**
+ * From a configuration to a running system: locks, database, schema, log. Shared by the processes that open a database to
+ * serve or to work (console.ts, worker.ts). Does not listen, and does not read the environment.
+ */
+import { availableParallelism } from 'node:os'
+import { pino, type Logger } from 'pino'
+import { System } from '../actors/system.ts'
+import { openDatabase, type Database } from '../persistence/database.ts'
+import { migrateUp, requireSchema } from '../persistence/migrate.ts'
+import { migrations } from '../persistence/migrations/all.ts'
+import type { Config } from './config.ts'
+import { lockDataDirectory } from './directory-lock.ts'
+
+export interface Running {
+  readonly db: Database
+  readonly system: System
+  readonly log: Logger
+  close(): Promise<void>
+}
+
+/** Never in a log: whatever a header or a configuration might carry. Bodies are not logged at all. */
+const secrets = ['req.headers.cookie', 'req.headers.authorization', 'res.headers["set-cookie"]', '*.token', '*.secret']
+
+export const openLog = (level: Config['logLevel']): Logger => pino({ level, redact: secrets })
+
+/** Opens and starts everything below HTTP. Throws DirectoryLocked, SchemaMismatch, or what the database says. */
+export async function openSystem(config: Config, log: Logger, works: boolean, migrates: boolean): Promise<Running> {
+  const release = takeDirectories(config)
+  try {
+    const db = await openDatabase(
+      config.database.profile === 'pglite'
+        ? { kind: 'pglite', dataDir: config.database.directory }
+        : { kind: 'postgresql', url: config.database.url },
+    )
+    try {
+      await db.raw((client) =>
+        migrates && config.database.autoMigrate ? migrateUp(client, migrations) : requireSchema(client, migrations),
+      )
+      const system = new System({
+        db,
+        log,
+        works,
+        artifactDirectory: config.directories.artifacts,
+        policy: config.network,
+        extensionHost: config.agents.extensionHost,
+        sidebandUris: config.agents.sidebandExtensionUris,
+        // One thread beside the main one on a small machine; parsing is bursty, so more than four would mostly sleep.
+        parserThreads: Math.min(4, Math.max(1, availableParallelism() - 1)),
+      })
+      await system.start()
+      const close = async (): Promise<void> => {
+        await system.stop()
+        await db.close()
+        release()
+      }
+      return { db, system, log, close }
+    } catch (error) {
+      await db.close()
+      throw error
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/**
+ * The embedded database's directory is what must have one owner; the data directory carries the pid file that people look
+ * for. Both are held for the life of the process.
+ */
+function takeDirectories(config: Config): () => void {
+  if (config.database.profile !== 'pglite') return () => undefined
+  const data = lockDataDirectory(config.directories.data)
+  try {
+    const database = lockDataDirectory(config.database.directory)
+    return () => {
+      database.release()
+      data.release()
+    }
+  } catch (error) {
+    data.release()
+    throw error
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * How a process of ours ends: by a signal, by the launcher's death, or because it cannot go on. Owns exit codes and the
+ * one line that says why a start failed; does not own what is drained (composition.ts, console.ts).
+ */
+import { SchemaMismatch } from '../persistence/migrate.ts'
+import { ConfigError } from './config.ts'
+import { DirectoryLocked } from './directory-lock.ts'
+
+/** What the operator can mend, in one line; anything else is a defect and is printed whole. */
+const isExplained = (error: unknown): error is Error =>
+  error instanceof ConfigError || error instanceof SchemaMismatch || error instanceof DirectoryLocked || isListening(error)
+
+const isListening = (error: unknown): error is Error =>
+  error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES')
+
+/** Runs a process to its end and sets its exit code: 0 after a clean drain, 1 otherwise. */
+export async function runProcess(name: string, main: () => Promise<void>): Promise<void> {
+  try {
+    await main()
+    process.exitCode = 0
+  } catch (error) {
+    process.stderr.write(`${name}: ${isExplained(error) ? error.message : format(error)}\n`)
+    process.exitCode = 1
+  }
+  // Whatever still holds the loop open (a socket of a client that never hangs up) must not keep a drained process alive.
+  process.exit()
+}
+
+const format = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
+
+/**
+ * Resolves when the process is asked to end: SIGTERM, SIGINT, or the launcher's channel closing because it is gone.
+ * Rejects with the first of `failures`. A second signal ends at once: whoever sends it does not want to wait.
+ */
+export function ending(failures: readonly Promise<unknown>[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let asked = false
+    const ask = (): void => {
+      if (asked) process.exit(1)
+      asked = true
+      resolve()
+    }
+    process.on('SIGTERM', ask)
+    process.on('SIGINT', ask)
+    if (process.channel) process.once('disconnect', ask)
+    for (const failure of failures) failure.catch(reject)
+  })
+}

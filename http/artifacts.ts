@@ -1,0 +1,33 @@
+/**
+ * Bytes of artifacts, to whoever may read a task that refers to them. An agent made them, so they are never shown: always a
+ * download, without a type that a browser would open, in a sandbox.
+ */
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
+import * as z from 'zod/mini'
+import { isReferenced } from '../persistence/artifacts.ts'
+import type { Door } from './door.ts'
+import { viewerOf } from './guard.ts'
+
+const OfBytes = z.object({ digest: z.string() })
+const sha256 = /^[0-9a-f]{64}$/
+
+export const artifactRoutes: FastifyPluginCallbackZod<Door> = (app, { db, system }, done) => {
+  app.get(
+    '/api/artifacts/:digest',
+    { config: { permission: 'read' }, schema: { params: OfBytes } },
+    async (request, reply) => {
+      const { digest } = request.params
+      const { organizationId } = viewerOf(request)
+      const known = sha256.test(digest) && (await isReferenced(db.pool, organizationId, digest))
+      const bytes = known ? await system.artifacts.get(digest) : null
+      if (known && !bytes) request.log.error({ digest }, 'stored bytes are missing or damaged')
+      reply.header('content-security-policy', "default-src 'none'; sandbox")
+      if (!bytes) return reply.code(404).type('text/plain; charset=utf-8').send('Not found')
+      return reply
+        .type('application/octet-stream')
+        .header('content-disposition', `attachment; filename="${digest}"`)
+        .send(bytes)
+    },
+  )
+  done()
+}

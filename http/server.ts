@@ -1,0 +1,75 @@
+/**
+ * The HTTP floor, assembled: Fastify with our limits, the guard in front, one plugin a resource. Owns neither the system nor
+ * the database, which it is given; whoever builds it listens and closes (bin/console.ts).
+ */
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { instruments } from '../actors/system.ts'
+import { Refusal } from '../domain/refusal.ts'
+import { agentRoutes } from './agents.ts'
+import { artifactRoutes } from './artifacts.ts'
+import { authRoutes } from './auth.ts'
+import { bodyLimitBytes, readJsonBodies } from './bodies.ts'
+import { commandRoutes } from './commands.ts'
+import { debugRoutes, type DebugOptions } from './debug.ts'
+import type { Door } from './door.ts'
+import { guardRoutes, viewerOf, type Guard } from './guard.ts'
+import { pageRoutes } from './pages.ts'
+import { answerFailure } from './refusals.ts'
+import { streamRoutes } from './stream.ts'
+import { taskEventRoutes } from './task-events.ts'
+import { taskRoutes } from './tasks.ts'
+
+export interface ServerOptions extends Omit<Door, 'mode'>, Omit<Guard, 'origins'> {
+  /** `oidc`: the one origin that changes may be sent from. */
+  readonly auth: Guard['origins']
+  /** The built console; null serves the API alone. */
+  readonly uiDirectory: string | null
+  /** What the actor debugger needs of the machines; null leaves it out. */
+  readonly debug: Pick<DebugOptions, 'definitions' | 'supervisor'> | null
+  readonly log: FastifyBaseLogger
+}
+
+/** A request that takes longer to arrive is given up, milliseconds. */
+const requestTimeoutMs = 120_000
+/** Agents' ids are in paths: 255 characters of four bytes, each percent-encoded. */
+const paramCharacters = 255 * 4 * 3
+
+export function buildServer(options: ServerOptions): FastifyInstance {
+  const { auth, uiDirectory, debug, db, log } = options
+  const app = fastify({
+    loggerInstance: log,
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    // HEAD would run the handler of GET, and some of ours are streams.
+    exposeHeadRoutes: false,
+    genReqId: () => instruments.newToken(),
+    // Every poll of every page would be two lines; refusals are answers, outages and defects are logged by refusals.ts.
+    disableRequestLogging: true,
+    routerOptions: { maxParamLength: paramCharacters },
+    frameworkErrors: answerFailure,
+    return503OnClosing: false,
+  })
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(answerFailure)
+  app.setNotFoundHandler(() => {
+    throw new Refusal('route.unknown')
+  })
+  guardRoutes(app, { ...options, origins: auth })
+  readJsonBodies(app)
+  const door: Door = { ...options, mode: auth.mode }
+  for (const routes of [
+    authRoutes,
+    agentRoutes,
+    commandRoutes,
+    streamRoutes,
+    taskRoutes,
+    taskEventRoutes,
+    artifactRoutes,
+  ])
+    app.register(routes, door)
+  if (debug) app.register(debugRoutes, { ...debug, db: db.pool, viewerOf })
+  if (uiDirectory !== null) app.register(pageRoutes, { directory: uiDirectory })
+  return app
+}

@@ -1,0 +1,60 @@
+/** Tasks for reading: rows, one view, pages of views. Does not own the queries (persistence/task-views.ts). */
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
+import * as z from 'zod/mini'
+import { instruments } from '../actors/system.ts'
+import { Refusal, refusals } from '../domain/refusal.ts'
+import { taskFilters } from '../domain/task.ts'
+import { unsettledCommands } from '../persistence/commands.ts'
+import { listTasks, listViewIds, readView, readViews } from '../persistence/task-views.ts'
+import { isUuid, localId, type Door } from './door.ts'
+import { viewerOf } from './guard.ts'
+
+/** A whole number as an address writes it, with one sentence for everything that is not. */
+const whole = (range: { readonly least: number; readonly most: number }, error: string) =>
+  z.pipe(
+    z.string({ error }).check(
+      z.regex(/^\d{1,15}$/, { error }),
+      z.refine((text) => Number(text) >= range.least && Number(text) <= range.most, { error }),
+    ),
+    z.transform(Number),
+  )
+
+const page = refusals['task.page']
+const ListQuery = z.object({
+  filter: z._default(z.enum(taskFilters, { error: refusals['task.filter'] }), 'all'),
+  limit: z.prefault(whole({ least: 1, most: 100 }, page), '50'),
+  offset: z.prefault(whole({ least: 0, most: Number.MAX_SAFE_INTEGER }, page), '0'),
+})
+
+const views = refusals['task.views.page']
+const ViewsQuery = z.object({
+  limit: z.prefault(whole({ least: 1, most: 100 }, views), '100'),
+  after: z.optional(z.string({ error: views }).check(z.refine(isUuid, { error: views }))),
+})
+const OfTask = z.object({ taskId: z.string() })
+
+export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) => {
+  const config = { permission: 'read' } as const
+  app.get('/api/tasks', { config, schema: { querystring: ListQuery } }, async (request) => {
+    const now = instruments.now().toISOString()
+    return { tasks: await listTasks(db.pool, viewerOf(request), { ...request.query, now }) }
+  })
+  app.get('/api/tasks/:taskId', { config, schema: { params: OfTask } }, async (request) => {
+    const { organizationId } = viewerOf(request)
+    const task = await readView(db.pool, organizationId, localId(request.params.taskId, 'task.unknown'))
+    if (!task) throw new Refusal('task.unknown')
+    const { agentId, tenant, taskId: remoteId } = task
+    // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
+    const commands = remoteId === null ? [] : await unsettledCommands(db.pool, { agentId, tenant, remoteId })
+    return { task, commands }
+  })
+  app.get('/api/task-views', { config, schema: { querystring: ViewsQuery } }, async (request) => {
+    const { organizationId } = viewerOf(request)
+    const { limit, after } = request.query
+    // One more than asked for tells whether there is a next page.
+    const ids = await listViewIds(db.pool, organizationId, after ?? null, limit + 1)
+    const tasks = await readViews(db.pool, organizationId, ids.slice(0, limit))
+    return { tasks, next: ids.length > limit ? (ids[limit - 1] ?? null) : null }
+  })
+  done()
+}
