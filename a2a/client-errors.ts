@@ -104,13 +104,12 @@ const statusTexts: Readonly<Record<number, string>> = {
 /** The refusal that a status alone is, or null when it says nothing about what ran. */
 export function refusalFromStatus(status: number): AgentError | null {
   if (!(status >= 400 && status < 500) && status !== 307 && status !== 308) return null
-  const words = statusTexts[status]
   // 404 and 405 are an unknown route; the rest declines the request as such.
   const code = status === 404 || status === 405 ? -32601 : -32600
   return {
     code,
-    reason,
-    message: words === undefined ? `HTTP ${status}` : `HTTP ${status} ${words}`,
+    reason: `HTTP_${status}`,
+    message: `HTTP ${status} ${statusTexts[status] ?? ''}`.trim(),
     httpStatus: status,
   }
 }

@@ -236,7 +236,7 @@ export function decodeResponse<O extends Operation>(
   const succeeded = status >= 200 && status < 300
   // Whatever error a server wraps it in: what is missing is a credential, and callers look for that.
   if (status === 401 || status === 403) return { kind: 'refused', error: unauthorized(json, status) }
-  if (endpoint.binding === 'JSONRPC' && isObject(json) && json['jsonrpc'] !== undefined) {
+  if (endpoint.binding === 'JSONRPC' && isEnvelope(json)) {
     const answer = readEnvelope(json, requestId, status)
     if (answer.kind === 'ok' && !succeeded) return invalid(`The agent answered HTTP ${status} with a result.`)
     return answer.kind === 'ok' ? readWith(readersFor(endpoint)[operation], answer.value) : answer
@@ -262,7 +262,7 @@ export function decodeEvent(
   const json = parseJson(frame.data)
   if (json === undefined && frame.event !== 'error') return invalid('The event is not JSON.')
   // HTTP 200 carried the stream; the error inside has no status of its own.
-  if (endpoint.binding === 'JSONRPC' && isObject(json) && json['jsonrpc'] !== undefined) {
+  if (endpoint.binding === 'JSONRPC' && isEnvelope(json)) {
     const answer = readEnvelope(json, requestId, 200)
     return answer.kind === 'ok' ? readWith(readersFor(endpoint).stream, answer.value) : answer
   }
@@ -272,6 +272,10 @@ export function decodeEvent(
   if (endpoint.binding === 'JSONRPC') return invalid('The event is not a JSON-RPC response.')
   return readWith(readersFor(endpoint).stream, json)
 }
+
+/** Some servers leave `jsonrpc` out of their responses; the id is checked all the same. */
+const isEnvelope = (json: unknown): json is JsonObject =>
+  isObject(json) && (json['jsonrpc'] !== undefined || Object.hasOwn(json, 'result'))
 
 function readEnvelope(json: JsonObject, requestId: string, status: number): Answer<unknown> {
   const { id } = json

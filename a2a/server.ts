@@ -1,6 +1,6 @@
 /**
  * The server side of A2A without I/O: an HTTP request becomes one operation in 1.0 shapes, and its result, error or events become bytes in the
- * dialect that the client spoke. Owns version negotiation and envelopes. Does not own sockets, tasks, or who may call (the server
+ * dialect that the client spoke. Owns version negotiation and envelopes. Does not own sockets, content types, tasks, or who may call (the server
  * around it); nor parameters (server-params.ts), routes (server-routes.ts) and the card (card.ts).
  */
 import type { Operation, Results } from './client.ts'

@@ -114,7 +114,7 @@ export class FrameSplitter {
   }
 }
 
-/** Bytes looked at one by one before a native search is worth its call: without it 25 MB of blank lines take 4.5 s, with it a tenth. */
+/** Bytes looked at one by one before a native search is worth its call: 25 MB of blank lines took 4.5 s without, 1 s with. */
 const nearBytes = 32
 
 /**

@@ -33,9 +33,10 @@ export async function openSystem(config: Config, log: Logger, works: boolean, mi
         : { kind: 'postgresql', url: config.database.url },
     )
     try {
-      await db.raw((client) =>
-        migrates && config.database.autoMigrate ? migrateUp(client, migrations) : requireSchema(client, migrations),
-      )
+      await db.raw(async (client) => {
+        if (migrates && config.database.autoMigrate) await migrateUp(client, migrations)
+        await requireSchema(client, migrations)
+      })
       const system = new System({
         db,
         log,

@@ -8,7 +8,10 @@ import { DirectoryLocked } from './directory-lock.ts'
 
 /** What the operator can mend, in one line; anything else is a defect and is printed whole. */
 const isExplained = (error: unknown): error is Error =>
-  error instanceof ConfigError || error instanceof SchemaMismatch || error instanceof DirectoryLocked || isListening(error)
+  error instanceof ConfigError ||
+  error instanceof SchemaMismatch ||
+  error instanceof DirectoryLocked ||
+  isListening(error)
 
 const isListening = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES')

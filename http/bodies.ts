@@ -19,7 +19,7 @@ export function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string', bodyLimit: bodyLimitBytes }, (request, text, done) => {
     if (text === '') return done(null, undefined)
-    void parseJson.call(app, request, text, (error, body) => {
+    void parseJson.call(app, request, String(text), (error, body) => {
       if (error) return done(new Refusal('body.json'))
       if (isDeeper(body, depthLimit)) return done(new Refusal('body.invalid', 'Request JSON is nested too deeply.'))
       done(null, body)

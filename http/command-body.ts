@@ -50,7 +50,9 @@ export const StreamRequest = z.pipe(
   z.transform((body, context): StreamRequest => {
     const result = (asksAgain(body) ? Resubscribe : CommandRequest).safeParse(body)
     if (result.success) return result.data
-    context.issues.push(...result.error.issues.map((issue) => ({ ...issue, input: body })))
+    // Issues that were found carry what zod needs of them; only their type differs from raw ones.
+    for (const { message, path } of result.error.issues)
+      context.issues.push({ code: 'custom', message, path, input: body })
     return z.NEVER
   }),
 )

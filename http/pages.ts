@@ -39,9 +39,8 @@ export const pageRoutes: FastifyPluginCallback<{ readonly directory: string }> =
     wildcard: false,
     index: false,
     cacheControl: false,
-    setHeaders(response, path) {
-      response.setHeader('cache-control', cachingOf(path))
-      response.setHeader('content-security-policy', policy)
+    setHeaders(reply, path) {
+      reply.headers({ 'cache-control': cachingOf(path), 'content-security-policy': policy })
     },
   })
   for (const address of addresses) app.get(address, (_request, reply) => reply.sendFile('index.html'))

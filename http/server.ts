@@ -11,9 +11,9 @@ import { artifactRoutes } from './artifacts.ts'
 import { authRoutes } from './auth.ts'
 import { bodyLimitBytes, readJsonBodies } from './bodies.ts'
 import { commandRoutes } from './commands.ts'
-import { debugRoutes, type DebugOptions } from './debug.ts'
+import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
-import { guardRoutes, viewerOf, type Guard } from './guard.ts'
+import { guardRoutes, type Guard } from './guard.ts'
 import { pageRoutes } from './pages.ts'
 import { answerFailure } from './refusals.ts'
 import { streamRoutes } from './stream.ts'
@@ -25,8 +25,6 @@ export interface ServerOptions extends Omit<Door, 'mode'>, Omit<Guard, 'origins'
   readonly auth: Guard['origins']
   /** The built console; null serves the API alone. */
   readonly uiDirectory: string | null
-  /** What the actor debugger needs of the machines; null leaves it out. */
-  readonly debug: Pick<DebugOptions, 'definitions' | 'supervisor'> | null
   readonly log: FastifyBaseLogger
 }
 
@@ -36,7 +34,7 @@ const requestTimeoutMs = 120_000
 const paramCharacters = 255 * 4 * 3
 
 export function buildServer(options: ServerOptions): FastifyInstance {
-  const { auth, uiDirectory, debug, db, log } = options
+  const { auth, uiDirectory, log } = options
   const app = fastify({
     loggerInstance: log,
     bodyLimit: bodyLimitBytes,
@@ -59,17 +57,9 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   guardRoutes(app, { ...options, origins: auth })
   readJsonBodies(app)
   const door: Door = { ...options, mode: auth.mode }
-  for (const routes of [
-    authRoutes,
-    agentRoutes,
-    commandRoutes,
-    streamRoutes,
-    taskRoutes,
-    taskEventRoutes,
-    artifactRoutes,
-  ])
-    app.register(routes, door)
-  if (debug) app.register(debugRoutes, { ...debug, db: db.pool, viewerOf })
+  const resources = [authRoutes, agentRoutes, commandRoutes, streamRoutes, taskRoutes, taskEventRoutes, artifactRoutes]
+  for (const routes of resources) app.register(routes, door)
+  app.register(debugRoutes, door)
   if (uiDirectory !== null) app.register(pageRoutes, { directory: uiDirectory })
   return app
 }

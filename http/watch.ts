@@ -52,7 +52,7 @@ export async function* commits(
   const bell = new Bell()
   const silence = changes.subscribe((change) => {
     const ours = change.organizationId === null || change.organizationId === organizationId
-    const named = subjects.size === 0 || change.subjects.size === 0 || !change.subjects.isDisjointFrom(subjects)
+    const named = subjects.size === 0 || change.subjects.size === 0 || isNamed(change.subjects, subjects)
     if (ours && named) bell.ring()
   })
   try {
@@ -63,6 +63,11 @@ export async function* commits(
   } finally {
     silence()
   }
+}
+
+function isNamed(moved: ReadonlySet<string>, subjects: ReadonlySet<string>): boolean {
+  for (const subject of subjects) if (moved.has(subject)) return true
+  return false
 }
 
 export type Progress =

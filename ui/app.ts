@@ -52,7 +52,11 @@ export class App {
     this.router = new Router(options.routing, options.base, mayNavigate, options.start)
     this.router.listen(element)
     this.live.onChange(() => this.queries.invalidate())
-    this.live.state.subscribe((state) => state === 'signed-out' && this.#signOut())
+    this.live.state.subscribe((state) => {
+      if (state === 'signed-out') this.#signOut()
+      // Signed in again, perhaps in another tab.
+      if (state === 'live') this.signedOut.set(false)
+    })
     element.addEventListener('keydown', (event) => this.keys.handle(event), { signal: this.#closed.signal })
     this.live.open()
   }

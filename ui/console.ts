@@ -2,9 +2,10 @@
  * `<signalbox-console>`: the whole console as one element. Owns the frame: navigation, banners, theme, global keys, and which
  * page is loaded. Does not own what a page shows, nor the person's session (it only tells whose it is).
  */
-import { html, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { type App, sessionQuestion } from './app.ts'
 import { consoleSheet } from './console-sheet.ts'
+import { Lazy } from './controllers/lazy.ts'
 import { Query } from './controllers/query.ts'
 import { Select } from './controllers/select.ts'
 import { icon, type IconName } from './elements/icon.ts'
@@ -49,6 +50,23 @@ const liveWords: Record<LiveState, string> = {
   'signed-out': 'Signed out',
 }
 
+const loadTasks = async (): Promise<void> =>
+  define('signalbox-tasks', (await import('./pages/tasks.ts')).SignalboxTasks)
+const loadAgents = async (): Promise<void> =>
+  define('signalbox-agents', (await import('./pages/agents.ts')).SignalboxAgents)
+const loadPalette = async (): Promise<void> =>
+  define('signalbox-palette', (await import('./elements/palette.ts')).SignalboxPalette)
+const loadKeys = async (): Promise<void> =>
+  define('signalbox-keys', (await import('./elements/keys-dialog.ts')).SignalboxKeys)
+
+/** A page's code is gone from the server: it was updated while this one was open. */
+const updated = (): TemplateResult =>
+  html`<div class="empty" role="alert">
+    ${icon('refresh-cw', 28)}<b>This page could not be loaded</b>
+    <p>The console may have been updated since this tab was opened. What you typed is kept.</p>
+    <div class="row"><button @click=${() => location.reload()}>Reload</button></div>
+  </div>`
+
 type Layer = 'palette' | 'keys' | undefined
 
 /**
@@ -64,14 +82,11 @@ export class SignalboxConsole extends View {
     base: { type: String },
     routing: { type: String },
     _layer: { state: true },
-    _loaded: { state: true },
   }
   static override styles = [sheet, consoleSheet]
   declare base: string
   declare routing: Routing
   declare _layer: Layer
-  /** Names of the pages whose code has arrived. */
-  declare _loaded: ReadonlySet<string>
   #route = new Select(
     this,
     () => this.app?.router,
@@ -88,6 +103,7 @@ export class SignalboxConsole extends View {
     (out) => out,
   )
   #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
+  #lazy = new Lazy(this)
   #hostTheme = false
   #stopKeys: (() => void) | undefined
 
@@ -96,7 +112,6 @@ export class SignalboxConsole extends View {
     this.base = ''
     this.routing = 'history'
     this._layer = undefined
-    this._loaded = new Set()
   }
 
   override connectedCallback(): void {
@@ -141,29 +156,11 @@ export class SignalboxConsole extends View {
 
   #open(layer: 'palette' | 'keys'): void {
     this._layer = layer
-    const arrived =
-      layer === 'palette'
-        ? import('./elements/palette.ts').then((module) => define('signalbox-palette', module.SignalboxPalette))
-        : import('./elements/keys-dialog.ts').then((module) => define('signalbox-keys', module.SignalboxKeys))
-    void arrived.then(() => this.requestUpdate())
   }
 
-  override willUpdate(): void {
-    const { app } = this
-    if (!app) return
-    const page = this.#route.value?.page
-    if (page === 'home') app.router.replace('/tasks')
-    if (page) void this.#load(page)
-  }
-
-  /** Where to find a page's code; tasks come with the console, because they are what it opens with. */
-  async #load(page: Page): Promise<void> {
-    const section = places.find(({ pages }) => pages.includes(page))?.path
-    if (section === undefined || this._loaded.has(section)) return
-    if (section === '/tasks') define('signalbox-tasks', (await import('./pages/tasks.ts')).SignalboxTasks)
-    if (section === '/agents') define('signalbox-agents', (await import('./pages/agents.ts')).SignalboxAgents)
-    if (section === '/actors') await import('./pages/actors.ts')
-    this._loaded = new Set([...this._loaded, section])
+  override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed)
+    if (this.#route.value?.page === 'home') this.app?.router.replace('/tasks')
   }
 
   /** Focus follows to the new page, so that a keyboard or a screen reader is where the eye is. */
@@ -276,13 +273,22 @@ export class SignalboxConsole extends View {
     const route = this.#route.value
     if (!app || !route) return nothing
     const section = places.find(({ pages }) => pages.includes(route.page))?.path
-    // Not before its code is here: an element upgraded later would not find its `app` in time, and make its own.
-    if (section !== undefined && !this._loaded.has(section)) return nothing
-    if (section === '/tasks') return html`<signalbox-tasks .app=${app}></signalbox-tasks>`
-    if (section === '/agents') return html`<signalbox-agents .app=${app}></signalbox-agents>`
+    if (section !== undefined && this.#lazy.failed) return updated()
+    if (section === '/tasks') {
+      return this.#lazy.ready('signalbox-tasks', loadTasks)
+        ? html`<signalbox-tasks .app=${app}></signalbox-tasks>`
+        : nothing
+    }
+    if (section === '/agents') {
+      return this.#lazy.ready('signalbox-agents', loadAgents)
+        ? html`<signalbox-agents .app=${app}></signalbox-agents>`
+        : nothing
+    }
     if (section === '/actors') {
       const { kind, id } = route.params
-      return html`<signalbox-actors .app=${app} .kind=${kind ?? null} .actorId=${id ?? null}></signalbox-actors>`
+      return this.#lazy.ready('signalbox-actors', () => import('./pages/actors.ts'))
+        ? html`<signalbox-actors .app=${app} .kind=${kind ?? null} .actorId=${id ?? null}></signalbox-actors>`
+        : nothing
     }
     return html`<div class="empty">
       ${icon('route', 28)}
@@ -297,11 +303,12 @@ export class SignalboxConsole extends View {
     const close = (): void => {
       this._layer = undefined
     }
-    if (this._layer === 'palette' && app && customElements.get('signalbox-palette')) {
+    if (this._layer === 'palette' && app && this.#lazy.ready('signalbox-palette', loadPalette)) {
       return html`<signalbox-palette .app=${app} @close=${close}></signalbox-palette>`
     }
-    if (this._layer === 'keys' && app && customElements.get('signalbox-keys'))
+    if (this._layer === 'keys' && app && this.#lazy.ready('signalbox-keys', loadKeys)) {
       return html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`
+    }
     return nothing
   }
 }

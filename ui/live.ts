@@ -46,11 +46,7 @@ export class Live {
     this.#channel.addEventListener('message', (event: MessageEvent<Tell>) => this.#hear(event.data), until)
     addEventListener('online', () => this.#retryNow(), until)
     addEventListener('offline', () => this.#become('offline'), until)
-    document.addEventListener(
-      'visibilitychange',
-      () => document.visibilityState === 'visible' && this.#changed(),
-      until,
-    )
+    document.addEventListener('visibilitychange', () => this.#woken(), until)
     if (!navigator.onLine) this.#become('offline')
     if (!('locks' in navigator)) return this.#connect()
     this.#channel.postMessage({ ask: true } satisfies Tell)
@@ -96,6 +92,13 @@ export class Live {
       // A non-200 answer ends an EventSource for good; a dropped connection it retries by itself.
       if (source.readyState === EventSource.CLOSED) void this.#reconnect()
     })
+  }
+
+  /** Back in front: ask again, and if the session had ended it may have been renewed in another tab. */
+  #woken(): void {
+    if (document.visibilityState !== 'visible') return
+    this.#changed()
+    if (this.#state.get() === 'signed-out') this.retry()
   }
 
   #ready(): void {

@@ -42,10 +42,10 @@ export class TaskBook {
 
   /** Starts a turn, of a new task or of one that waits, and returns its task; `played` resolves when the turn has settled. */
   send(asked: Asked, listen?: (event: StreamResponse) => void): { task: Task; played: Promise<void> } {
-    const kept = this.#taskFor(asked.message)
-    if (kept.turn) throw new Declined('UNSUPPORTED_OPERATION', 'The task is being worked on; it takes no message now.')
     if (this.#running >= limits.running)
       throw new Declined('UNSUPPORTED_OPERATION', 'Too many tasks are being worked on; try again later.')
+    const kept = this.#taskFor(asked.message)
+    if (kept.turn) throw new Declined('UNSUPPORTED_OPERATION', 'The task is being worked on; it takes no message now.')
     const { id: taskId, contextId, history, status } = kept.task
     const answers = questionIn(status.state)
     replaceStatus(kept.task, { state: answers ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED', timestamp: now() })
@@ -84,14 +84,13 @@ export class TaskBook {
     return snapshot(kept.task)
   }
 
-  /** Hears the task from a full copy on; returns how to stop. Throws Declined when it has ended. */
-  subscribe(id: string, listen: (event: StreamResponse) => void): () => void {
+  /** Hears the task from a full copy on. Throws Declined when it has ended. */
+  subscribe(id: string, listen: (event: StreamResponse) => void): void {
     const kept = this.#find(id)
     if (isTerminal(kept.task.status.state))
       throw new Declined('UNSUPPORTED_OPERATION', 'The task has ended; there is nothing to subscribe to.')
     kept.listeners.add(listen)
     listen({ task: snapshot(kept.task) })
-    return () => kept.listeners.delete(listen)
   }
 
   unsubscribe(id: string, listen: (event: StreamResponse) => void): void {
@@ -210,14 +209,14 @@ export class TaskBook {
     for (const listen of kept.listeners) listen(event)
   }
 
-  /** Counts what was added, and forgets what has not been used for longest. Work under way is never forgotten. */
+  /** Counts what was added, and forgets what has not been used for longest, but nothing that is worked on or listened to. */
   #grow(kept: Kept, added: unknown): void {
     const bytes = Buffer.byteLength(JSON.stringify(added))
     kept.bytes += bytes
     this.#bytes += bytes
     for (const [id, old] of this.#kept) {
       if (this.#kept.size <= limits.tasks && this.#bytes <= limits.bytes) return
-      if (old.turn || old === kept) continue
+      if (old.turn || old.listeners.size > 0 || old === kept) continue
       this.#kept.delete(id)
       this.#bytes -= old.bytes
     }

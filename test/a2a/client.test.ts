@@ -171,6 +171,7 @@ describe('answers', () => {
   it.each<[string, Endpoint, Operation, ReturnType<typeof answer>, unknown]>([
     ['a send’s task', rpc, 'send', answer(200, result({ task })), { task }],
     ['a bare task', rpc, 'get', answer(200, result(task)), task],
+    ['an envelope without its version', rpc, 'get', answer(200, { id: 'r', result: task }), task],
     ['a 0.3 task', rpc03, 'get', answer(200, result({ kind: 'task', ...task, status: { state: 'working' } })), task],
     ['a 0.3 reply over HTTP, 201', rest03, 'send', answer(201, { task }), { task }],
     [

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'
 import type { Endpoint, Operation, Params, Results } from '../../a2a/client.ts'
 import { a2aErrors } from '../../a2a/errors.ts'
+import { cardFor } from '../../a2a/server-card.ts'
 import { Declined } from '../../a2a/server-errors.ts'
 import type { Reason } from '../../a2a/server-errors.ts'
 import {
@@ -323,6 +324,57 @@ describe('requests that are none', () => {
   it('snake_case is one of the two spellings', () => {
     const { call } = callIn(rpc(send({ message_id: 'snake', messageId: undefined, context_id: 'c9' })))
     expect(call).toMatchObject({ params: { message: { messageId: 'snake', contextId: 'c9' } } })
+  })
+})
+
+describe('results as bytes', () => {
+  const dialect = (binding: Dialect['binding'], version: Dialect['version']): Dialect => ({
+    binding,
+    version,
+    mediaType: 'application/json',
+    ...(binding === 'JSONRPC' ? { rpcId: 'r' } : {}),
+  })
+  it('a deleted push configuration is null, or no content', () => {
+    expect(encodeResult(dialect('JSONRPC', '1.0'), 'pushDelete', null)).toMatchObject({
+      status: 200,
+      body: '{"jsonrpc":"2.0","id":"r","result":null}',
+    })
+    expect(encodeResult(dialect('HTTP+JSON', '1.0'), 'pushDelete', null)).toMatchObject({ status: 204, body: '' })
+  })
+
+  it('a 1.0 task stands bare or under its name', () => {
+    const bare = { id: 't1', status: { state: 'TASK_STATE_WORKING' } }
+    expect(encodeResult(dialect('HTTP+JSON', '1.0'), 'get', bare).body).toBe(JSON.stringify(bare))
+    expect(encodeResult(dialect('HTTP+JSON', '1.0'), 'send', { task: bare }).body).toBe(JSON.stringify({ task: bare }))
+  })
+
+  it('a 0.3 send is a bare object over JSON-RPC, and a creation over HTTP+JSON', () => {
+    const bare = { id: 't1', contextId: 'c1', status: { state: 'TASK_STATE_INPUT_REQUIRED' } }
+    const old = encodeResult(dialect('JSONRPC', '0.3'), 'send', { task: bare })
+    expect(JSON.parse(old.body)).toMatchObject({ result: { kind: 'task', status: { state: 'input-required' } } })
+    expect(encodeResult(dialect('HTTP+JSON', '0.3'), 'send', { task: bare }).status).toBe(201)
+  })
+})
+
+describe('the card', () => {
+  const card = {
+    name: 'A',
+    supportedInterfaces: [
+      { url: 'https://h/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { url: 'https://h/rest', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+    ],
+    capabilities: { streaming: true },
+  }
+  it('is native for 1.0, and speaks 0.3 besides for everybody else', () => {
+    expect(cardFor(card, '1.0')).toEqual(card)
+    for (const asked of ['0.3', null])
+      expect(cardFor(card, asked)).toMatchObject({
+        ...card,
+        protocolVersion: '0.3.0',
+        url: 'https://h/rpc',
+        preferredTransport: 'JSONRPC',
+        additionalInterfaces: [{ transport: 'JSONRPC' }, { url: 'https://h/rest', transport: 'HTTP+JSON' }],
+      })
   })
 })
 

@@ -1,12 +1,15 @@
 /** `<signalbox-artifact>`: one artifact whole, in a dialog. Shows parts as parts.ts allows; the text can be copied. */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
-import type { TaskArtifact } from '../../domain/task.ts'
+import type { Part, TaskArtifact } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 import { partsSheet } from '../pages/transcript-sheet.ts'
 import { icon } from './icon.ts'
 import { keepKeys, openModal } from './modal.ts'
 import { faceOf, joinText, partView, textOf } from './parts.ts'
 import { sheet } from './sheet.ts'
+
+/** What a person may want to paste elsewhere: text and addresses as they are, data as JSON. */
+const copyOf = (part: Part): string => (part.kind === 'data' ? JSON.stringify(part.value, null, 2) : textOf(part))
 
 export class SignalboxArtifact extends LitElement {
   static override properties: PropertyDeclarations = {
@@ -63,10 +66,7 @@ export class SignalboxArtifact extends LitElement {
 
   override render(): TemplateResult {
     const parts = joinText(this.artifact.parts)
-    const text = parts
-      .filter(({ kind }) => kind === 'text')
-      .map(textOf)
-      .join('\n')
+    const text = parts.map(copyOf).filter(Boolean).join('\n')
     const { name, summary } = faceOf(this.app, this.artifact)
     return html`<dialog aria-labelledby="title" @keydown=${keepKeys}>
       <header>

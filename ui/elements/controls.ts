@@ -25,7 +25,7 @@ export const buttons = css`
       background-color var(--sb-fast) var(--sb-ease),
       border-color var(--sb-fast) var(--sb-ease);
   }
-  button:hover,
+  button:hover:not(:disabled),
   .button:hover {
     background: var(--sb-hover);
   }
@@ -34,7 +34,7 @@ export const buttons = css`
     border-color: transparent;
     color: var(--sb-on-accent);
   }
-  button.primary:hover {
+  button.primary:hover:not(:disabled) {
     background: var(--sb-accent-solid-hover);
   }
   button.danger {
@@ -52,7 +52,7 @@ export const buttons = css`
     box-shadow: none;
     color: var(--sb-text-2);
   }
-  button.ghost:hover,
+  button.ghost:hover:not(:disabled),
   .button.ghost:hover {
     background: var(--sb-hover);
     color: var(--sb-text);

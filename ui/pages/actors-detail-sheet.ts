@@ -25,17 +25,21 @@ const frame = css`
     min-width: 0;
   }
   h2 {
+    display: flex;
+    align-items: baseline;
+    gap: 8px;
     flex: 0 1 auto;
+    min-width: 0;
     font-size: var(--sb-text-m);
     font-weight: 600;
-    min-width: 60px;
   }
   h2 .mono {
     font-size: var(--sb-text-m);
   }
+  /* The title gives way first: the kind and the end of the id say which actor this is. */
   h2 .title {
+    min-width: 0;
     font-weight: 420;
-    margin-inline-start: 6px;
   }
   header .chip {
     flex: none;
@@ -291,7 +295,7 @@ const details = css`
 `
 
 const narrow = css`
-  @container console (max-width: 1240px) {
+  @container console (max-width: 1360px) {
     .actor {
       grid-template: 50px minmax(160px, 1.7fr) auto auto minmax(110px, 1fr) / minmax(0, 1fr);
       grid-template-areas: 'header' 'stage' 'bar' 'panes' 'below';

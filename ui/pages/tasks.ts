@@ -7,6 +7,7 @@ import { repeat } from 'lit/directives/repeat.js'
 import type { TaskFilter, TaskRow } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
+import { Lazy } from '../controllers/lazy.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
@@ -18,12 +19,11 @@ import type { Binding } from '../keys.ts'
 import type { Route } from '../router.ts'
 import { dot, taskMark } from '../states.ts'
 import { rowLimit, TaskList, type TaskListState } from '../task-list.ts'
-import { SignalboxNewTask } from './new-task.ts'
-import { SignalboxTask } from './task.ts'
 import { tasksSheet } from './tasks-sheet.ts'
 
-define('signalbox-task', SignalboxTask)
-define('signalbox-new-task', SignalboxNewTask)
+const loadTask = async (): Promise<void> => define('signalbox-task', (await import('./task.ts')).SignalboxTask)
+const loadNewTask = async (): Promise<void> =>
+  define('signalbox-new-task', (await import('./new-task.ts')).SignalboxNewTask)
 
 /** Ownership comes with its own views; the API's other filters wait for it. */
 type Shown = 'all' | 'active' | 'needs-input' | 'done'
@@ -74,6 +74,7 @@ export class SignalboxTasks extends View {
   static override styles = [sheet, tasksSheet]
   declare _hidden: boolean
   #list: TaskList | undefined
+  #lazy = new Lazy(this)
   #state = new Select<TaskListState, TaskListState>(
     this,
     () => this.#list?.state,
@@ -248,12 +249,14 @@ export class SignalboxTasks extends View {
     </li>`
   }
 
-  #detail(app: App, route: Route): TemplateResult {
+  #detail(app: App, route: Route): TemplateResult | typeof nothing {
     if (route.page === 'newTask') {
+      if (!this.#lazy.ready('signalbox-new-task', loadNewTask)) return nothing
       return html`<signalbox-new-task .app=${app} agent-id=${route.query.get('agent') ?? ''}></signalbox-new-task>`
     }
     const id = route.params['id']
     if (route.page === 'task' && id !== undefined) {
+      if (!this.#lazy.ready('signalbox-task', loadTask)) return nothing
       return html`<signalbox-task .app=${app} task-id=${id}></signalbox-task>`
     }
     return html`<div class="empty">

@@ -4,6 +4,7 @@
  * raw-stream.ts) or the turns (raw-agent.ts).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { interfaceEntry, laidOver, type CardOverlay } from './card.ts'
 import { operationOf, recordOf } from './operations.ts'
 import { listenOnLoopback, openReceiptLog, openScript, type Peer, type PeerScript } from './peer.ts'
 import { isEnd, isTerminal, openRawAgent, type RawAgent } from './raw-agent.ts'
@@ -32,8 +33,10 @@ export interface RawPeer extends Peer {
 export interface RawPeerOptions {
   readonly binding?: 'JSONRPC' | 'HTTP+JSON'
   readonly streaming?: boolean
-  /** Laid over the card's top level. */
-  readonly card?: Readonly<Record<string, unknown>>
+  /** Laid over the card's top level, or made from the card and the agent's origin. */
+  readonly card?: CardOverlay
+  /** Said in the card's interface entry. */
+  readonly tenant?: string
   readonly receiptFile?: string
 }
 
@@ -213,17 +216,17 @@ const pass = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
   })
 
-function cardOf({ binding = 'JSONRPC', streaming = true, card }: RawPeerOptions, origin: string) {
+function cardOf({ binding = 'JSONRPC', streaming = true, card, tenant }: RawPeerOptions, origin: string) {
   const url = binding === 'JSONRPC' ? `${origin}/a2a/jsonrpc` : `${origin}/a2a/rest`
-  return {
+  const plain = {
     name: 'Raw test agent',
     description: 'Misbehaves on demand.',
     version: '1.0.0',
-    supportedInterfaces: [{ url, protocolBinding: binding, protocolVersion: '1.0' }],
+    supportedInterfaces: [interfaceEntry(url, binding, tenant)],
     capabilities: { streaming, pushNotifications: false },
     defaultInputModes: ['text/plain'],
     defaultOutputModes: ['text/plain'],
     skills: [{ id: 'act', name: 'Act', description: 'Plays a scene.', tags: ['test'] }],
-    ...card,
   }
+  return laidOver(plain, card, origin)
 }

@@ -5,6 +5,7 @@
 import express, { type Express, type Request } from 'express'
 import type { AgentCard as AgentCard0_3 } from 'a2a-sdk-v03'
 import { listenOnLoopback, openReceiptLog, openScript, type Peer, type ReceiptLog, type Stagehand } from './peer.ts'
+import { interfaceEntry, laidOver, type CardOverlay } from './card.ts'
 import { operationOf } from './operations.ts'
 import { routes0_3 } from './sdk-0_3.ts'
 import { routes1_0 } from './sdk-1_0.ts'
@@ -14,8 +15,10 @@ export interface SdkPeerOptions {
   readonly binding: 'JSONRPC' | 'HTTP+JSON'
   /** What the card says about streaming; the agent streams anyway. Default true. */
   readonly streaming?: boolean
-  /** Laid over the card's top level: name, skills, capabilities and so on. */
-  readonly card?: Readonly<Record<string, unknown>>
+  /** Laid over the card's top level: name, skills, capabilities and so on; or made from the card and the agent's origin. */
+  readonly card?: CardOverlay
+  /** Said in the card's interface entry; 1.0 only. */
+  readonly tenant?: string
   /** Appends each receipt as a JSON line, fsynced before the answer. */
   readonly receiptFile?: string
 }
@@ -82,13 +85,16 @@ async function takeReceipt(request: Request, log: ReceiptLog, script: Stagehand)
   await script.gate()
 }
 
-function cardOf({ version, binding, streaming, card }: SdkPeerOptions, origin: string): Record<string, unknown> {
+function cardOf(
+  { version, binding, streaming, card, tenant }: SdkPeerOptions,
+  origin: string,
+): Record<string, unknown> {
   const url = binding === 'JSONRPC' ? `${origin}/a2a/jsonrpc` : `${origin}/a2a/rest`
   const reachable =
     version === '1.0'
-      ? { supportedInterfaces: [{ url, protocolBinding: binding, protocolVersion: '1.0' }] }
+      ? { supportedInterfaces: [interfaceEntry(url, binding, tenant)] }
       : { protocolVersion: '0.3.0', url, preferredTransport: binding }
-  return {
+  const plain = {
     name: `Test agent ${version} ${binding}`,
     description: 'Acts out what the words of a message ask for.',
     version: '1.0.0',
@@ -97,6 +103,6 @@ function cardOf({ version, binding, streaming, card }: SdkPeerOptions, origin: s
     defaultInputModes: ['text/plain'],
     defaultOutputModes: ['text/plain'],
     skills: [{ id: 'act', name: 'Act', description: 'Plays a scene.', tags: ['test'], examples: ['hello', 'ask'] }],
-    ...card,
   }
+  return laidOver(plain, card, origin)
 }
