@@ -25,6 +25,14 @@ function rulesOf(config: Config) {
   return { mode: 'development' as const }
 }
 
+/** Rejects when the embedded database's thread is gone: nothing can be promised any more. */
+const lost = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('The database is gone.', { cause: signal.reason })), {
+      once: true,
+    }),
+  )
+
 await runProcess('signalbox', async () => {
   const config = readConfig(process.env)
   const log = openLog(config.logLevel)
@@ -56,10 +64,3 @@ await runProcess('signalbox', async () => {
     await running.close()
   }
 })
-
-const lost = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(new Error('The database is gone.', { cause: signal.reason })), {
-      once: true,
-    }),
-  )

@@ -2,13 +2,19 @@
 import { makeWorkerUtils, run, Logger, type Runner, type WorkerUtils } from 'graphile-worker'
 import { answerParent } from './child.ts'
 import { sharedClock } from './figures.ts'
-import { loops, until } from './rounds.ts'
+import { flow, until } from './rounds.ts'
 
 const silent = new Logger(() => () => undefined)
 let utils: WorkerUtils
 let runner: Runner
+let enqueued = 0
 let done = 0
 const started = new Map<number, number>()
+
+const enqueue = async (n: number): Promise<void> => {
+  enqueued++
+  await utils.addJob('noop', { n })
+}
 
 const methods = {
   open: async ({ url, concurrency }: { url: string; concurrency: number }) => {
@@ -25,7 +31,12 @@ const methods = {
     runner.events.on('job:complete', () => done++)
   },
   flow: ({ forMs, concurrency }: { forMs: number; concurrency: number }) =>
-    loops({ forMs, concurrency, done: () => done, accept: (n) => utils.addJob('noop', { n }) }),
+    flow({
+      forMs,
+      concurrency,
+      accept: (n) => enqueue(n),
+      unfinished: () => enqueued - done,
+    }),
   /** Enqueue → handler starts, one at a time, milliseconds. */
   starts: async ({ count }: { count: number }) => {
     const samples: number[] = []
@@ -34,7 +45,7 @@ const methods = {
       started.delete(n)
       const before = done
       const sentMs = sharedClock()
-      await utils.addJob('noop', { n })
+      await enqueue(n)
       await until(() => done > before)
       samples.push((started.get(n) ?? Number.NaN) - sentMs)
     }

@@ -3,12 +3,18 @@ import { PgBoss } from 'pg-boss'
 import { answerParent } from './child.ts'
 import { sharedClock } from './figures.ts'
 import type { PeerMethods } from './graphile.ts'
-import { loops, until } from './rounds.ts'
+import { flow, until } from './rounds.ts'
 
 const queue = 'bench'
 let boss: PgBoss
+let enqueued = 0
 let done = 0
 const started = new Map<number, number>()
+
+const enqueue = async (n: number): Promise<void> => {
+  enqueued++
+  await boss.send(queue, { n })
+}
 
 const methods: PeerMethods = {
   open: async ({ url, concurrency }) => {
@@ -26,14 +32,14 @@ const methods: PeerMethods = {
     })
   },
   flow: ({ forMs, concurrency }) =>
-    loops({ forMs, concurrency, done: () => done, accept: (n) => boss.send(queue, { n }) }),
+    flow({ forMs, concurrency, accept: (n) => enqueue(n), unfinished: () => enqueued - done }),
   starts: async ({ count }) => {
     const samples: number[] = []
     for (let i = 0; i < count; i++) {
       const n = -1 - i
       started.delete(n)
       const sentMs = sharedClock()
-      await boss.send(queue, { n })
+      await enqueue(n)
       await until(() => started.has(n))
       samples.push((started.get(n) ?? Number.NaN) - sentMs)
     }

@@ -9,15 +9,15 @@ export interface Flow {
 }
 
 const drainLimitMs = 60_000
+const lookMs = 10
 
-export async function loops(round: {
+export async function flow(round: {
   readonly forMs: number
   readonly concurrency: number
-  /** Finished since the process began. */
-  readonly done: () => number | Promise<number>
   readonly accept: (n: number) => Promise<unknown>
+  /** Accepted, in this round or before, and not finished. */
+  readonly unfinished: () => number | Promise<number>
 }): Promise<Flow> {
-  const doneBefore = await round.done()
   const startMs = performance.now()
   let accepted = 0
   const hand = async (): Promise<void> => {
@@ -25,13 +25,13 @@ export async function loops(round: {
   }
   await Promise.all(Array.from({ length: round.concurrency }, hand))
   const acceptMs = performance.now() - startMs
-  const doneInWindow = (await round.done()) - doneBefore
-  await until(async () => (await round.done()) - doneBefore >= accepted)
+  const left = await round.unfinished()
+  await until(async () => (await round.unfinished()) === 0)
   const allMs = performance.now() - startMs
   const perSecond = (count: number, ms: number): number => (count * 1000) / ms
   return {
     accepted: perSecond(accepted, acceptMs),
-    window: perSecond(doneInWindow, acceptMs),
+    window: perSecond(accepted - left, acceptMs),
     through: perSecond(accepted, allMs),
   }
 }
@@ -41,6 +41,6 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
   const startMs = performance.now()
   while (!(await holds())) {
     if (performance.now() - startMs > drainLimitMs) throw new Error('What was accepted is not finished after a minute.')
-    await pause(5)
+    await pause(lookMs)
   }
 }

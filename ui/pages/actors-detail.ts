@@ -227,7 +227,8 @@ export class SignalboxActor extends View {
         >${icon('arrow-left', 15)}</a
       >
       <h2 title=${`${detail.kind}/${detail.id}`}>
-        <span class="mono">${detail.kind}/${shortId(detail.id)}</span> <bdi class="muted title ell">${detail.title}</bdi>
+        <span class="mono">${detail.kind}/${shortId(detail.id)}</span>
+        <bdi class="muted title ell">${detail.title}</bdi>
       </h2>
       ${this.#mode(detail, past)}
       <span class="grow"></span>

@@ -1,0 +1,119 @@
+/**
+ * Commands per second: accept → delivered → done through the whole console, beside what graphile-worker and pg-boss need for
+ * enqueue → no-op → done on the same PostgreSQL. Rounds alternate, so that the machine's noise hits all alike.
+ */
+import { Pool } from 'undici'
+import type { AgentMethods } from './agent.ts'
+import { startChild, type Child } from './child.ts'
+import type { ConsoleMethods } from './console.ts'
+import { ratioOf, table, withSpread } from './figures.ts'
+import type { PeerMethods } from './graphile.ts'
+import { flow, type Flow } from './rounds.ts'
+import type { BenchOptions } from './run.ts'
+import { openStage, type Stage } from './stage.ts'
+
+const concurrency = 16
+
+interface Subject {
+  readonly name: string
+  round(n: number): Promise<Flow>
+  close(): Promise<void>
+}
+
+export const startAgent = (): Child<AgentMethods> => startChild<AgentMethods>(new URL('agent.ts', import.meta.url))
+export const startConsole = (): Child<ConsoleMethods> => startChild<ConsoleMethods>(new URL('console.ts', import.meta.url))
+export const startPeer = (file: string): Child<PeerMethods> => startChild<PeerMethods>(new URL(file, import.meta.url))
+
+async function peer(name: string, file: string, stage: Stage, forMs: number): Promise<Subject> {
+  const child = startPeer(file)
+  await child.call('open', { url: await stage.database('peer'), concurrency })
+  return { name, round: () => child.call('flow', { forMs, concurrency }), close: () => child.end() }
+}
+
+/** The same console twice: over HTTP, and asked below it. */
+async function consoles(name: string, stage: Stage, url: string | null, cardUrl: string, o: BenchOptions): Promise<Subject[]> {
+  const child = startConsole()
+  const { origin, agentId } = await child.call('open', { url, folder: stage.folder(name), cardUrl })
+  const http = new Pool(origin, { connections: concurrency })
+  const accept = (round: number) => async (n: number) => {
+    const { statusCode, body } = await http.request({
+      method: 'POST',
+      path: `/api/agents/${agentId}/commands`,
+      headers: { 'content-type': 'application/json', 'idempotency-key': `http-${round}-${n}` },
+      body: JSON.stringify({ text: 'Do it.' }),
+    })
+    await body.dump()
+    if (statusCode !== 202) throw new Error(`A command was answered with ${statusCode}.`)
+  }
+  const forMs = o.seconds * 1000
+  const profiled = async (part: string, n: number, run: () => Promise<Flow>): Promise<Flow> => {
+    const wanted = o.profileFolder !== null && n === o.rounds - 1
+    if (wanted) await child.call('profile', null)
+    const result = await run()
+    if (wanted && o.profileFolder) await child.call('endProfile', { folder: o.profileFolder, name: `${name} ${part}` })
+    return result
+  }
+  return [
+    {
+      name: `signalbox over HTTP, ${name}`,
+      round: (n) =>
+        profiled('http', n, () =>
+          flow({ forMs, concurrency, accept: accept(n), unfinished: () => child.call('unfinished', null) }),
+        ),
+      close: async () => {
+        const outcomes = await child.call('outcomes', null)
+        if (outcomes.some(({ status }) => status !== 'succeeded'))
+          throw new Error(`Not every command succeeded: ${JSON.stringify(outcomes)}`)
+        await http.close()
+        await child.end()
+      },
+    },
+    {
+      name: `signalbox below HTTP, ${name}`,
+      round: (n) =>
+        profiled('inside', n, () => child.call('flowInside', { forMs, concurrency, round: `inside-${n}` })),
+      close: () => Promise.resolve(),
+    },
+  ]
+}
+
+export async function benchCommands(options: BenchOptions): Promise<void> {
+  const stage = await openStage()
+  const agent = startAgent()
+  try {
+    const cardUrl = await agent.call('open', null)
+    const forMs = options.seconds * 1000
+    const subjects = [
+      await peer('graphile-worker', 'graphile.ts', stage, forMs),
+      await peer('pg-boss, batch', 'pgboss.ts', stage, forMs),
+      ...(await consoles('postgresql', stage, await stage.database('console'), cardUrl, options)),
+      ...(await consoles('embedded', stage, null, cardUrl, options)),
+    ]
+    // The first round of each warms its code and its connections; it does not count.
+    const measured = subjects.map((subject) => ({ subject, flows: [] as Flow[] }))
+    for (let n = -1; n < options.rounds; n++)
+      for (const { subject, flows } of measured) {
+        const result = await subject.round(n)
+        if (n >= 0) flows.push(result)
+      }
+    const base = measured[0]?.flows ?? []
+    const part = (flows: readonly Flow[], of: keyof Flow): number[] => flows.map((each) => each[of])
+    process.stdout.write(
+      table(
+        `commands: per second, ${concurrency} hands, ${options.rounds} rounds of ${options.seconds} s (graphile-worker = 1)`,
+        ['subject', 'accepted', 'ratio', 'done meanwhile', 'ratio', 'accept → all done', 'ratio'],
+        measured.map(({ subject, flows }) => [
+          subject.name,
+          ...(['accepted', 'window', 'through'] as const).flatMap((of) => [
+            withSpread(part(flows, of)),
+            ratioOf(part(flows, of), part(base, of)),
+          ]),
+        ]),
+      ),
+    )
+    for (const subject of subjects) await subject.close()
+  } finally {
+    await agent.end()
+    await stage.close()
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * The console in a process of its own, composed as bin/console.ts composes it, with a side door for the bench: what is not
+ * finished, commands accepted below HTTP, the event loop's delay, a CPU profile. A child process.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { Session, type Profiler } from 'node:inspector/promises'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { openLog, openSystem, type Running } from '../../bin/composition.ts'
+import { readConfig } from '../../bin/config.ts'
+import type { Viewer } from '../../domain/access.ts'
+import { buildServer } from '../../http/server.ts'
+import { answerParent } from './child.ts'
+import { flow } from './rounds.ts'
+
+export interface ConsoleOptions {
+  /** PostgreSQL's URL; null: the embedded database in `folder`. */
+  readonly url: string | null
+  readonly folder: string
+  readonly cardUrl: string
+}
+
+let running: Running
+let viewer: Viewer
+let agentId = ''
+let server: ReturnType<typeof buildServer>
+const drain = new AbortController()
+const delay = monitorEventLoopDelay({ resolution: 1 })
+const inspector = new Session()
+
+const methods = {
+  open: async ({ url, folder, cardUrl }: ConsoleOptions) => {
+    mkdirSync(folder, { recursive: true })
+    const config = readConfig({
+      A2A_DATA_DIR: folder,
+      ...(url === null ? {} : { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }),
+      A2A_AUTH_MODE: 'development',
+    })
+    const log = openLog('warn')
+    running = await openSystem(config, log, true, true)
+    viewer = await running.system.localAdministrator()
+    agentId = (await running.system.agents.register(viewer, cardUrl)).id
+    server = buildServer({
+      system: running.system,
+      db: running.db,
+      auth: { mode: 'development' },
+      identify: () => Promise.resolve(viewer),
+      loopbackOnly: true,
+      sidebandUris: [],
+      drain: drain.signal,
+      uiDirectory: null,
+      log,
+    })
+    const origin = await server.listen({ host: '127.0.0.1', port: 0 })
+    return { origin, agentId, viewer }
+  },
+  /** Live command actors: a finished one is in the archive. */
+  unfinished: (_: null) => unfinished(),
+  outcomes: (_: null) =>
+    running.db.pool.any(sql.type(z.object({ status: z.string(), count: z.number() }))`
+      select status, count(*) from command group by status`),
+  /** Accept → finished under the last load, milliseconds, by the rows' own times (batch start to batch start). */
+  durations: ({ since }: { since: string }) =>
+    running.db.pool.anyFirst(sql.type(z.object({ ms: z.number() }))`
+      select extract(epoch from updated_at - created_at)::float8 * 1000 as ms from command
+      where created_at >= ${since} and status = 'succeeded' limit 20000`),
+  /** The flow without HTTP: what the floors below cost. */
+  flowInside: ({ forMs, concurrency, round }: { forMs: number; concurrency: number; round: string }) =>
+    flow({
+      forMs,
+      concurrency,
+      accept: (n) => {
+        const body = { action: 'send' as const, tenant: '', text: 'Do it.' }
+        return running.system.commands.accept(viewer, { agentId, body, idempotencyKey: `${round}-${n}` })
+      },
+      unfinished,
+    }),
+  watchLoop: (_: null) => {
+    delay.reset()
+    delay.enable()
+  },
+  /** The worst and the 99th percentile delay since `watchLoop`, milliseconds. */
+  loopDelay: (_: null) => {
+    delay.disable()
+    return { max: delay.max / 1e6, p99: delay.percentile(99) / 1e6 }
+  },
+  profile: async (_: null) => {
+    inspector.connect()
+    await inspector.post('Profiler.enable')
+    await inspector.post('Profiler.start')
+  },
+  endProfile: async ({ folder, name }: { folder: string; name: string }) => {
+    const { profile }: Profiler.StopReturnType = await inspector.post('Profiler.stop')
+    inspector.disconnect()
+    const file = join(folder, `${name}.cpuprofile`)
+    writeFileSync(file, JSON.stringify(profile))
+    return file
+  },
+}
+export type ConsoleMethods = typeof methods
+
+const unfinished = (): Promise<number> =>
+  running.db.pool.oneFirst(sql.type(z.object({ count: z.number() }))`select count(*) from actor where kind = 'command'`)
+
+answerParent(methods, async () => {
+  drain.abort()
+  await server.close()
+  await running.close()
+})

@@ -1,0 +1,42 @@
+/**
+ * `npm run bench -- [bench…] [--seconds 4] [--rounds 3] [--large] [--profile <folder>]`: runs the named benches, or all. Each
+ * prints one table whose ratios come from one run; absolute numbers are the machine's.
+ */
+import { parseArgs } from 'node:util'
+import { benchCommands } from './commands.ts'
+
+export interface BenchOptions {
+  /** Length of a round. */
+  readonly seconds: number
+  readonly rounds: number
+  /** Also at a million rows: minutes, and some gigabytes of disk. */
+  readonly large: boolean
+  /** Where CPU profiles of the console's last round go. */
+  readonly profileFolder: string | null
+}
+
+const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
+  commands: benchCommands,
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '3' },
+    large: { type: 'boolean', default: false },
+    profile: { type: 'string' },
+  },
+})
+
+const wanted = positionals.length > 0 ? positionals : Object.keys(benches)
+for (const name of wanted) {
+  const bench = benches[name]
+  if (!bench) throw new Error(`There is no bench called "${name}": ${Object.keys(benches).join(', ')}.`)
+  await bench({
+    seconds: Number(values.seconds),
+    rounds: Number(values.rounds),
+    large: values.large,
+    profileFolder: values.profile ?? null,
+  })
+}

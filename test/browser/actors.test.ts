@@ -1,0 +1,175 @@
+/** The Actors page in a real browser, over actors that really moved: find one, see where it is, replay how it came there. */
+import AxeBuilder from '@axe-core/playwright'
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ActorPage } from '../../domain/actor.ts'
+import type { ActorSummary } from '../../domain/chart.ts'
+import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole } from '../support/console.ts'
+import type { Peer } from '../support/peers/peer.ts'
+import { startSdkPeer } from '../support/peers/sdk.ts'
+
+/** Nobody listens on this port, so discovery is tried three times and the command fails. */
+const deadCardUrl = 'http://127.0.0.1:1/card.json'
+const slow = { timeout: 20_000 }
+
+describe('the Actors page', () => {
+  let server: Awaited<ReturnType<typeof startConsole>>
+  let peer: Peer
+  let browser: Browser
+  let watched: WatchedPage
+  let agentId: string
+  let failed: ActorSummary
+  let resting: ActorSummary
+
+  async function post<T>(path: string, body: unknown, key = ''): Promise<T> {
+    const headers = { 'content-type': 'application/json', ...(key === '' ? {} : { 'idempotency-key': key }) }
+    const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    expect(response.ok, `${path} ${response.status}`).toBe(true)
+    return (await response.json()) as T
+  }
+  const register = async (cardUrl: string): Promise<string> =>
+    (await post<{ agent: { id: string } }>('/api/agents', { cardUrl })).agent.id
+  const send = (agent: string, text: string, key: string) => post(`/api/agents/${agent}/commands`, { text }, key)
+
+  async function actorIn(kind: string, state: string): Promise<ActorSummary> {
+    const find = async () => {
+      const response = await fetch(`${server.url}/api/actors?kind=${kind}&state=${state}`)
+      return ActorPage.parse(await response.json()).actors[0]
+    }
+    await expect.poll(find, slow).toBeDefined()
+    const found = await find()
+    if (!found) throw new Error(`No ${kind} stays ${state}.`)
+    return found
+  }
+
+  beforeAll(async () => {
+    server = await startConsole({ database: 'pglite' })
+    peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
+    browser = await launchBrowser()
+    agentId = await register(peer.cardUrl)
+    await send(await register(deadCardUrl), 'never arrives', 'dead')
+    await send(agentId, 'ask', 'ask')
+    resting = await actorIn('subscription', 'resting')
+    failed = await actorIn('command', 'failed')
+  })
+  afterAll(async () => {
+    await browser.close()
+    await peer.close()
+    await server.close()
+  })
+  afterEach(async () => {
+    expect(watched.violations).toEqual([])
+    await watched.page.context().close()
+  })
+
+  async function open(path: string, options = {}) {
+    watched = await openPage(browser, options)
+    await watched.page.goto(server.url + path)
+    return watched.page
+  }
+  const pathOf = ({ kind, id }: ActorSummary): string => `/actors/${kind}/${id}`
+
+  it('shows what needs a person first, and says why in words', async () => {
+    const page = await open('/actors')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('link')
+    await rows.first().getByRole('img', { name: 'Needs attention' }).waitFor()
+    await rows.first().click()
+    await page.getByText('Not delivered.').waitFor()
+    await page.getByText('Agent discovery failed before dispatch after three attempts.').first().waitFor()
+    expect(new URL(page.url()).pathname).toBe(pathOf(failed))
+  })
+
+  it('draws the chart with the present state, and says the same as an outline', async () => {
+    const page = await open(pathOf(failed))
+    await page.getByRole('group', { name: /Statechart of command\. Current state: failed/ }).waitFor()
+    await page.getByRole('button', { name: 'Outline' }).click()
+    const outline = page.getByRole('region', { name: 'command as an outline' })
+    await expect.poll(() => outline.locator('[aria-current]').allInnerTexts()).toHaveLength(2)
+    expect(await outline.locator('.leaf .key').innerText()).toBe('failed')
+    expect(await outline.getByText('after backoff').locator('..').innerText()).toContain('taken 2 times')
+  })
+
+  it('replays the log with the keyboard alone and comes back to live', async () => {
+    const page = await open(pathOf(failed))
+    await page.getByRole('slider', { name: 'Step' }).focus()
+    await page.getByRole('row').nth(1).waitFor()
+    const last = await page.getByRole('row').count()
+    await page.keyboard.press(',')
+    await page.getByText(`Looking at step ${last - 2}`, { exact: true }).waitFor()
+    await page.keyboard.press('Home')
+    await page.getByText('Looking at step 1', { exact: true }).waitFor()
+    expect(new URL(page.url()).search).toBe('?step=1')
+    await page.getByRole('group', { name: /Current state: pending › discovering/ }).waitFor()
+    await page.getByRole('button', { name: 'Look at step 2: discover done' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('Looking at step 2', { exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('Finished', { exact: true }).waitFor()
+    expect(new URL(page.url()).search).toBe('')
+  })
+
+  it('opens a link to a step at that step', async () => {
+    const page = await open(`${pathOf(failed)}?step=2`)
+    await page.getByText('Looking at step 2', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Go live' }).click()
+    await page.getByText('Finished', { exact: true }).waitFor()
+  })
+
+  it('filters by words and by attention, and says when nothing is left', async () => {
+    const page = await open('/actors')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('link')
+    await rows.first().waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('resting')
+    await expect.poll(() => rows.count()).toBe(1)
+    await rows.first().click()
+    await page.getByText('Following live').waitFor()
+    await page.getByRole('searchbox', { name: 'Filter actors' }).fill('no such actor')
+    await page.getByText('No actor matches').waitFor()
+    await page.getByRole('searchbox', { name: 'Filter actors' }).fill('')
+    await page.getByRole('button', { name: 'Attention' }).click()
+    await expect.poll(() => rows.count()).toBe(1)
+  })
+
+  it('keeps rows in their places when new actors arrive', async () => {
+    const page = await open('/actors')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('link')
+    await rows.first().waitFor()
+    const before = await rows.count()
+    await send(agentId, 'hello', 'hello')
+    const show = page.getByRole('button', { name: /new actors?\. Show/ })
+    await show.waitFor()
+    expect(await rows.count()).toBe(before)
+    await show.click()
+    await expect.poll(() => rows.count()).toBeGreaterThan(before)
+  })
+
+  it('shows the machines, and the supervisor where it is now', async () => {
+    const page = await open('/actors')
+    await page.getByRole('button', { name: 'supervisor' }).click()
+    await page.getByRole('group', { name: /Statechart of supervisor\. Current state: running › leases › up/ }).waitFor()
+  })
+
+  it('says that an actor is not there', async () => {
+    const page = await open('/actors/command/00000000-0000-7000-8000-000000000000')
+    await page.getByText('Actor not found').waitFor()
+  })
+
+  it.each([
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 720],
+    ['dark', 720],
+  ] as const)('has no accessibility violations in %s at %d px', async (colorScheme, width) => {
+    const page = await open(`${pathOf(resting)}?step=1`, { colorScheme, viewport: { width, height: 900 } })
+    await page.getByText('Looking at step 1', { exact: true }).waitFor()
+    await page.getByRole('group', { name: /Statechart of subscription/ }).waitFor()
+    const { violations } = await new AxeBuilder({ page }).analyze()
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target)])).toEqual([])
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    )
+    expect(overflow).toBe(0)
+  })
+})
