@@ -40,7 +40,7 @@ function budget(): Plugin {
       for (const name of initial) bytes += gzipSync(readFileSync(join(out, name)), { level: 9 }).length
       const line = `console: ${(bytes / 1000).toFixed(1)} kB gzip of initial JavaScript (budget ${initialBudget / 1000})`
       if (bytes > initialBudget) this.error(line)
-      this.info(line)
+      process.stdout.write(`${line}\n`)
     },
   }
 }

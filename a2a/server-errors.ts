@@ -1,6 +1,6 @@
 /**
- * The no of an A2A server: what an agent throws when it declines an operation. Owns the exception and how it reads in each binding
- * and version. Does not own the table of codes (errors.ts).
+ * The no of an A2A server: what an agent throws when it declines an operation. Owns the exception and how it reads in
+ * each binding and version. Does not own the table of codes (errors.ts).
  */
 import { errorByReason, errorDomain, errorInfoType } from './errors.ts'
 import type { A2aError } from './errors.ts'

@@ -1,6 +1,7 @@
 /**
- * What a client asks for, read from JSON-RPC `params`, or from the path, query and body of HTTP+JSON put together. Owns the parameters of the
- * eleven operations on the server's side, tolerant as ProtoJSON is. Does not own routes (server-routes.ts) or messages (wire.ts).
+ * What a client asks for, read from JSON-RPC `params`, or from the path, query and body of HTTP+JSON put together. Owns
+ * the parameters of the eleven operations on the server's side, tolerant as ProtoJSON is. Does not own routes
+ * (server-routes.ts) or messages (wire.ts).
  */
 import type { Operation, Params } from './client.ts'
 import {
@@ -32,7 +33,9 @@ type Readers = Readonly<Record<Operation, (json: JsonObject) => Call>>
 const states = /^TASK_STATE_(SUBMITTED|WORKING|COMPLETED|FAILED|CANCELED|INPUT_REQUIRED|REJECTED|AUTH_REQUIRED)$/
 const pageSizeLimit = 100
 
-/** A message without parts, or a part without content, is a bad request; a reader of answers lets both pass (wire.ts). */
+/**
+ * A message without parts, or a part without content, is a bad request; a reader of answers lets both pass (wire.ts).
+ */
 function checkedSend({ message, configuration, metadata: marks }: SendRequest): Params['send'] {
   if (message.parts.length === 0) throw new WireError('message.parts', 'must have at least one part')
   for (const [index, part] of message.parts.entries()) {
@@ -122,7 +125,10 @@ const readers: Readers = {
   extendedCard: () => ({ operation: 'extendedCard', params: {} }),
 }
 
-/** 0.3 names the task `id` and the configuration `pushNotificationConfigId`, which may be left out of a get: the task's only one. */
+/**
+ * 0.3 names the task `id` and the configuration `pushNotificationConfigId`, which may be left out of a get: the task's
+ * only one.
+ */
 const configV03 = (json: JsonObject): Params['pushGet'] => {
   const taskId = id(json, 'id', '')
   return { taskId, id: optionalId(json, 'pushNotificationConfigId', '') ?? taskId }

@@ -1,6 +1,7 @@
 /**
- * The routes of HTTP+JSON as one table [a2a.proto 1.0, google.api.http; 0.3 likewise]. Owns matching a path and what the path says about
- * the parameters. Does not own bodies (server-params.ts). Paths are below whatever the server is mounted on.
+ * The routes of HTTP+JSON as one table [a2a.proto 1.0, google.api.http; 0.3 likewise]. Owns matching a path and what
+ * the path says about the parameters. Does not own bodies (server-params.ts). Paths are below whatever the server is
+ * mounted on.
  */
 import type { Operation } from './client.ts'
 import { WireError } from './proto-json.ts'

@@ -1,7 +1,8 @@
 /**
- * The server side of A2A without I/O: an HTTP request becomes one operation in 1.0 shapes, and its result, error or events become bytes in the
- * dialect that the client spoke. Owns version negotiation and envelopes. Does not own sockets, content types, tasks, or who may call (the server
- * around it); nor parameters (server-params.ts), routes (server-routes.ts) and the card (card.ts).
+ * The server side of A2A without I/O: an HTTP request becomes one operation in 1.0 shapes, and its result, error or
+ * events become bytes in the dialect that the client spoke. Owns version negotiation and envelopes. Does not own
+ * sockets, content types, tasks, or who may call (the server around it); nor parameters (server-params.ts), routes
+ * (server-routes.ts) and the card (server-card.ts).
  */
 import type { Operation, Results } from './client.ts'
 import { WireError, isObject, present } from './proto-json.ts'
@@ -18,7 +19,9 @@ import type { PushConfig, StreamResponse } from './wire.ts'
 
 export interface ServerRequest {
   readonly method: string
-  /** Below the mount, still escaped, without the query: `/tasks/t%201:cancel`. JSON-RPC has one address and ignores it. */
+  /**
+   * Below the mount, still escaped, without the query: `/tasks/t%201:cancel`. JSON-RPC has one address and ignores it.
+   */
   readonly path: string
   readonly query: URLSearchParams
   /** Names in lower case, as Node.js gives them. */
@@ -64,8 +67,9 @@ const operationByMethodV03: ReadonlyMap<string, Operation> = new Map(
 )
 
 /**
- * Reads a JSON-RPC request. The method's name decides the shapes: a 0.3 name means 0.3, a 1.0 name means 1.0 when the version
- * asked for is 1.0 or none (0.3 clients of wrappers mix them). Notifications and batches are refused: every operation has an answer.
+ * Reads a JSON-RPC request. The method's name decides the shapes: a 0.3 name means 0.3, a 1.0 name means 1.0 when the
+ * version asked for is 1.0 or none (0.3 clients of wrappers mix them). Notifications and batches are refused: every
+ * operation has an answer.
  */
 export function decodeRpc(request: ServerRequest): Decoded {
   const dialect: Dialect = { binding: 'JSONRPC', version: '1.0', rpcId: null, mediaType: 'application/json' }
@@ -150,7 +154,10 @@ export function versionOf({ headers, query }: Pick<ServerRequest, 'headers' | 'q
   return /^(\d{1,4}\.\d{1,4})(\.\d{1,6})?$/.exec(asked)?.[1] ?? asked.slice(0, 40)
 }
 
-/** 0.3 names and paths are plain enough to serve whoever says 1.0 beside them; 1.0 shapes go to nobody who asked for 0.3. */
+/**
+ * 0.3 names and paths are plain enough to serve whoever says 1.0 beside them; 1.0 shapes go to nobody who asked for
+ * 0.3.
+ */
 const understood = (asked: string | null, spoken: '1.0' | '0.3', isLegacy: boolean): boolean =>
   asked === null || asked === spoken || (isLegacy && asked === '1.0')
 

@@ -1,6 +1,7 @@
 /**
- * The demo agents: four real A2A 1.0 agents on one loopback port, for a first look and for tests. Owns the server and the choice of
- * variants; each agent's plot is in demo-agents/. Does not register them anywhere (launcher-demo.ts does).
+ * The demo agents: four real A2A 1.0 agents on one loopback port, for a first look and for tests. Owns the server and
+ * the choice of variants; each agent's plot is in demo-agents/. Does not register them anywhere (launcher-demo.ts
+ * does).
  */
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'

@@ -2,7 +2,7 @@
  * The HTTP floor, assembled: Fastify with our limits, the guard in front, one plugin a resource. Owns neither the system nor
  * the database, which it is given; whoever builds it listens and closes (bin/console.ts).
  */
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -43,7 +43,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     exposeHeadRoutes: false,
     genReqId: () => instruments.newToken(),
     // Every poll of every page would be two lines; refusals are answers, outages and defects are logged by refusals.ts.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: paramCharacters },
     frameworkErrors: answerFailure,
     return503OnClosing: false,

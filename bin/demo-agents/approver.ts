@@ -1,6 +1,7 @@
 /**
- * The approver agent: wants a person's approval before it acts, and checks that what comes back is what was approved. Owns two requests, one of each
- * kind of action, and the check of the digest: SHA-256 over the canonical JSON of the action [spec, approval request].
+ * The approver agent: wants a person's approval before it acts, and checks that what comes back is what was approved.
+ * Owns two requests, one of each kind of action, and the check of the digest: SHA-256 over the canonical JSON of the
+ * action [spec, approval request].
  */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../a2a/canonical-json.ts'

@@ -1,6 +1,7 @@
 /**
- * The form agent: asks with a structured form instead of a sentence. Owns one form and what comes of it. It asks through the structured
- * form extension and understands the same values as a start form, or plain words from a console that knows neither.
+ * The form agent: asks with a structured form instead of a sentence. Owns one form and what comes of it. It asks
+ * through the structured form extension and understands the same values as a start form, or plain words from a console
+ * that knows neither.
  */
 import { dataOf, wordsOf } from './turn.ts'
 import type { DemoAgent, Turn } from './turn.ts'

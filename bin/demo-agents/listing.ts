@@ -1,6 +1,6 @@
 /**
- * ListTasks over tasks in memory: filter, order, page. Owns the cursor, which names the last task shown, so that a page never
- * repeats one although tasks change between pages. Does not own the tasks (tasks.ts).
+ * ListTasks over tasks in memory: filter, order, page. Owns the cursor, which names the last task shown, so that a page
+ * never repeats one although tasks change between pages. Does not own the tasks (tasks.ts).
  */
 import type { Params } from '../../a2a/client.ts'
 import { Declined } from '../../a2a/server-errors.ts'

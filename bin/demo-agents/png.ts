@@ -1,6 +1,6 @@
 /**
- * Draws a small picture in code, so that the demonstration needs no file beside the program. Owns just enough of PNG [W3C PNG 3rd
- * edition]: true colour, 8 bits, one IDAT, no filter.
+ * Draws a small picture in code, so that the demonstration needs no file beside the program. Owns just enough of PNG
+ * [W3C PNG 3rd edition]: true colour, 8 bits, one IDAT, no filter.
  */
 import { crc32, deflateSync } from 'node:zlib'
 

@@ -1,6 +1,6 @@
 /**
- * One demo agent on the network: the card, JSON-RPC and HTTP+JSON, streams with keep-alives. Owns the joint between Fastify, the codec
- * (a2a/server.ts) and the tasks (tasks.ts). Does not own any of the three.
+ * One demo agent on the network: the card, JSON-RPC and HTTP+JSON, streams with keep-alives. Owns the joint between
+ * Fastify, the codec (a2a/server.ts) and the tasks (tasks.ts). Does not own any of the three.
  */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -127,7 +127,10 @@ async function perform(book: TaskBook, call: Call, { dialect, extensions, activa
 
 type StreamCall = Extract<Call, { operation: 'stream' | 'subscribe' }>
 
-/** Writes events as they happen. A client that leaves only stops listening: the turn is played by the book, not by the stream. */
+/**
+ * Writes events as they happen. A client that leaves only stops listening: the turn is played by the book, not by the
+ * stream.
+ */
 function stream(book: TaskBook, call: StreamCall, reply: FastifyReply, around: Circumstances): FastifyReply {
   const { dialect, extensions, activated } = around
   const { raw } = reply
@@ -161,7 +164,8 @@ function stream(book: TaskBook, call: StreamCall, reply: FastifyReply, around: C
 
 function begin(reply: FastifyReply, headers: Record<string, string>): void {
   reply.hijack()
-  // Errors of the socket end in `close`, which is where the stream is left; without a listener they would end the process.
+  // Errors of the socket end in `close`, which is where the stream is left; without a listener they would end the
+  // process.
   reply.raw.on('error', (error: Error) => reply.log.debug(error))
   reply.raw.writeHead(200, headers)
 }

@@ -1,7 +1,7 @@
 /**
- * The tasks of one demo agent, in memory and bounded: 1,000 tasks and 10 MB, the least recently used go first. Owns the life of a task: one
- * writer at a time, work that goes on when the client leaves, listeners that all hear the same events in the same
- * order. Does not own HTTP (serve.ts) or what is said in a turn (the agents).
+ * The tasks of one demo agent, in memory and bounded: 1,000 tasks and 10 MB, the least recently used go first. Owns the
+ * life of a task: one writer at a time, work that goes on when the client leaves, listeners that all hear the same
+ * events in the same order. Does not own HTTP (serve.ts) or what is said in a turn (the agents).
  */
 import { randomUUID } from 'node:crypto'
 import { Declined } from '../../a2a/server-errors.ts'
@@ -40,7 +40,10 @@ export class TaskBook {
     this.#agent = agent
   }
 
-  /** Starts a turn, of a new task or of one that waits, and returns its task; `played` resolves when the turn has settled. */
+  /**
+   * Starts a turn, of a new task or of one that waits, and returns its task; `played` resolves when the turn has
+   * settled.
+   */
   send(asked: Asked, listen?: (event: StreamResponse) => void): { task: Task; played: Promise<void> } {
     if (this.#running >= limits.running)
       throw new Declined('UNSUPPORTED_OPERATION', 'Too many tasks are being worked on; try again later.')
@@ -209,7 +212,10 @@ export class TaskBook {
     for (const listen of kept.listeners) listen(event)
   }
 
-  /** Counts what was added, and forgets what has not been used for longest, but nothing that is worked on or listened to. */
+  /**
+   * Counts what was added, and forgets what has not been used for longest, but nothing that is worked on or listened
+   * to.
+   */
   #grow(kept: Kept, added: unknown): void {
     const bytes = Buffer.byteLength(JSON.stringify(added))
     kept.bytes += bytes

@@ -1,6 +1,6 @@
 /**
- * Traces: what the agent does on the side, as artifacts of the trace extension. Owns their shape on the way out [decided
- * shapes, Wrapper]. Sends nothing to a client that did not ask.
+ * Traces: what the agent does on the side, as artifacts of the trace extension. Owns their shape on the way out
+ * [decided shapes, Wrapper]. Sends nothing to a client that did not ask.
  */
 import { traceUri } from '../../a2a/extensions/trace.ts'
 import type { Extension, Turn } from './turn.ts'

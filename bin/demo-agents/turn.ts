@@ -1,6 +1,6 @@
 /**
- * What a demo agent sees of one turn: the message, and the few things it can say. Owns these words. Does not own tasks, storage or
- * the protocol (tasks.ts, serve.ts), so that an agent's file reads as its plot.
+ * What a demo agent sees of one turn: the message, and the few things it can say. Owns these words. Does not own tasks,
+ * storage or the protocol (tasks.ts, serve.ts), so that an agent's file reads as its plot.
  */
 import type { Artifact, Message, Part } from '../../a2a/wire.ts'
 

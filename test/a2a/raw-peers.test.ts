@@ -52,6 +52,6 @@ describe.each([
   })
 
   it('refuses in its words', async () => {
-    expect(refusalOf(await call(endpoint, 'get', { id: 'nobody' })).reason).toBe('TASK_NOT_FOUND')
+    expect(refusalOf(await call(endpoint, 'get', { id: 'nobody' })).message).toBe('Task not found')
   })
 })

@@ -1,5 +1,6 @@
 /**
- * Requests as they reach a server: the version they are spoken in, the routes they take, and which are declined and why.
+ * Requests as they reach a server: the version they are spoken in, the routes they take, and which are declined and
+ * why.
  */
 import { describe, expect, it } from 'vitest'
 import { decodeRest, decodeRpc } from '../../a2a/server.ts'

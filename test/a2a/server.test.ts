@@ -1,6 +1,7 @@
 /**
- * The server codec in every dialect: what is asked arrives, what is answered reads back, and errors are the bytes that A2A says. What is
- * declined stands in server-requests.test.ts; the published SDK clients judge the codec in test/bin/demo-agent.test.ts.
+ * The server codec in every dialect: what is asked arrives, what is answered reads back, and errors are the bytes that
+ * A2A says. What is declined stands in server-requests.test.ts; the published SDK clients judge the codec in
+ * test/bin/demo-agent.test.ts.
  */
 import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'

@@ -19,6 +19,8 @@ type Result<M> = M extends (params: never) => infer R ? Awaited<R> : never
 
 export interface Child<M extends Methods> {
   call<K extends keyof M & string>(method: K, params: Params<M[K]>): Promise<Result<M[K]>>
+  /** User and system time so far, milliseconds: what a busy neighbour on the machine does not change. */
+  cpuMs(): Promise<number>
   /** Asks the child to end and waits for it; kills it after 10 s. */
   end(): Promise<void>
 }
@@ -39,13 +41,16 @@ export function startChild<M extends Methods>(file: URL): Child<M> {
   child.once('exit', (code) => {
     for (const { reject } of waiting.values()) reject(new Error(`${file.pathname} ended with ${code}`))
   })
+  const ask = (method: string, params: unknown): Promise<unknown> => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    waiting.set(++last, { resolve, reject })
+    child.send({ number: last, method, params } satisfies Call)
+    return promise
+  }
   return {
-    call: <K extends keyof M & string>(method: K, params: Params<M[K]>) => {
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      waiting.set(++last, { resolve, reject })
-      child.send({ number: last, method, params } satisfies Call)
-      return promise as Promise<Result<M[K]>>
-    },
+    call: <K extends keyof M & string>(method: K, params: Params<M[K]>) =>
+      ask(method, params) as Promise<Result<M[K]>>,
+    cpuMs: () => ask('cpuMs', null) as Promise<number>,
     end: async () => {
       const gone = once(child, 'exit')
       child.disconnect()
@@ -61,7 +66,7 @@ export function answerParent(methods: Methods, close: () => unknown): void {
   process.on('message', (message) => {
     const { number, method, params } = message as Call
     const answer = (rest: { result: unknown } | { fault: string }): void => void process.send?.({ number, ...rest })
-    const run = async (): Promise<unknown> => methods[method]?.(params as never)
+    const run = async (): Promise<unknown> => (method === 'cpuMs' ? cpuMs() : methods[method]?.(params as never))
     run().then(
       (result) => answer({ result }),
       (error: unknown) => answer({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
@@ -70,4 +75,9 @@ export function answerParent(methods: Methods, close: () => unknown): void {
   process.once('disconnect', () => {
     void Promise.resolve(close()).finally(() => process.exit(0))
   })
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }

@@ -2,7 +2,7 @@
  * Where a bench plays: a real PostgreSQL with durability ON and its data on the temporary directory's disk, empty migrated
  * databases on it, and folders for the embedded one. Everything is removed at the end.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -18,11 +18,15 @@ export interface Stage {
   /** A new database, migrated when it is for a console. */
   database(kind: 'console' | 'peer'): Promise<string>
   folder(name: string): string
+  /** CPU time of the server and all its backends so far, milliseconds; NaN where there is no /proc. */
+  databaseCpuMs(): number
   close(): Promise<void>
 }
 
-export async function openStage(): Promise<Stage> {
-  const server = await startPostgres({ settings: durable })
+export async function openStage(settings: readonly string[] = []): Promise<Stage> {
+  const server = await startPostgres({ settings: [...durable, ...settings] })
+  const [asked] = await query(server.url, 'select pg_backend_pid() as pid')
+  const postmaster = statOf(Number(asked?.['pid']))?.parent ?? 0
   const root = mkdtempSync(join(tmpdir(), 'signalbox-bench-'))
   let databases = 0
   return {
@@ -35,6 +39,7 @@ export async function openStage(): Promise<Stage> {
       return url.href
     },
     folder: (name) => join(root, name),
+    databaseCpuMs: () => (postmaster === 0 ? Number.NaN : familyCpuMs(postmaster)),
     close: async () => {
       await server.stop()
       rmSync(root, { recursive: true, force: true })
@@ -60,4 +65,34 @@ export async function query(url: string, text: string): Promise<readonly Record<
   } finally {
     await client.end()
   }
+}
+
+/** Linux counts processor time in hundredths of a second [proc(5), USER_HZ]. */
+const tickMs = 10
+
+interface ProcessTimes {
+  readonly parent: number
+  readonly ownMs: number
+  /** Of children that have ended. */
+  readonly childrenMs: number
+}
+
+function statOf(pid: number): ProcessTimes | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    const ticks = (from: number): number => (Number(fields[from]) + Number(fields[from + 1])) * tickMs
+    return { parent: Number(fields[1]), ownMs: ticks(11), childrenMs: ticks(13) }
+  } catch (error) {
+    // Another system, or a process that has ended since it was listed.
+    if (error instanceof Error && 'code' in error) return null
+    throw error
+  }
+}
+
+function familyCpuMs(postmaster: number): number {
+  const own = statOf(postmaster)
+  const living = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(Number(name)) ?? []) : []))
+  const children = living.filter(({ parent }) => parent === postmaster)
+  return (own?.ownMs ?? Number.NaN) + (own?.childrenMs ?? 0) + children.reduce((sum, { ownMs }) => sum + ownMs, 0)
 }

@@ -1,5 +1,6 @@
 /**
- * The demo agents, judged by the published SDK clients: 1.0 over both bindings, and the last 0.3 one against the same servers.
+ * The demo agents, judged by the published SDK clients: 1.0 over both bindings, and the last 0.3 one against the same
+ * servers.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

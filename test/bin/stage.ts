@@ -113,7 +113,8 @@ export class Stage {
   }
 }
 
-function watch(child: ChildProcess): Running {
+/** Follows a started process. */
+export function watch(child: ChildProcess): Running {
   let stdout = ''
   let stderr = ''
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))

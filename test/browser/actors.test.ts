@@ -1,7 +1,7 @@
 /** The Actors page in a real browser, over actors that really moved: find one, see where it is, replay how it came there. */
 import AxeBuilder from '@axe-core/playwright'
 import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
@@ -11,7 +11,7 @@ import { startSdkPeer } from '../support/peers/sdk.ts'
 
 /** Nobody listens on this port, so discovery is tried three times and the command fails. */
 const deadCardUrl = 'http://127.0.0.1:1/card.json'
-const slow = { timeout: 20_000 }
+const patience = { timeout: 20_000, interval: 200 }
 
 describe('the Actors page', () => {
   let server: Awaited<ReturnType<typeof startConsole>>
@@ -32,16 +32,13 @@ describe('the Actors page', () => {
     (await post<{ agent: { id: string } }>('/api/agents', { cardUrl })).agent.id
   const send = (agent: string, text: string, key: string) => post(`/api/agents/${agent}/commands`, { text }, key)
 
-  async function actorIn(kind: string, state: string): Promise<ActorSummary> {
-    const find = async () => {
+  const actorIn = (kind: string, state: string): Promise<ActorSummary> =>
+    vi.waitFor(async () => {
       const response = await fetch(`${server.url}/api/actors?kind=${kind}&state=${state}`)
-      return ActorPage.parse(await response.json()).actors[0]
-    }
-    await expect.poll(find, slow).toBeDefined()
-    const found = await find()
-    if (!found) throw new Error(`No ${kind} stays ${state}.`)
-    return found
-  }
+      const [found] = ActorPage.parse(await response.json()).actors
+      if (!found) throw new Error(`No ${kind} came to be ${state}.`)
+      return found
+    }, patience)
 
   beforeAll(async () => {
     server = await startConsole({ database: 'pglite' })

@@ -21,15 +21,17 @@ interface Starter {
 }
 
 describe('a data directory', () => {
+  let folder: string
   let directory: string
   let children: ChildProcess[]
   beforeEach(() => {
-    directory = join(mkdtempSync(join(tmpdir(), 'signalbox-lock-')), 'data')
+    folder = mkdtempSync(join(tmpdir(), 'signalbox-lock-'))
+    directory = join(folder, 'data')
     children = []
   })
   afterEach(async () => {
     await Promise.all(children.map(kill))
-    rmSync(directory, { recursive: true, force: true })
+    rmSync(folder, { recursive: true })
   })
 
   function start(): Starter {

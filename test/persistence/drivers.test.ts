@@ -1,6 +1,4 @@
 /** One promise for both databases: what a query, a transaction, a cursor and a wake-up do. Differences are named as such. */
-import { once } from 'node:events'
-import pg from 'pg'
 import {
   CheckIntegrityConstraintViolationError,
   ForeignKeyIntegrityConstraintViolationError,
@@ -9,13 +7,12 @@ import {
   NotNullIntegrityConstraintViolationError,
   SchemaValidationError,
   sql,
-  StatementTimeoutError,
   UnexpectedForeignConnectionError,
   UniqueIntegrityConstraintViolationError,
 } from 'slonik'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod/mini'
-import { DatabaseClosed, openDatabase, type Database } from '../../persistence/database.ts'
+import { DatabaseClosed, type Database } from '../../persistence/database.ts'
 import { isConnectionFailure, isRetryable, isStalePlan } from '../../persistence/sqlstate.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
@@ -370,100 +367,5 @@ describe.each(bothDatabases)('%s', (kind) => {
       expect(await Promise.all(queued)).toEqual([1, 2, 3])
       await closed
     })
-  })
-})
-
-describe('postgresql alone', () => {
-  let fresh: FreshDatabase
-  let db: Database
-  let url: string
-  beforeAll(async () => {
-    fresh = await freshDatabase('postgresql')
-    db = fresh.db
-    if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
-    url = fresh.profile.url
-    await db.raw((client) =>
-      client.query('create table job (id int primary key); insert into job values (1), (2), (3)'),
-    )
-  })
-  afterAll(() => fresh.close())
-
-  it('lets two claimers skip each other’s rows', async () => {
-    const claim = sql.unsafe`select id from job order by id limit 2 for update skip locked`
-    await db.pool.transaction(async (first) => {
-      expect(await first.manyFirst(claim)).toEqual([1, 2])
-      const second = await openDatabase({ kind: 'postgresql', url })
-      expect(await second.pool.transaction((tx) => tx.manyFirst(claim))).toEqual([3])
-      await second.close()
-    })
-  })
-
-  it('stops a statement that runs too long', async () => {
-    const stuck = db.pool.transaction(async (tx) => {
-      await tx.query(sql.unsafe`set local statement_timeout = 50`)
-      await tx.query(sql.unsafe`select pg_sleep(20)`)
-    })
-    await expect(stuck).rejects.toThrow(StatementTimeoutError)
-    expect(await db.pool.oneFirst(sql.unsafe`show statement_timeout`)).toBe('30s')
-    expect(await db.pool.oneFirst(sql.unsafe`show idle_in_transaction_session_timeout`)).toBe('30s')
-  })
-
-  it('keeps its connection when a transaction is merely rolled back', async () => {
-    const own = await openDatabase({ kind: 'postgresql', url, maxConnections: 1 })
-    const pid = sql.unsafe`select pg_backend_pid()`
-    const before = await own.pool.oneFirst(pid)
-    await expect(own.pool.transaction(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
-    expect(await own.pool.oneFirst(pid)).toBe(before)
-    await own.close()
-  })
-
-  it('survives the loss of its connections', async () => {
-    await db.pool.oneFirst(sql.unsafe`select 1`)
-    await db.raw((client) =>
-      client.query(
-        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-      ),
-    )
-    // Each connection that was idle in the pool may fail once; a caller retries, as the runtime does.
-    for (let tries = 0; tries < 10; tries += 1) {
-      const answer = await db.pool.oneFirst(sql.unsafe`select 1`).catch((error: unknown) => error)
-      if (answer === 1) break
-      expect(isConnectionFailure(answer)).toBe(true)
-    }
-    expect(await db.pool.oneFirst(sql.unsafe`select 2`)).toBe(2)
-  })
-
-  it('wakes another process, and again after the listening connection was lost', async () => {
-    const other = await openDatabase({ kind: 'postgresql', url })
-    const bell = new EventTarget()
-    let heard = 0
-    const rung = () => once(bell, 'rung')
-    const stop = await other.listen('actors', () => {
-      heard += 1
-      bell.dispatchEvent(new Event('rung'))
-    })
-    const first = rung()
-    await db.notify('actors')
-    await first
-    // Reconnecting wakes everybody, since something may have been said meanwhile.
-    const again = rung()
-    await db.raw((client) =>
-      client.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%' and datname = current_database()",
-      ),
-    )
-    await again
-    const third = rung()
-    await db.notify('actors')
-    await third
-    expect(heard).toBe(3)
-    await stop()
-    await other.close()
-  })
-
-  it('says at the start that there is no such database', async () => {
-    const absent = new URL(inject('pgUrl'))
-    absent.pathname = '/absent'
-    await expect(openDatabase({ kind: 'postgresql', url: absent.href })).rejects.toBeInstanceOf(pg.DatabaseError)
   })
 })

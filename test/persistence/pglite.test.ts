@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { IdleTransactionTimeoutError, sql } from 'slonik'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../persistence/database.ts'
 import { startPglite } from '../../persistence/pglite.ts'
 import { EmbeddedDatabaseLost, PgliteServer, PgliteSocket } from '../../persistence/pglite-server.ts'
@@ -83,10 +83,14 @@ describe('its thread', () => {
 })
 
 describe('its directory', () => {
-  const directory = join(mkdtempSync(join(tmpdir(), 'signalbox-pglite-')), 'pglite')
-  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'signalbox-pglite-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
 
   it('is closed to others, keeps what was committed, and its log stays small', async () => {
+    const directory = join(folder, 'pglite')
     const first = await openDatabase({ kind: 'pglite', dataDir: directory, template: await migratedDump() })
     expect(statSync(directory).mode & 0o777).toBe(0o700)
     await first.raw((client) => client.query('create table line (id int, text text)'))

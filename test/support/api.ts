@@ -1,70 +1,107 @@
-/** The console's API as a test speaks it: plain fetch, answers whole, event streams as events. Owns no assertion. */
+/**
+ * The console's API as a test speaks it: plain fetch, answers whole and checked by the domain's own schemas, event streams
+ * as events. Owns no expectation.
+ */
+import { z } from 'zod'
 import { FrameSplitter, parseFrame } from '../../a2a/sse.ts'
+import { RegisteredAgent } from '../../domain/agent.ts'
+import { Command } from '../../domain/command.ts'
+import { TaskView } from '../../domain/task.ts'
+
+type Headers_ = Readonly<Record<string, string>>
 
 export interface Reply {
   readonly status: number
   readonly headers: Headers
   /** Parsed JSON; the text itself where it is none. */
-  readonly body: never
+  readonly body: unknown
   readonly text: string
 }
 
 export interface StreamedEvent {
   readonly event: string
-  readonly data: Readonly<Record<string, never>>
+  readonly data: unknown
 }
 
-export interface Asked {
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
-  readonly signal?: AbortSignal
-}
+const Outcome = z.object({
+  result: z.looseObject({}),
+  localId: z.guid(),
+  commandId: z.guid(),
+  sessionId: z.string(),
+  requestId: z.string(),
+  telemetry: z.array(z.never()),
+})
+export type Outcome = z.infer<typeof Outcome>
 
-export interface Client {
-  get(path: string, asked?: Asked): Promise<Reply>
-  post(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Reply>
-  delete(path: string): Promise<Reply>
+export class Client {
+  readonly url: string
+
+  constructor(url: string) {
+    this.url = url
+  }
+
+  get(path: string, headers: Headers_ = {}): Promise<Reply> {
+    return this.#ask(path, { headers })
+  }
+
+  delete(path: string): Promise<Reply> {
+    return this.#ask(path, { method: 'DELETE' })
+  }
+
+  /** A string goes out as it is, everything else as JSON. */
+  post(path: string, body?: unknown, headers: Headers_ = {}): Promise<Reply> {
+    return this.#ask(path, posted(body, headers))
+  }
+
   /** A request as it is, for answers that are read while they come. */
-  fetch(path: string, init?: RequestInit): Promise<Response>
-  /** The events of a stream that was asked for with POST, or with GET where there is no body. */
-  stream(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<EventStream>
-}
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(this.url + path, { redirect: 'manual', ...init })
+  }
 
-export interface EventStream extends AsyncIterable<StreamedEvent> {
-  readonly response: Response
-  /** The next event; rejects when the stream has ended. */
-  next(): Promise<StreamedEvent>
-  /** Everything that still comes, to the end. */
-  rest(): Promise<StreamedEvent[]>
-  /** Goes away, as a closed tab does. */
-  cancel(): Promise<void>
-}
+  /** The events of a stream that is asked for with POST, or with GET where there is no body. */
+  async stream(path: string, body?: unknown, headers: Headers_ = {}): Promise<EventStream> {
+    const cut = new AbortController()
+    const init = body === undefined ? { headers } : posted(body, headers)
+    return new EventStream(await this.fetch(path, { ...init, signal: cut.signal }), cut)
+  }
 
-export function clientOf(url: string): Client {
-  const ask = async (path: string, init: RequestInit): Promise<Reply> => {
-    const response = await fetch(url + path, { redirect: 'manual', ...init })
+  /** Registers an agent and returns its id. */
+  async register(cardUrl: string): Promise<string> {
+    const { body } = await this.post('/api/agents', { cardUrl })
+    return z.object({ agent: RegisteredAgent }).parse(body).agent.id
+  }
+
+  /** Sends and waits for the agent's answer; throws when it is no success. */
+  async send(agentId: string, body: object): Promise<Outcome> {
+    const reply = await this.post(`/api/agents/${agentId}/messages`, body)
+    if (reply.status !== 200) throw new Error(`HTTP ${reply.status}: ${reply.text}`)
+    return Outcome.parse(reply.body)
+  }
+
+  async command(id: string): Promise<Command> {
+    return commandIn(await this.get(`/api/commands/${id}`))
+  }
+
+  async task(localId: string): Promise<TaskView> {
+    return z.object({ task: TaskView }).parse((await this.get(`/api/tasks/${localId}`)).body).task
+  }
+
+  async #ask(path: string, init: RequestInit): Promise<Reply> {
+    const response = await this.fetch(path, init)
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: parsed(text) as never, text }
-  }
-  const sent = (body: unknown, headers: Readonly<Record<string, string>> = {}): RequestInit => ({
-    method: 'POST',
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  })
-  return {
-    get: (path, { headers = {}, signal } = {}) => ask(path, { headers, ...(signal ? { signal } : {}) }),
-    post: (path, body, headers) => ask(path, sent(body, headers)),
-    delete: (path) => ask(path, { method: 'DELETE' }),
-    fetch: (path, init) => fetch(url + path, { redirect: 'manual', ...init }),
-    async stream(path, body, headers) {
-      const cut = new AbortController()
-      const init = body === undefined ? { headers: headers ?? {} } : sent(body, headers)
-      return openEvents(await fetch(url + path, { ...init, signal: cut.signal }), cut)
-    },
+    return { status: response.status, headers: response.headers, body: jsonOr(text), text }
   }
 }
 
-function parsed(text: string): unknown {
+export const commandIn = ({ body }: Reply): Command => z.object({ command: Command }).parse(body).command
+
+const posted = (body: unknown, headers: Headers_): RequestInit => ({
+  method: 'POST',
+  headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+  ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+})
+
+function jsonOr(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -75,36 +112,50 @@ function parsed(text: string): unknown {
 
 const frameLimitBytes = 64 * 1024 * 1024
 
-function openEvents(response: Response, cut: AbortController): EventStream {
-  const events = eventsOf(response)
-  return {
-    response,
-    [Symbol.asyncIterator]: () => events,
-    async next() {
-      const { done, value } = await events.next()
-      if (done) throw new Error(`The stream (HTTP ${response.status}) has ended.`)
-      return value
-    },
-    async rest() {
-      const all: StreamedEvent[] = []
-      for await (const event of events) all.push(event)
-      return all
-    },
-    async cancel() {
-      cut.abort()
-      await response.body?.cancel().catch((error: unknown) => {
-        if (!cut.signal.aborted) throw error
-      })
-    },
+export class EventStream {
+  readonly response: Response
+  readonly #cut: AbortController
+  readonly #events: AsyncGenerator<StreamedEvent, undefined>
+
+  constructor(response: Response, cut: AbortController) {
+    this.response = response
+    this.#cut = cut
+    this.#events = eventsOf(response)
+  }
+
+  /** The next event; throws when the stream has ended. */
+  async next(): Promise<StreamedEvent> {
+    const { done, value } = await this.#events.next()
+    if (done) throw new Error(`The stream (HTTP ${this.response.status}) has ended.`)
+    return value
+  }
+
+  /** Reads on until an event of that name, which is returned. */
+  async until(event: string): Promise<StreamedEvent> {
+    for (;;) {
+      const next = await this.next()
+      if (next.event === event) return next
+    }
+  }
+
+  /** Everything that still comes, to the end. */
+  async rest(): Promise<StreamedEvent[]> {
+    const all: StreamedEvent[] = []
+    for await (const event of this.#events) all.push(event)
+    return all
+  }
+
+  /** Goes away, as a closed tab does. */
+  cancel(): void {
+    this.#cut.abort()
   }
 }
 
 async function* eventsOf(response: Response): AsyncGenerator<StreamedEvent, undefined> {
   const splitter = new FrameSplitter(frameLimitBytes)
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response.body ?? [])
     for (const bytes of splitter.push(chunk)) {
       const frame = parseFrame(bytes)
-      if (frame) yield { event: frame.event, data: JSON.parse(frame.data) as never }
+      if (frame) yield { event: frame.event, data: JSON.parse(frame.data) }
     }
-  }
 }

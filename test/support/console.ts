@@ -4,83 +4,72 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { System, type SystemOptions } from '../../actors/system.ts'
+import type { SystemOptions } from '../../actors/system.ts'
 import type { Viewer } from '../../domain/access.ts'
 import { buildServer, type ServerOptions } from '../../http/server.ts'
 import type { Database, Profile } from '../../persistence/database.ts'
-import { bothDatabases, freshDatabase } from './databases.ts'
+import { Client } from './api.ts'
+import { freshDatabase, type bothDatabases } from './databases.ts'
+import { systemOn, type RunningSystem } from './system.ts'
 import { openTestLog, type TestLog } from './test-log.ts'
 
-export interface ConsoleOptions extends Partial<Pick<SystemOptions, 'works' | 'policy' | 'sidebandUris'>> {
+export interface ConsoleOptions {
   /** A fresh database of that kind, or one that the test opened and will close. */
   readonly database: (typeof bothDatabases)[number] | Database
-  /** Who every request is, where it is not the local administrator. */
-  readonly identify?: (administrator: Viewer) => Viewer | null
+  readonly system?: Partial<Pick<SystemOptions, 'works' | 'policy' | 'sidebandUris'>>
+  /** Who a request is, where it is not always the local administrator. */
+  readonly identify?: (administrator: Viewer, request: { readonly headers: IncomingHttpHeaders }) => Viewer | null
   readonly auth?: ServerOptions['auth']
   /** Default: the built console where there is one. Null: the API alone. */
   readonly uiDirectory?: string | null
 }
 
-export interface TestConsole {
+export interface TestConsole extends RunningSystem {
   /** `http://127.0.0.1:<port>` */
   readonly url: string
-  readonly system: System
-  readonly db: Database
-  readonly administrator: Viewer
+  readonly api: Client
+  /** What the HTTP floor logged, by levels of debug and above; the system's own lines are in `lines`. */
   readonly log: TestLog
-  /** What the process does on SIGTERM first: streams end, waits are answered. */
+  /** What the process does first on SIGTERM: streams end, waits are answered. */
   drain(): void
-  close(): Promise<void>
 }
 
 const root = resolve(import.meta.dirname, '../..')
 const builtUi = join(root, 'dist/ui')
-const development = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
 
 export async function startConsole(options: ConsoleOptions): Promise<TestConsole> {
-  const { database, works = true, policy = development, sidebandUris = [], identify = (admin) => admin } = options
+  const { database, identify = (administrator) => administrator } = options
   const fresh = typeof database === 'string' ? await freshDatabase(database) : null
-  const db = fresh?.db ?? (database as Database)
-  const artifactDirectory = mkdtempSync(join(tmpdir(), 'signalbox-artifacts-'))
+  const running = await systemOn(fresh?.db ?? (database as Database), options.system)
   const log = openTestLog()
-  const extensionHost = 'signalbox.example'
-  const system = new System({
-    ...{ db, log, works, policy, sidebandUris, artifactDirectory, extensionHost },
-    parserThreads: 1,
-  })
-  await system.start()
-  const administrator = await system.localAdministrator()
   const draining = new AbortController()
   const server = buildServer({
-    system,
-    db,
+    system: running.system,
+    db: running.db,
     log: log.logger,
-    sidebandUris,
+    sidebandUris: options.system?.sidebandUris ?? [],
     auth: options.auth ?? { mode: 'development' },
-    identify: () => Promise.resolve(identify(administrator)),
+    identify: (request) => Promise.resolve(identify(running.viewer, request)),
     loopbackOnly: true,
     drain: draining.signal,
     uiDirectory: options.uiDirectory === undefined ? uiIfBuilt() : options.uiDirectory,
   })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
+    ...running,
     url,
-    system,
-    db,
-    administrator,
+    api: new Client(url),
     log,
     drain: () => draining.abort(),
     async close() {
       draining.abort()
       await server.close()
-      await system.stop()
+      await running.close()
       await fresh?.close()
-      rmSync(artifactDirectory, { recursive: true, force: true })
     },
   }
 }

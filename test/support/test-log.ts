@@ -1,17 +1,16 @@
-/** The console's log in a test: kept, so that a test can say what must and must not stand in it; never printed. */
+/** What the HTTP floor logs, kept for a test to look at and never printed. */
 import { Writable } from 'node:stream'
 import { pino, type Logger } from 'pino'
 
 export interface TestLog {
   readonly logger: Logger
-  info(fields: Record<string, unknown>, message: string): void
-  warn(fields: Record<string, unknown>, message: string): void
-  error(fields: Record<string, unknown>, message: string): void
-  /** Lines so far, as JSON texts. */
+  /** Lines so far, JSON texts as they would be written. */
   lines(): readonly string[]
-  /** Lines of level error. */
+  /** Lines of level error: defects. */
   errors(): readonly string[]
 }
+
+const errorLevel = 50
 
 export function openTestLog(): TestLog {
   const lines: string[] = []
@@ -21,13 +20,9 @@ export function openTestLog(): TestLog {
       done()
     },
   })
-  const logger = pino({ level: 'debug' }, kept)
   return {
-    logger,
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
+    logger: pino({ level: 'debug' }, kept),
     lines: () => lines,
-    errors: () => lines.filter((line) => (JSON.parse(line) as { level: number }).level >= 50),
+    errors: () => lines.filter((line) => (JSON.parse(line) as { level: number }).level >= errorLevel),
   }
 }

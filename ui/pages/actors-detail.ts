@@ -3,6 +3,7 @@
  * looked at; the chart is ui/statechart, the log's steps are actors-log.ts. It only reads: nothing here moves an actor.
  */
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import { guard } from 'lit/directives/guard.js'
 import { describeEvent, type ActorDetail, type ActorStep, type StateValue } from '../../domain/chart.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
@@ -15,7 +16,7 @@ import { define, View, viewProperties } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
 import { chip } from '../states.ts'
 import type { ChartFile } from '../statechart/layout.ts'
-import { Statechart } from '../statechart/statechart.ts'
+import { SignalboxStatechart } from '../statechart/statechart.ts'
 import { actorPath, actorQuestion, chartQuestion, shortId } from './actors-questions.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
@@ -99,7 +100,7 @@ export class SignalboxActor extends View {
   }
 
   #bindings(): readonly Binding[] {
-    const chartKey = (keys: string, label: string, run: (chart: Statechart) => void): Binding => ({
+    const chartKey = (keys: string, label: string, run: (chart: SignalboxStatechart) => void): Binding => ({
       keys,
       label,
       group: 'This page',
@@ -124,7 +125,7 @@ export class SignalboxActor extends View {
     return actor?.kind === this.kind && actor.id === this.actorId ? actor : undefined
   }
 
-  get #view(): Statechart | null {
+  get #view(): SignalboxStatechart | null {
     return this.renderRoot.querySelector('signalbox-statechart')
   }
 
@@ -324,6 +325,7 @@ export class SignalboxActor extends View {
     )
   }
 
+  /** The log is drawn anew only when it changes, not with every second of a countdown: it may hold 2,000 rows. */
   #below(replay: Replay | undefined): TemplateResult {
     const pane = (name: 'log' | 'details', words: string): TemplateResult =>
       html`<button aria-pressed=${this._pane === name} @click=${() => (this._pane = name)}>${words}</button>`
@@ -333,7 +335,8 @@ export class SignalboxActor extends View {
         ${pane('log', 'Log')}${pane('details', 'Details')}
       </div>
       <div class="scroll log" role="region" aria-label="Log" tabindex="0">
-        ${fault ? staleNotice(fault, () => this.#log.retry()) : nothing} ${replay ? logTable(replay) : nothing}
+        ${fault ? staleNotice(fault, () => this.#log.retry()) : nothing}
+        ${replay ? guard([replay.steps, replay.at, replay.hasEarlier, replay.reading], () => logTable(replay)) : nothing}
       </div>
       <p class="sr" role="status">${this.#spoken()}</p>`
   }
@@ -356,12 +359,11 @@ export class SignalboxActor extends View {
 }
 
 define('signalbox-json', SignalboxJson)
-define('signalbox-statechart', Statechart)
+define('signalbox-statechart', SignalboxStatechart)
 define('signalbox-actor', SignalboxActor)
 
 declare global {
   interface HTMLElementTagNameMap {
     'signalbox-actor': SignalboxActor
-    'signalbox-statechart': Statechart
   }
 }

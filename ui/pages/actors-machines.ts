@@ -7,11 +7,11 @@ import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 import { plural } from '../format.ts'
 import { chip } from '../states.ts'
-import { Statechart } from '../statechart/statechart.ts'
+import { SignalboxStatechart } from '../statechart/statechart.ts'
 import { chartQuestion, chartsQuestion, supervisorQuestion } from './actors-questions.ts'
 
 /** @element signalbox-machines */
-export class Machines extends LitElement {
+export class SignalboxMachines extends LitElement {
   static override properties: PropertyDeclarations = { app: { attribute: false }, _kind: { state: true } }
   static override styles = [
     sheet,
@@ -109,5 +109,4 @@ export class Machines extends LitElement {
   }
 }
 
-define('signalbox-statechart', Statechart)
-define('signalbox-machines', Machines)
+define('signalbox-statechart', SignalboxStatechart)

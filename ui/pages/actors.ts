@@ -18,7 +18,7 @@ import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
 import { SignalboxActor } from './actors-detail.ts'
-import { Machines } from './actors-machines.ts'
+import { SignalboxMachines } from './actors-machines.ts'
 import { arrange, keyOf } from './actors-order.ts'
 import * as ask from './actors-questions.ts'
 import { actorsSheet } from './actors-sheet.ts'
@@ -255,12 +255,12 @@ export class SignalboxActors extends View {
 }
 
 define('signalbox-actor', SignalboxActor)
-define('signalbox-machines', Machines)
+define('signalbox-machines', SignalboxMachines)
 define('signalbox-actors', SignalboxActors)
 
 declare global {
   interface HTMLElementTagNameMap {
     'signalbox-actors': SignalboxActors
-    'signalbox-machines': Machines
+    'signalbox-machines': SignalboxMachines
   }
 }

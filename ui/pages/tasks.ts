@@ -17,7 +17,7 @@ import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
 import type { Binding } from '../keys.ts'
 import type { Route } from '../router.ts'
-import { dot, taskMark } from '../states.ts'
+import { taskMark } from '../states.ts'
 import { rowLimit, TaskList, type TaskListState } from '../task-list.ts'
 import { tasksSheet } from './tasks-sheet.ts'
 
@@ -238,7 +238,7 @@ export class SignalboxTasks extends View {
         data-route=${path}
         aria-current=${here ? 'true' : nothing}
       >
-        <span class="mark">${dot(mark)}</span>
+        <span class=${mark.tone ? `mark tone-${mark.tone}` : 'mark faint'}>${icon(mark.icon)}</span>
         <bdi class="title ell">${row.title || 'Untitled task'}</bdi>
         <span class="age num">${app.format.when(row.updatedAt)}</span>
         <span class="sub"

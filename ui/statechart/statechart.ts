@@ -22,7 +22,6 @@ import {
   type ChartNode,
   type StateValue,
 } from '../../domain/chart.ts'
-import { define } from '../elements/view.ts'
 import { drawArrow, drawDot, drawLane, drawState, livingParts } from './drawing.ts'
 import type { ChartLayout, ChartLayouts } from './layout.ts'
 import { mermaidOf } from './mermaid.ts'
@@ -51,7 +50,7 @@ const wordsOf = (value: StateValue | null): string =>
  * @prop value - the actor's present value; null draws the machine alone
  * @attr outline - shows the outline instead of the picture
  */
-export class Statechart extends LitElement {
+export class SignalboxStatechart extends LitElement {
   static override styles = chartStyle
   static override properties: PropertyDeclarations = {
     definition: { attribute: false },
@@ -252,4 +251,8 @@ export class Statechart extends LitElement {
   }
 }
 
-define('signalbox-statechart', Statechart)
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-statechart': SignalboxStatechart
+  }
+}

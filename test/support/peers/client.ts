@@ -1,6 +1,6 @@
 /**
- * The published SDK as a client of ours: the independent judge of every server in this repository. Owns turning its typed
- * values into plain 1.0 JSON, which tests can read. Does not own any judgement.
+ * The published SDK as a client of ours: the independent judge of every server in this repository. Owns turning its
+ * typed values into plain 1.0 JSON, which tests can read. Does not own any judgement.
  */
 import {
   ListTasksRequest,

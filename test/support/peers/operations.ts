@@ -1,6 +1,7 @@
 /**
- * Tells which A2A operation a request asks for, in any version and binding, and what identifies it. Owns this small reading of
- * requests for the receipt log; it is deliberately not our codec, because a witness must not share the suspect's code.
+ * Tells which A2A operation a request asks for, in any version and binding, and what identifies it. Owns this small
+ * reading of requests for the receipt log; it is deliberately not our codec, because a witness must not share the
+ * suspect's code.
  */
 
 export interface Operation {

@@ -1,7 +1,7 @@
 /**
- * What every test agent has: an address, a log of what reached it, and a script that says what it does next. Owns the receipt
- * log (the witness of "delivered at most once") and the life of the listening socket. Does not own any A2A shape: the agents
- * beside this file (sdk.ts, raw.ts) do.
+ * What every test agent has: an address, a log of what reached it, and a script that says what it does next. Owns the
+ * receipt log (the witness of "delivered at most once") and the life of the listening socket. Does not own any A2A
+ * shape: the agents beside this file (sdk.ts, raw.ts) do.
  */
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
@@ -24,7 +24,10 @@ export interface SeenRequest {
 }
 
 export interface PeerScript {
-  /** From now on sends and cancels are read and recorded, and then not answered: time stands still at "received, not replied". */
+  /**
+   * From now on sends and cancels are read and recorded, and then not answered: time stands still at "received, not
+   * replied".
+   */
   holdReplies(): void
   /** Answers every held request, and holds no more. */
   release(): void
@@ -51,7 +54,10 @@ export interface Peer {
   close(): Promise<void>
 }
 
-/** A test that waits longer than this for a signal has failed; the bound keeps it from hanging until the runner kills it. */
+/**
+ * A test that waits longer than this for a signal has failed; the bound keeps it from hanging until the runner kills
+ * it.
+ */
 const patienceMs = 20_000
 
 export interface ReceiptLog {
@@ -66,8 +72,8 @@ export interface ReceiptLog {
 }
 
 /**
- * Keeps receipts in memory and, when a file is named, appends each as one JSON line and fsyncs it before returning: a log that
- * outlives the killed process is what the chaos tests believe.
+ * Keeps receipts in memory and, when a file is named, appends each as one JSON line and fsyncs it before returning: a
+ * log that outlives the killed process is what the chaos tests believe.
  */
 export function openReceiptLog(receiptFile?: string): ReceiptLog {
   const file = receiptFile === undefined ? undefined : openSync(receiptFile, 'a')
@@ -142,7 +148,9 @@ export class Countdown {
 export interface Stagehand extends PeerScript {
   /** Waits while replies are held. */
   gate(): Promise<void>
-  /** Waits for `finish` or the end of the signal; says with which text to complete, or null when the signal ended it. */
+  /**
+   * Waits for `finish` or the end of the signal; says with which text to complete, or null when the signal ended it.
+   */
   holdTurn(signal: AbortSignal): Promise<string | null>
 }
 
@@ -187,7 +195,9 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Listens on a loopback port of the system's choice. Closing ends every socket, so that no test waits for a keep-alive. */
+/**
+ * Listens on a loopback port of the system's choice. Closing ends every socket, so that no test waits for a keep-alive.
+ */
 export async function listenOnLoopback(listener: RequestListener): Promise<Listening> {
   const server = createServer(listener)
   await new Promise<void>((resolve, reject) => {

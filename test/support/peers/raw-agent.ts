@@ -1,6 +1,7 @@
 /**
- * A small A2A 1.0 agent of our own: tasks in memory and the turns of behaviours.ts. Owns what the agent knows and says. Does not
- * own HTTP (raw.ts), framing (raw-stream.ts) or faults. It shares no code with the product: a suspect is no witness.
+ * A small A2A 1.0 agent of our own: tasks in memory and the turns of behaviours.ts. Owns what the agent knows and says.
+ * Does not own HTTP (raw.ts), framing (raw-stream.ts) or faults. It shares no code with the product: a suspect is no
+ * witness.
  */
 import { randomUUID } from 'node:crypto'
 import { perform, stateOf1_0, type PlotPart, type Stage } from './behaviours.ts'

@@ -1,19 +1,22 @@
 /**
- * A stream of events as peers in the wild frame it, and as networks break it. Owns framing and the faults inside a stream.
- * Does not own which events there are (raw-agent.ts).
+ * A stream of events as peers in the wild frame it, and as networks break it. Owns framing and the faults inside a
+ * stream. Does not own which events there are (raw-agent.ts).
  */
 import type { ServerResponse } from 'node:http'
 
 /**
- * How events are framed. `lf` is the JS SDK; `crlf` with comments the Python one; `pretty` spreads one event over data lines;
- * `noted` adds ids, names, retry and comments as a2a-go and a2a-rs do; `sliced` flushes a few bytes at a time, so that
- * chunks end inside line ends and characters; `unterminated` leaves out the last blank line; `bom` starts with a BOM.
+ * How events are framed. `lf` is the JS SDK; `crlf` with comments the Python one; `pretty` spreads one event over data
+ * lines; `noted` adds ids, names, retry and comments as a2a-go and a2a-rs do; `sliced` flushes a few bytes at a time,
+ * so that chunks end inside line ends and characters; `unterminated` leaves out the last blank line; `bom` starts with
+ * a BOM.
  */
 export type Framing = 'lf' | 'crlf' | 'cr' | 'pretty' | 'noted' | 'sliced' | 'unterminated' | 'bom'
 
 export type StreamFault =
   | { readonly fault: 'framing'; readonly framing: Framing }
-  /** After so many events: reset the connection, end it properly, close our half without the last chunk, or fall silent. */
+  /**
+   * After so many events: reset the connection, end it properly, close our half without the last chunk, or fall silent.
+   */
   | { readonly fault: 'cut'; readonly afterEvents: number; readonly how: 'reset' | 'end' | 'half-close' | 'hang' }
   /** Before the event of this number (0 = the first) these bytes stand in the stream. */
   | { readonly fault: 'inject'; readonly beforeEvent: number; readonly frame: string }

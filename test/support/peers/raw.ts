@@ -1,7 +1,7 @@
 /**
- * Starts an agent on plain node:http that can misbehave in every way the SDK cannot. Owns routing, the queue of faults and the
- * answers of a healthy A2A 1.0 agent over JSON-RPC or HTTP+JSON. Does not own the faults themselves (raw-faults.ts,
- * raw-stream.ts) or the turns (raw-agent.ts).
+ * Starts an agent on plain node:http that can misbehave in every way the SDK cannot. Owns routing, the queue of faults
+ * and the answers of a healthy A2A 1.0 agent over JSON-RPC or HTTP+JSON. Does not own the faults themselves
+ * (raw-faults.ts, raw-stream.ts) or the turns (raw-agent.ts).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { interfaceEntry, laidOver, type CardOverlay } from './card.ts'
@@ -15,8 +15,8 @@ export type RawFault = AnswerFault | StreamFault
 
 export interface RawScript extends PeerScript {
   /**
-   * Queues a fault for the next `times` requests of an operation: its 1.0 name, `GetAgentCard` for the card, or `any`. Faults of a
-   * stream queued together for one request act together. Infinity keeps it until `heal`.
+   * Queues a fault for the next `times` requests of an operation: its 1.0 name, `GetAgentCard` for the card, or `any`.
+   * Faults of a stream queued together for one request act together. Infinity keeps it until `heal`.
    */
   fault(operation: string, fault: RawFault, times?: number): void
   heal(): void

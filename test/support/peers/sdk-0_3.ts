@@ -1,6 +1,6 @@
 /**
- * The last published A2A 0.3 SDK as an agent. Owns nothing of the protocol: its JSON-RPC speaks the `kind` shapes, its REST
- * the ProtoJSON of the 0.3 proto (notes/a2a-protocol.md 2), and both are what real 0.3 agents put on the wire.
+ * The last published A2A 0.3 SDK as an agent. Owns nothing of the protocol: its JSON-RPC speaks the `kind` shapes, its
+ * REST the ProtoJSON of the 0.3 proto (notes/a2a-protocol.md 2), and both are what real 0.3 agents put on the wire.
  */
 import { randomUUID } from 'node:crypto'
 import type { Message, Part, Task, TaskState, AgentCard } from 'a2a-sdk-v03'

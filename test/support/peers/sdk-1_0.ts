@@ -1,6 +1,6 @@
 /**
- * The published A2A 1.0 SDK as an agent: its executor and its routers. Owns nothing of the protocol: every byte on the wire is
- * the SDK's, which is what makes it a judge of ours.
+ * The published A2A 1.0 SDK as an agent: its executor and its routers. Owns nothing of the protocol: every byte on the
+ * wire is the SDK's, which is what makes it a judge of ours.
  */
 import { randomUUID } from 'node:crypto'
 import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk'

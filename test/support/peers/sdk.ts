@@ -1,6 +1,6 @@
 /**
- * Starts an agent built with the published SDK, 1.0 or 0.3, over one binding. Owns the card, the receipt taking in front of the
- * SDK's routers, and the listening. Does not own the turns (behaviours.ts) or the protocol (the SDK).
+ * Starts an agent built with the published SDK, 1.0 or 0.3, over one binding. Owns the card, the receipt taking in
+ * front of the SDK's routers, and the listening. Does not own the turns (behaviours.ts) or the protocol (the SDK).
  */
 import express, { type Express, type Request } from 'express'
 import type { AgentCard as AgentCard0_3 } from 'a2a-sdk-v03'
@@ -15,7 +15,9 @@ export interface SdkPeerOptions {
   readonly binding: 'JSONRPC' | 'HTTP+JSON'
   /** What the card says about streaming; the agent streams anyway. Default true. */
   readonly streaming?: boolean
-  /** Laid over the card's top level: name, skills, capabilities and so on; or made from the card and the agent's origin. */
+  /**
+   * Laid over the card's top level: name, skills, capabilities and so on; or made from the card and the agent's origin.
+   */
   readonly card?: CardOverlay
   /** Said in the card's interface entry; 1.0 only. */
   readonly tenant?: string

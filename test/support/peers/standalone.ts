@@ -1,7 +1,7 @@
 /**
- * Runs one test agent in a process of its own, so that a chaos test can kill the console, or the agent, and still read the
- * receipts: `node test/support/peers/standalone.ts --kind raw --receipts /tmp/receipts.jsonl`. Its first line on stdout is
- * the card's URL. It ends on SIGTERM, or when its stdin closes, so that it never outlives a killed test.
+ * Runs one test agent in a process of its own, so that a chaos test can kill the console, or the agent, and still read
+ * the receipts: `node test/support/peers/standalone.ts --kind raw --receipts /tmp/receipts.jsonl`. Its first line on
+ * stdout is the card's URL. It ends on SIGTERM, or when its stdin closes, so that it never outlives a killed test.
  */
 import { parseArgs } from 'node:util'
 import { startRawPeer } from './raw.ts'
