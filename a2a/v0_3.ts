@@ -195,9 +195,10 @@ export function readNestedPushConfig(json: JsonObject, path: string): PushConfig
   const inner = object(value, place)
   const url = label(inner, 'url', place)
   if (url === undefined) throw new WireError(at(place, 'url'), 'is required')
-  const name = label(json, 'name', path)?.split('/')
+  // `tasks/{task}/pushNotificationConfigs/{config}` [0.3 proto]; a task's id may hold slashes, the words between may not.
+  const name = /^tasks\/(.+)\/pushNotificationConfigs\/(.+)$/.exec(label(json, 'name', path) ?? '')
   return present({
-    id: optionalId(inner, 'id', place) ?? name?.[3],
+    id: optionalId(inner, 'id', place) ?? name?.[2],
     taskId: optionalId(json, 'taskId', path) ?? name?.[1],
     url,
     token: label(inner, 'token', place),

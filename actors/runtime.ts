@@ -8,7 +8,7 @@
 import type { EventObject } from 'xstate'
 import type { ActorRef, Snapshot } from '../persistence/actors.ts'
 import type { Database } from '../persistence/database.ts'
-import { isRetryable } from '../persistence/sqlstate.ts'
+import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
 import { Batch, type Effects, type Intake, type Launch, type Step } from './batch.ts'
 import type { Changes } from './changes.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
@@ -147,7 +147,7 @@ export class Runtime {
         return
       } catch (error) {
         for (const batch of batches) for (const launch of batch.launches) this.#o.intake.giveBack(launch)
-        if (isRetryable(error) && attempt < transientRetriesLimit) continue
+        if (isTransient(error) && attempt < transientRetriesLimit) continue
         if (items.length === 1) return void items[0]?.reject(error)
         // One item's fault must not become its neighbours': each goes again, alone.
         for (const item of items) await this.#flush([item])
@@ -161,6 +161,9 @@ export class Runtime {
     for (const [organizationId, subjects] of batch.subjects) this.#o.changes.publish({ organizationId, subjects })
   }
 }
+
+/** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
+const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
 
 /** Operations first, each once for all its inputs; then every step; then whatever follows from either. */
 async function fill(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<void> {

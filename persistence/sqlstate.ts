@@ -51,6 +51,9 @@ export function isStalePlan(error: unknown): boolean {
   return code === '0A000' || code === '26000'
 }
 
+/** Somebody else inserted the same row first: what was unknown when this transaction looked is known now. */
+export const isConflict = (error: unknown): boolean => error instanceof UniqueIntegrityConstraintViolationError
+
 function codeOf(error: Error): string | undefined {
   if ('code' in error && typeof error.code === 'string') return error.code
   return error.cause instanceof Error ? codeOf(error.cause) : undefined

@@ -53,10 +53,6 @@ export const trustMarks: Record<Trust, Mark> = {
 export const chip = ({ icon: name, word, tone }: Mark): TemplateResult =>
   html`<span class=${tone ? `chip tone-${tone}` : 'chip'}>${icon(name, 13)}${word}</span>`
 
-/** The icon alone, for a narrow row: its word is its accessible name and its tooltip. */
-export const dot = ({ icon: name, word, tone }: Mark): TemplateResult =>
-  html`<span class=${tone ? `tone-${tone}` : 'faint'} title=${word}>${icon(name, 16, word)}</span>`
-
 export const personMark = (name: string): TemplateResult =>
   html`<span class="avatar" aria-hidden="true">${initials(name)}</span>`
 

@@ -7,10 +7,12 @@ import {
   createActor,
   emit,
   fromPromise,
+  initialTransition,
   not,
   raise,
   setup,
   SimulatedClock,
+  transition,
   type AnyStateMachine,
 } from 'xstate'
 import {
@@ -25,6 +27,7 @@ import {
   type StateValue,
 } from '../../domain/chart.ts'
 import { chartOf } from '../../machines/chart.ts'
+import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 
 /** A parcel: work, delays, guards, a fact, an attention tag, an eventless hop. */
 const parcelMachine = setup({
@@ -214,6 +217,28 @@ test('a retried discovery and a lost delivery name the edges that were taken', (
   ])
   expect(edgesTaken(definition, 'pending', 'unheard.of', 'pending')).toEqual([])
 })
+
+test.each(durableMachines.map(({ machine, events }) => ({ id: machine.id, machine, events })))(
+  'every step of every shortest path through $id has an edge that leads where it led',
+  ({ machine, events }) => {
+    const definition = chartOf(machine)
+    const edges = new Map([...statesOf(definition.root)].flatMap((node) => node.edges.map((edge) => [edge.id, edge])))
+    for (const path of shortestPaths(machine, events)) {
+      let [before] = initialTransition(machine)
+      for (const event of path.events) {
+        const [after] = transition(machine, before, event)
+        const taken = edgesTaken(definition, before.value as StateValue, event.type, after.value as StateValue)
+        const active = new Set(activeNodes(definition, after.value as StateValue).map((node) => node.id))
+        const targets = edges.get(taken.at(-1) ?? '')?.targets
+        expect(
+          targets?.every((target) => active.has(target)),
+          `${JSON.stringify(before.value)} + ${event.type}`,
+        ).toBe(true)
+        before = after
+      }
+    }
+  },
+)
 
 /** What XState says it took: only its inspection events carry transitions, in a field that is not public. */
 interface Microstep {

@@ -1,0 +1,158 @@
+/**
+ * axe on every page, in both themes and at the widths where the layout changes, plus the dialogs and what a person without a
+ * mouse, without colour or without motion meets. The pages show real answers of a real console and agent.
+ */
+import AxeBuilder from '@axe-core/playwright'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import type { Peer } from '../support/peers/peer.ts'
+import { startSdkPeer } from '../support/peers/sdk.ts'
+
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const patience = { timeout: 20_000, interval: 100 }
+
+describe('accessibility', () => {
+  let server: TestConsole
+  let peer: Peer
+  let browser: Browser
+  let watched: WatchedPage
+  let agentId: string
+  const taskIds = new Map<string, string>()
+
+  async function post(path: string, body: unknown, key: string): Promise<unknown> {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': key }
+    const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    return response.json()
+  }
+
+  beforeAll(async () => {
+    server = await startConsole({ database: 'pglite' })
+    peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
+    browser = await launchBrowser()
+    const { agent } = (await post('/api/agents', { cardUrl: peer.cardUrl }, 'agent')) as { agent: { id: string } }
+    agentId = agent.id
+    for (const text of ['ask', 'files', 'hold']) await post(`/api/agents/${agentId}/commands`, { text }, text)
+    await vi.waitFor(async () => {
+      const response = await fetch(`${server.url}/api/tasks`)
+      const { tasks } = (await response.json()) as { tasks: { title: string; localId: string; state: string }[] }
+      for (const { title, localId } of tasks) taskIds.set(title, localId)
+      const settled = tasks.filter(({ state }) => /COMPLETED|INPUT_REQUIRED|WORKING/.test(state))
+      if (settled.length < 3) throw new Error(`Only ${settled.length} of 3 tasks are there.`)
+    }, patience)
+  })
+  afterAll(async () => {
+    await browser.close()
+    await peer.close()
+    await server.close()
+  })
+  afterEach(async () => {
+    await watched.page.context().close()
+    expect(watched.violations).toEqual([])
+  })
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    watched = await openPage(browser, options)
+    await watched.page.goto(server.url + path)
+    return watched.page
+  }
+
+  async function expectClean(page: Page, where: string): Promise<void> {
+    const { violations } = await new AxeBuilder({ page }).withTags(rules).analyze()
+    expect(
+      violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))]),
+      where,
+    ).toEqual([])
+  }
+
+  const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+    [1440, 1100, 720].map((width) => [colorScheme, width] as const),
+  )
+
+  it.each(looks)(
+    'finds nothing on any page in %s at %d px, and nothing scrolls sideways',
+    async (colorScheme, width) => {
+      const page = await open('/tasks', { colorScheme, viewport: { width, height: 900 } })
+      const pages: [path: string, shown: string][] = [
+        ['/tasks', 'ask'],
+        ['/tasks?filter=done', 'files'],
+        [`/tasks/${taskIds.get('ask')}`, 'Which colour?'],
+        [`/tasks/${taskIds.get('files')}`, 'not opened'],
+        [`/tasks/new?agent=${agentId}`, 'New task'],
+        ['/agents', 'Add agent'],
+        [`/agents/${agentId}`, 'Compliance report'],
+        ['/nowhere', 'There is no such page'],
+      ]
+      for (const [path, shown] of pages) {
+        // A page of the router that the server does not serve is reached as a person reaches it: from inside.
+        if (path === '/nowhere') {
+          await page.evaluate((to) => document.querySelector('signalbox-console')?.app?.router.go(to), path)
+        } else await page.goto(server.url + path)
+        await page.getByText(shown).locator('visible=true').first().waitFor()
+        await expectClean(page, path)
+        const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        expect(sideways, path).toBeLessThanOrEqual(0)
+      }
+    },
+  )
+
+  it.each([['light'], ['dark']] as const)('finds nothing in the dialogs in %s', async (colorScheme) => {
+    const page = await open('/agents', { colorScheme })
+    await page.getByRole('row').nth(1).waitFor()
+    await page.getByRole('button', { name: 'Add agent' }).click()
+    await page.getByRole('textbox', { name: 'Agent Card URL' }).fill(peer.cardUrl)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('status', { name: 'Preview' }).waitFor()
+    await expectClean(page, 'add agent')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    await page.getByRole('heading', { name: 'Keyboard' }).waitFor()
+    await expectClean(page, 'keys')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('option').first().waitFor()
+    await expectClean(page, 'palette')
+    await page.keyboard.press('Escape')
+    await page.goto(`${server.url}/tasks/${taskIds.get('hold')}`)
+    await page.getByRole('button', { name: 'Cancel task' }).click()
+    await page.getByRole('heading', { name: 'Cancel this task?' }).waitFor()
+    await expectClean(page, 'cancel')
+  })
+
+  it('gives focus back to what opened a dialog', async () => {
+    const page = await open('/agents')
+    const button = page.getByRole('button', { name: 'Add agent' })
+    await button.click()
+    await page.getByRole('textbox', { name: 'Agent Card URL' }).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => button.evaluate((element) => element.matches(':focus'))).toBe(true)
+  })
+
+  it('skips to the content, and turns single keys off', async () => {
+    const page = await open('/tasks')
+    await page.getByRole('heading', { name: 'Tasks' }).waitFor()
+    await page.keyboard.press('Tab')
+    const skip = page.getByRole('button', { name: 'Skip to content' })
+    expect(await skip.evaluate((element) => element.matches(':focus'))).toBe(true)
+    await page.keyboard.press('Enter')
+    expect(await page.getByRole('main').evaluate((element) => element.matches(':focus'))).toBe(true)
+    await page.keyboard.press('?')
+    await page.getByRole('checkbox', { name: 'Single-key shortcuts' }).uncheck()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or do' }).waitFor()
+  })
+
+  it('still tells states apart without colours, and does not move for who wants no motion', async () => {
+    const page = await open(`/tasks/${taskIds.get('hold')}`, { forcedColors: 'active', reducedMotion: 'reduce' })
+    const chip = page.locator('signalbox-task .chips .chip').first()
+    await chip.waitFor()
+    expect((await chip.innerText()).trim()).toBe('Working')
+    expect(await chip.evaluate((element) => getComputedStyle(element).borderTopWidth)).toBe('1px')
+    const moving = await page.evaluate(() => document.getAnimations().length)
+    expect(moving).toBe(0)
+  })
+})
