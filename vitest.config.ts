@@ -1,3 +1,4 @@
+/** How the tests run: one project a floor, two at a time, with one real PostgreSQL for all of them. */
 import { defineConfig } from 'vitest/config'
 
 /** One project a floor, so that a floor's promises can be run alone. Two workers: the machine has two cores and a PGlite takes 0.5 GB. */

@@ -11,7 +11,14 @@ import {
 } from '../domain/agent.ts'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal, type RefusalCode } from '../domain/refusal.ts'
-import { disableAgent, findAgent, listAgents, registerAgent, type AgentRow } from '../persistence/agents.ts'
+import {
+  disableAgent,
+  findAgent,
+  listAgents,
+  registerAgent,
+  releaseSeeded,
+  type AgentRow,
+} from '../persistence/agents.ts'
 import { appendAudit } from '../persistence/audit.ts'
 import type { Database, Transaction } from '../persistence/database.ts'
 import { writeActors } from '../persistence/actors.ts'
@@ -67,9 +74,11 @@ export class Agents {
     return { id: agent.id, cardUrl: agent.cardUrl, source: agent.source }
   }
 
-  /** The agents that the environment names. */
+  /** The agents that the environment names; what it no longer names becomes an ordinary agent. */
   async seed(organizationId: string, cardUrls: readonly string[]): Promise<void> {
-    for (const cardUrl of cardUrls) await this.#register(organizationId, checkedUrl(cardUrl), 'env', null)
+    const urls = cardUrls.map(checkedUrl)
+    for (const url of urls) await this.#register(organizationId, url, 'env', null)
+    await releaseSeeded(this.#db.pool, organizationId, urls)
   }
 
   async #register(
@@ -117,13 +126,10 @@ export class Agents {
   /** Every agent with the card it shows now; one that cannot be found stays in the list and says why. */
   async list(viewer: Viewer): Promise<Agent[]> {
     const rows = await listAgents(this.#db.pool, viewer.organizationId)
-    const answers = new Array<Agent>(rows.length)
-    let next = 0
+    const answers: Agent[] = []
+    const queue = rows.entries()
     const lane = async (): Promise<void> => {
-      for (let i = next++; i < rows.length; i = next++) {
-        const row = rows[i]
-        if (row) answers[i] = await this.#describe(row)
-      }
+      for (const [i, row] of queue) answers[i] = await this.#describe(row)
     }
     await Promise.all(Array.from({ length: Math.min(listConcurrency, rows.length) }, lane))
     return answers

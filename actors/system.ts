@@ -37,11 +37,14 @@ export interface SystemOptions {
   readonly parserThreads: number
 }
 
-/** Wall clock, monotonic clock and time-ordered names: a UUIDv7 keeps inserts at the right edge of every index. */
+/** Time-ordered names: a UUIDv7 keeps inserts at the right edge of every index. */
+const newToken = (): string => uuidv7()
+
+/** Wall clock, monotonic clock, names. */
 export const instruments: Instruments = {
   now: () => new Date(),
   monotonic: () => performance.now(),
-  newToken: () => uuidv7(),
+  newToken,
 }
 
 const channel = 'signalbox'
@@ -70,12 +73,12 @@ export class System {
     this.#o = options
     this.#outbound = new Outbound(policy)
     this.pool = new ParserPool({ threads: options.parserThreads })
-    this.artifacts = new ArtifactStore(options.artifactDirectory, instruments.newToken)
+    this.artifacts = new ArtifactStore(options.artifactDirectory, newToken)
     const discovery = new Discovery(db, this.#outbound, instruments)
     const tools = { db, discovery, outbound: this.#outbound, pool: this.pool, artifacts: this.artifacts, sidebandUris }
     this.kinds = {
       command: commandKind(new Deliveries({ ...tools, extensionHost })),
-      subscription: subscriptionKind(new Following({ ...tools, newToken: instruments.newToken })),
+      subscription: subscriptionKind(new Following({ ...tools, newToken })),
       ownership: ownershipKind,
     }
     this.worker = new Worker({ db, kinds: this.kinds, instruments, log }, () => this.runtime)

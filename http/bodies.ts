@@ -21,8 +21,8 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (text === '') return done(null, undefined)
     void parseJson.call(app, request, String(text), (error, body) => {
       if (error) return done(new Refusal('body.json'))
-      if (isDeeper(body, depthLimit)) return done(new Refusal('body.invalid', 'Request JSON is nested too deeply.'))
-      done(null, body)
+      const fault = faultOf(body)
+      return fault === null ? done(null, body) : done(new Refusal('body.invalid', fault))
     })
   })
   // `__proto__` as a key is an attack or an accident; `constructor` is an ordinary word in an agent's data.
@@ -33,14 +33,20 @@ export function readJsonBodies(app: FastifyInstance): void {
   })
 }
 
-function isDeeper(value: unknown, limit: number): boolean {
-  const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }]
+/** What no schema asks and every later step takes for granted: a stack's worth of depth, and text that is Unicode. */
+function faultOf(body: unknown): string | null {
+  const open: { readonly value: unknown; readonly depth: number }[] = [{ value: body, depth: 0 }]
   for (let next = open.pop(); next; next = open.pop()) {
-    if (typeof next.value !== 'object' || next.value === null) continue
-    if (next.depth >= limit) return true
-    for (const inner of Object.values(next.value)) open.push({ value: inner, depth: next.depth + 1 })
+    const { value, depth } = next
+    // JSON can write half a surrogate pair; UTF-8, canonical JSON (RFC 8785) and PostgreSQL cannot.
+    if (typeof value === 'string' && !value.isWellFormed())
+      return 'Request text holds half a character (a lone surrogate).'
+    if (typeof value !== 'object' || value === null) continue
+    if (depth >= depthLimit) return 'Request JSON is nested too deeply.'
+    const inside = Array.isArray(value) ? value : Object.entries(value).flat()
+    for (const inner of inside) open.push({ value: inner, depth: depth + 1 })
   }
-  return false
+  return null
 }
 
 interface Issue {

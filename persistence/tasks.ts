@@ -104,9 +104,8 @@ export interface TaskWrite {
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 const storableOrNull = (text: string | null): string | null => (text === null ? null : storable(text))
 
-/** Writes any number of folded tasks in one statement. */
-export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], at: string): Promise<void> {
-  if (writes.length === 0) return
+/** One row a line of each table, as `unnest` takes them. */
+function rowsOf(writes: readonly TaskWrite[]) {
   const fresh = writes.flatMap(({ fresh: row, folded }) =>
     row
       ? [
@@ -160,6 +159,13 @@ export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], 
   const references = rows(({ id, fresh: row }) => (row?.references ?? []).map((remoteId) => [id, remoteId]))
   const bytes = rows(({ id, folded }) => [...folded.stored.keys()].map((digest) => [id, digest]))
   const sizes = new Map(writes.flatMap(({ folded }) => [...folded.stored]))
+  return { fresh, moved, events, messages, artifacts, parts, transitions, references, bytes, sizes }
+}
+
+/** Writes any number of folded tasks in one statement. */
+export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], at: string): Promise<void> {
+  if (writes.length === 0) return
+  const { fresh, moved, events, messages, artifacts, parts, transitions, references, bytes, sizes } = rowsOf(writes)
   await tx.query(sql.unsafe`
     with created as (
       insert into task (id, organization_id, agent_id, tenant, remote_id, kind, context_id, skill_id, title, state, state_at,

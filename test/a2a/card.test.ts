@@ -1,3 +1,4 @@
+/** Cards in every shape seen in the wild, and which interface is chosen. */
 import express from 'express'
 import { AgentCard as SdkCard } from '@a2a-js/sdk'
 import { agentCardHandler } from '@a2a-js/sdk/server/express'

@@ -1,3 +1,4 @@
+/** Requests and answers of all operations over both bindings and both versions, as tables. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UnsupportedByVersion, decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'

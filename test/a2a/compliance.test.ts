@@ -1,3 +1,4 @@
+/** Every check of the compliance report fires on a card made to break it, and the score follows. */
 import { describe, expect, it } from 'vitest'
 import { complianceReport } from '../../a2a/compliance.ts'
 import { cardChecks } from '../../a2a/compliance-checks.ts'

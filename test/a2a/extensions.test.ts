@@ -1,3 +1,4 @@
+/** Sideband events and skill routes: what is decoded, and what stays ordinary content. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NotCanonical, canonicalJson } from '../../a2a/canonical-json.ts'

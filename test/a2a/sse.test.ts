@@ -1,3 +1,4 @@
+/** Server-sent events in every framing, cut anywhere, within bounds. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FrameSplitter, FrameTooLarge, formatEvent, parseFrame } from '../../a2a/sse.ts'

@@ -1,3 +1,4 @@
+/** Wire objects of 1.0 and 0.3: what is read, what is refused, and that arbitrary JSON never does worse. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { kindEvent } from '../../a2a/v0_3.ts'

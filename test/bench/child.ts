@@ -48,8 +48,7 @@ export function startChild<M extends Methods>(file: URL): Child<M> {
     return promise
   }
   return {
-    call: <K extends keyof M & string>(method: K, params: Params<M[K]>) =>
-      ask(method, params) as Promise<Result<M[K]>>,
+    call: <K extends keyof M & string>(method: K, params: Params<M[K]>) => ask(method, params) as Promise<Result<M[K]>>,
     cpuMs: () => ask('cpuMs', null) as Promise<number>,
     end: async () => {
       const gone = once(child, 'exit')

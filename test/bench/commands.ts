@@ -21,7 +21,8 @@ interface Subject {
 }
 
 export const startAgent = (): Child<AgentMethods> => startChild<AgentMethods>(new URL('agent.ts', import.meta.url))
-export const startConsole = (): Child<ConsoleMethods> => startChild<ConsoleMethods>(new URL('console.ts', import.meta.url))
+export const startConsole = (): Child<ConsoleMethods> =>
+  startChild<ConsoleMethods>(new URL('console.ts', import.meta.url))
 export const startPeer = (file: string): Child<PeerMethods> => startChild<PeerMethods>(new URL(file, import.meta.url))
 
 async function peer(name: string, file: string, stage: Stage, forMs: number): Promise<Subject> {
@@ -31,7 +32,13 @@ async function peer(name: string, file: string, stage: Stage, forMs: number): Pr
 }
 
 /** The same console twice: over HTTP, and asked below it. */
-async function consoles(name: string, stage: Stage, url: string | null, cardUrl: string, o: BenchOptions): Promise<Subject[]> {
+async function consoles(
+  name: string,
+  stage: Stage,
+  url: string | null,
+  cardUrl: string,
+  o: BenchOptions,
+): Promise<Subject[]> {
   const child = startConsole()
   const { origin, agentId } = await child.call('open', { url, folder: stage.folder(name), cardUrl })
   const http = new Pool(origin, { connections: concurrency })
@@ -70,8 +77,7 @@ async function consoles(name: string, stage: Stage, url: string | null, cardUrl:
     },
     {
       name: `signalbox below HTTP, ${name}`,
-      round: (n) =>
-        profiled('inside', n, () => child.call('flowInside', { forMs, concurrency, round: `inside-${n}` })),
+      round: (n) => profiled('inside', n, () => child.call('flowInside', { forMs, concurrency, round: `inside-${n}` })),
       close: () => Promise.resolve(),
     },
   ]

@@ -69,7 +69,8 @@ describe.each(views)('%s, %s', (kind, view) => {
     const drawn = layout.arrows.flatMap((arrow) => arrow.edges.map((edge) => `${edge}>${arrow.target}`))
     expect(drawn.toSorted()).toEqual(leading.toSorted())
     const picture = { x: 0, y: 0, width: layout.width, height: layout.height }
-    for (const { label } of layout.arrows) if (label) expect(contains(picture, label)).toBe(true)
+    const labels = layout.arrows.flatMap(({ label }) => label ?? [])
+    expect(labels.filter((label) => !contains(picture, label))).toEqual([])
     for (const { points } of layout.arrows) expect(points.length).toBeGreaterThanOrEqual(2)
   })
 

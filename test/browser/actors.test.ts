@@ -56,8 +56,8 @@ describe('the Actors page', () => {
     await server.close()
   })
   afterEach(async () => {
-    expect(watched.violations).toEqual([])
     await watched.page.context().close()
+    if (watched.violations.length > 0) throw new Error(watched.violations.join('\n'))
   })
 
   async function open(path: string, options = {}) {
@@ -111,6 +111,7 @@ describe('the Actors page', () => {
     await page.getByText('Looking at step 2', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Go live' }).click()
     await page.getByText('Finished', { exact: true }).waitFor()
+    expect(new URL(page.url()).search).toBe('')
   })
 
   it('filters by words and by attention, and says when nothing is left', async () => {
@@ -145,12 +146,14 @@ describe('the Actors page', () => {
   it('shows the machines, and the supervisor where it is now', async () => {
     const page = await open('/actors')
     await page.getByRole('button', { name: 'supervisor' }).click()
-    await page.getByRole('group', { name: /Statechart of supervisor\. Current state: running › leases › up/ }).waitFor()
+    const chart = page.getByRole('group', { name: /^Statechart of supervisor/ })
+    await expect.poll(() => chart.getAttribute('aria-label')).toContain('Current state: running › leases › up')
   })
 
   it('says that an actor is not there', async () => {
     const page = await open('/actors/command/00000000-0000-7000-8000-000000000000')
-    await page.getByText('Actor not found').waitFor()
+    const told = page.getByRole('region', { name: 'The chosen actor' })
+    await expect.poll(() => told.innerText()).toContain('Actor not found')
   })
 
   it.each([

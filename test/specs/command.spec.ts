@@ -103,7 +103,7 @@ describe.each(bothDatabases)('commands on %s', (database) => {
     [{ text: 'x', messageId: '' }, 'messageId: Too small: expected string to have >=1 characters.'],
     [{ text: 'x', tenant: 't'.repeat(256) }, 'tenant: Too big: expected string to have <=255 characters.'],
     [{ text: 'x', tenant: 'a\0b' }, 'tenant holds characters that cannot be stored.'],
-    [{ text: 'x', messageId: '\ud800' }, 'messageId holds characters that cannot be stored.'],
+    [{ text: 'x', messageId: '\ud800' }, 'Request text holds half a character (a lone surrogate).'],
   ])('400 for %j, on every route that takes a command', async (body, message) => {
     for (const route of ['commands', 'messages', 'stream']) {
       const reply = await api.post(`/api/agents/${agentId}/${route}`, body, keyed())
@@ -128,9 +128,9 @@ describe.each(bothDatabases)('commands on %s', (database) => {
     await refused(JSON.stringify({ text: 'x'.repeat(16 * 1024 * 1024) }), 'Request body exceeds the 16 MiB limit.')
   })
 
-  test('words and names may be anything that can be stored: controls, emoji, halves of them', async () => {
+  test('words and names may be anything that can be stored: controls, quotes, emoji', async () => {
     const messageId = `\u0001 "'\\;-- ☃ ${randomUUID()}`
-    const text = 'a\0b \ud83d\ude00 \ud83d'
+    const text = 'a\0b \ud83d\ude00'
     const command = commandIn(await api.post(commands, { text, messageId, parts: [{ data: { a: '\0' } }] }, keyed()))
     const { status, result } = await house.finished(command.id)
     expect(status).toBe('succeeded')
