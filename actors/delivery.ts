@@ -11,11 +11,11 @@ import type { ReportingCommand } from '../domain/fact.ts'
 import type { Observation } from '../domain/observation.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
-import { readAgent } from '../persistence/agents.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
-import { readDelivery, type Delivery } from '../persistence/commands.ts'
+import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Discovery, FoundAgent } from './discovery.ts'
+import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './kinds.ts'
 import { limits, type Outbound } from './outbound.ts'
 import type { Blob } from './threads/messages.ts'
@@ -42,27 +42,27 @@ const ended = (output: DeliverOutcome): Done => ({ output })
 
 export class Deliveries {
   readonly #t: DeliveryTools
+  readonly #saved: GatheredReads<Delivery>
 
   constructor(tools: DeliveryTools) {
     this.#t = tools
+    this.#saved = new GatheredReads((ids) => readDeliveries(tools.db.pool, ids))
   }
 
   /** Nothing leaves for the agent but the request for its card, so this may be done again. */
   async discover({ ref }: LeasedActor, _held: Held): Promise<Done> {
-    const delivery = await readDelivery(this.#t.db.pool, ref.id)
-    const agent = delivery?.agentEnabled === true ? await readAgent(this.#t.db.pool, delivery.agentId) : null
-    if (!agent) return found({ kind: 'unavailable' })
-    const card = await this.#t.discovery.forDispatch(agent)
+    const delivery = await this.#saved.read(ref.id)
+    if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
+    const card = await this.#t.discovery.forDispatch(agentOf(delivery))
     if (card.kind === 'found') return found({ kind: 'found' })
     return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
   }
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
   async deliver({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const delivery = await readDelivery(this.#t.db.pool, ref.id)
-    const agent = delivery && (await readAgent(this.#t.db.pool, delivery.agentId))
-    if (!delivery || !agent) return ended({ kind: 'unsent', message: 'The saved command is gone.' })
-    const card = await this.#t.discovery.forDispatch(agent)
+    const delivery = await this.#saved.read(ref.id)
+    if (!delivery) return ended({ kind: 'unsent', message: 'The saved command is gone.' })
+    const card = await this.#t.discovery.forDispatch(agentOf(delivery))
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
     const request = this.#encode(card, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
@@ -141,6 +141,8 @@ export class Deliveries {
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }
 }
+
+const agentOf = ({ agentId, cardUrl }: Delivery) => ({ id: agentId, cardUrl })
 
 /** Our own words, as the transcript shows them: in the task that the agent's reply names. */
 function sentWords(delivery: Delivery, reply: Observation): { observation: Observation; blobs: Blob[] } {

@@ -2,9 +2,6 @@
  * Reads by id that many pieces of work ask for at once, as few statements: what is asked while a read is under way goes with
  * the next. No timer, as in runtime.ts: an idle system keeps its latency. Keeps nothing: every answer was read after it
  * was asked for.
- *
- * A statement a command was the largest cost of a busy process, for a write to a socket costs ten times what reading one
- * more row does (test/bench, commands: docs/adr/0001).
  */
 
 /** Ids in one statement. */
@@ -29,6 +26,8 @@ export class GatheredReads<Value> {
 
   async #readWaiting(): Promise<void> {
     this.#reading = true
+    // A commit launches all its work in one go: the first must not leave without the others.
+    await Promise.resolve()
     while (this.#waiting.size > 0) {
       const all = [...this.#waiting]
       const batch = all.slice(0, batchLimit)

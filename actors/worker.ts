@@ -40,6 +40,8 @@ export class Worker implements Intake {
   readonly #working = new Map<string, Promise<void>>()
   readonly #reserved = new Map<string, number>()
   readonly #bells = new Map<string, Bell>()
+  /** Kinds of which something due may wait in its row for room here. */
+  readonly #crowded = new Set<string>()
   #open = false
 
   /** `runtime` is asked for when it is needed: the two know each other. */
@@ -57,7 +59,10 @@ export class Worker implements Intake {
   // --- Intake: leases taken in the same commit that makes work due --------------------------------------------------------
 
   takeRoom(kind: string): boolean {
-    if (!this.#open || this.#room(kind) <= 0) return false
+    if (!this.#open || this.#room(kind) <= 0) {
+      this.#crowded.add(kind)
+      return false
+    }
     this.#reserved.set(kind, (this.#reserved.get(kind) ?? 0) + 1)
     return true
   }
@@ -93,7 +98,8 @@ export class Worker implements Intake {
     const lease = this.leases.hold({ ref, token, work, leaseMs: this.#kind(ref.kind).leaseMs, trustedFrom })
     const done = this.#perform(launch, lease).finally(() => {
       if (this.#working.get(token) === done) this.#working.delete(token)
-      this.nudge(ref.kind)
+      // Only where somebody was turned away: a claim for every piece of work that ends is a statement a command, for nothing.
+      if (this.#crowded.has(ref.kind)) this.nudge(ref.kind)
     })
     this.#working.set(token, done)
   }
@@ -173,11 +179,13 @@ export class Worker implements Intake {
     const kind = this.#kind(name)
     const room = Math.min(kind.claimLimit, this.#room(name))
     if (room <= 0) return false
+    this.#crowded.delete(name)
     const before = this.#o.instruments.monotonic()
     const exclusive = this.#o.db.profile === 'pglite'
     const claim = { kind: name, limit: room, leaseMs: kind.leaseMs }
     const held = this.leases.list().map((lease) => lease.token)
     const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
+    if (due.length === room) this.#crowded.add(name)
     await Promise.all(due.map((actor) => this.#take(actor, before)))
     return due.length === room
   }

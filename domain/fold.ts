@@ -10,6 +10,7 @@ export interface KnownArtifact {
   readonly position: number
   readonly name: string | null
   readonly description: string | null
+  readonly extensions: readonly string[]
   readonly complete: boolean
   readonly updateCount: number
   readonly partCount: number
@@ -180,6 +181,7 @@ export class Fold {
       position: known?.position ?? position,
       name: seen.name ?? known?.name ?? null,
       description: seen.description ?? known?.description ?? null,
+      extensions: seen.extensions.length > 0 ? seen.extensions : (known?.extensions ?? []),
       complete: seen.complete || (known?.complete ?? false),
       updateCount: (known?.updateCount ?? 0) + 1,
       partCount: start.partCount + seen.parts.length,

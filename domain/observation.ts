@@ -22,6 +22,8 @@ export interface ObservedArtifact {
   readonly artifactId: string
   readonly name: string | null
   readonly description: string | null
+  /** URIs of the extensions it belongs to: a trace is not something a person asked for. */
+  readonly extensions: readonly string[]
   /** JSON text of one StoredPart each. */
   readonly parts: readonly string[]
   /** Adds to the artifact of that id; otherwise replaces it. */
@@ -124,6 +126,7 @@ const ofArtifact = (artifact: Artifact, append: boolean, complete: boolean): Obs
   artifactId: artifact.artifactId,
   name: artifact.name ?? null,
   description: artifact.description ?? null,
+  extensions: artifact.extensions ?? [],
   parts: artifact.parts.map((part) => JSON.stringify(normalise(part))),
   append,
   complete,

@@ -68,6 +68,8 @@ export const TaskArtifact = z.object({
   artifactId: z.string(),
   name: z.optional(z.string()),
   description: z.optional(z.string()),
+  /** URIs of the extensions it belongs to, where there are any. */
+  extensions: z.optional(z.array(z.string())),
   parts: z.array(Part),
   complete: z.boolean(),
   updateCount: z.number(),

@@ -2,9 +2,11 @@
  * The actor debugger: lists, one actor, its log, the supervisor. Reads only: nothing here moves an actor. What of a row may
  * be shown is debug-views.ts; the page that shows it is ui/pages/actors.ts.
  */
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { chartsOf } from '../actors/charts.ts'
+import { instruments } from '../actors/system.ts'
 import type { Viewer } from '../domain/access.ts'
 import type { ActorAnswer, ActorLogPage, ActorPage, SupervisorAnswer } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -22,7 +24,15 @@ interface Asked {
   readonly definitions: Definitions
 }
 
-const limits = { list: { default: 50, largest: 100 }, log: { default: 200, largest: 200 } }
+/** How many rows: a whole number as an address writes it, with one sentence for everything that is not. */
+function rowsUpTo(largest: number) {
+  const error = `limit must be 1–${largest}.`
+  const digits = z.string({ error }).check(
+    z.regex(/^\d{1,4}$/, { error }),
+    z.refine((limit) => Number(limit) >= 1 && Number(limit) <= largest, { error }),
+  )
+  return z.pipe(digits, z.transform(Number))
+}
 
 const text = z.string().check(z.minLength(1), z.maxLength(200))
 const ListQuery = z.object({
@@ -31,24 +41,18 @@ const ListQuery = z.object({
   q: z.optional(text),
   attention: z.optional(z.enum(['true', 'false'])),
   cursor: z.optional(z.string().check(z.maxLength(500))),
-  limit: z.optional(z.string()),
+  limit: z.prefault(rowsUpTo(100), '50'),
 })
+const after = 'after must be a revision.'
 const LogQuery = z.object({
-  after: z.optional(z.string().check(z.regex(/^\d{1,9}$/))),
-  limit: z.optional(z.string()),
+  after: z.prefault(
+    z.pipe(z.string({ error: after }).check(z.regex(/^\d{1,9}$/, { error: after })), z.transform(Number)),
+    '0',
+  ),
+  limit: z.prefault(rowsUpTo(200), '200'),
 })
-
-function parsed<T>(schema: z.ZodMiniType<T>, value: unknown): T {
-  const result = schema.safeParse(value)
-  if (!result.success) throw new Refusal('body.invalid')
-  return result.data
-}
-
-function limitOf(given: string | undefined, range: { readonly default: number; readonly largest: number }): number {
-  const limit = given === undefined ? range.default : /^\d{1,4}$/.test(given) ? Number(given) : 0
-  if (limit < 1 || limit > range.largest) throw new Refusal('body.invalid', `limit must be 1–${range.largest}.`)
-  return limit
-}
+const OfActor = z.object({ kind: z.string(), id: z.string() })
+type Ref = z.infer<typeof OfActor>
 
 /** A cursor is the last row's place in the order, so that a page stays where it was while new rows arrive. */
 type Place = NonNullable<ActorFilter['before']>
@@ -80,34 +84,29 @@ function jsonOf(text: string): unknown {
   }
 }
 
-async function listPage({ db, viewer, definitions }: Asked, query: unknown): Promise<ActorPage> {
-  const { kind, state, q, attention, cursor, limit: given } = parsed(ListQuery, query)
-  const limit = limitOf(given, limits.list)
+async function listPage({ db, viewer, definitions }: Asked, query: z.infer<typeof ListQuery>): Promise<ActorPage> {
+  const { kind, state, q, attention, cursor, limit } = query
   const filter = { kind: kind ?? null, state: state ?? null, q: q ?? null, attention: attention === 'true' }
   // One more than asked for tells whether there is a next page.
   const rows = await listActors(db, viewer.organizationId, { ...filter, before: placeOf(cursor), limit: limit + 1 })
   const page = rows.slice(0, limit)
   const last = page.at(-1)
-  const now = new Date()
+  const now = instruments.now()
   return {
     actors: page.map((row) => summaryOf(row, definitions, now)),
     next: rows.length > limit && last ? cursorOf(last) : null,
   }
 }
 
-type Params = { readonly kind: string; readonly id: string }
-
-async function actorOf({ db, viewer }: Asked, { kind, id }: Params): Promise<ActorRecord> {
+async function actorOf({ db, viewer }: Asked, { kind, id }: Ref): Promise<ActorRecord> {
   const record = isUuid(id) ? await findActor(db, viewer.organizationId, kind, id.toLowerCase()) : null
   if (!record) throw new Refusal('actor.unknown')
   return record
 }
 
-async function logPage(asked: Asked, params: Params, query: unknown): Promise<ActorLogPage> {
-  const { after: given, limit: wanted } = parsed(LogQuery, query)
-  const limit = limitOf(wanted, limits.log)
-  const after = Number(given ?? 0)
-  const { kind, id } = await actorOf(asked, params)
+async function logPage(asked: Asked, ref: Ref, query: z.infer<typeof LogQuery>): Promise<ActorLogPage> {
+  const { after, limit } = query
+  const { kind, id } = await actorOf(asked, ref)
   const { db, viewer, definitions } = asked
   // The step before the page comes along: which edge was taken shows only between two values.
   const rows = await readActorLog(db, kind, id, Math.max(0, after - 1), after > 0 ? limit + 1 : limit)
@@ -124,15 +123,18 @@ async function logPage(asked: Asked, params: Params, query: unknown): Promise<Ac
 /** Context and causes may concern people; from part 3 on this asks for `administer`. */
 const config = { permission: 'read' } as const
 
-export const debugRoutes: FastifyPluginCallback<Door> = (app, { system, db }, done) => {
+export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
   const definitions = chartsOf(system.kinds)
   const asked = (request: FastifyRequest): Asked => ({ db: db.pool, viewer: viewerOf(request), definitions })
-  app.get('/api/actors', { config }, (request) => listPage(asked(request), request.query))
-  app.get<{ Params: Params }>('/api/actors/:kind/:id', { config }, async (request): Promise<ActorAnswer> => {
+  app.get('/api/actors', { config, schema: { querystring: ListQuery } }, (request) =>
+    listPage(asked(request), request.query),
+  )
+  app.get('/api/actors/:kind/:id', { config, schema: { params: OfActor } }, async (request): Promise<ActorAnswer> => {
     const record = await actorOf(asked(request), request.params)
-    return { actor: detailOf(record, definitions, new Date()) }
+    return { actor: detailOf(record, definitions, instruments.now()) }
   })
-  app.get<{ Params: Params }>('/api/actors/:kind/:id/log', { config }, (request) =>
+  const log = { params: OfActor, querystring: LogQuery }
+  app.get('/api/actors/:kind/:id/log', { config, schema: log }, (request) =>
     logPage(asked(request), request.params, request.query),
   )
   app.get('/api/supervisor', { config }, (): SupervisorAnswer => {

@@ -161,16 +161,21 @@ export async function unsettledCommands(
 export interface Delivery {
   readonly agentId: string
   readonly agentEnabled: boolean
+  readonly cardUrl: string
   readonly messageId: string
   readonly createdAt: string
   readonly body: CommandBody
 }
 
-export async function readDelivery(db: Connection, id: string): Promise<Delivery | null> {
-  const row = await db.maybeOne(sql.type(z.custom<Omit<Delivery, 'body'> & { body: string }>())`
-    select c.agent_id as "agentId", a.enabled as "agentEnabled", c.message_id as "messageId", c.created_at as "createdAt", c.body
-    from command c join agent a on a.id = c.agent_id where c.id = ${id}`)
-  return row && { ...row, body: JSON.parse(row.body) as CommandBody }
+const DeliveryRow = z.custom<Omit<Delivery, 'body'> & { readonly id: string; readonly body: string }>()
+
+/** By command id; the ids of unknown commands are left out. */
+export async function readDeliveries(db: Connection, ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
+  const rows = await db.any(sql.type(DeliveryRow)`
+    select c.id, c.agent_id as "agentId", a.enabled as "agentEnabled", a.card_url as "cardUrl", c.message_id as "messageId",
+      c.created_at as "createdAt", c.body
+    from command c join agent a on a.id = c.agent_id where c.id = any(${sql.array([...ids], 'uuid')})`)
+  return new Map(rows.map(({ id, body, ...row }) => [id, { ...row, body: JSON.parse(body) as CommandBody }]))
 }
 
 export interface CommandProjection {

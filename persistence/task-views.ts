@@ -170,21 +170,24 @@ async function readArtifacts(db: Connection, ids: Ids): Promise<Map<string, Task
       artifactId: string
       name: string | null
       description: string | null
+      extensions: string
       complete: boolean
       updateCount: number
       parts: string[] | null
     }>(),
   )`
-    select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.complete, a.update_count as "updateCount",
+    select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
+      a.update_count as "updateCount",
       (select array_agg(p.part order by p.position) from task_artifact_part p
         where p.task_id = a.task_id and p.artifact_id = a.artifact_id) as parts
     from task_artifact a where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
-  return grouped(rows, ({ taskId, name, description, parts, ...artifact }) => [
+  return grouped(rows, ({ taskId, name, description, extensions, parts, ...artifact }) => [
     taskId,
     {
       ...artifact,
       ...(name === null ? {} : { name }),
       ...(description === null ? {} : { description }),
+      ...(extensions === '[]' ? {} : { extensions: JSON.parse(extensions) as string[] }),
       parts: (parts ?? []).map((part, i) => partOf(artifact.artifactId, JSON.parse(part) as Omit<Part, 'id'>, i)),
     },
   ])

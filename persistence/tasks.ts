@@ -63,14 +63,17 @@ export async function readKnown(
     for (const row of rows) of(row.taskId).messages.add(row.messageId)
   }
   if (names.artifacts.length > 0) {
-    const rows = await tx.any(sql.type(z.custom<KnownArtifact & { taskId: string; artifactId: string }>())`
-      select task_id as "taskId", artifact_id as "artifactId", position, name, description, complete, update_count as "updateCount",
+    const rows = await tx.any(sql.type(
+      z.custom<Omit<KnownArtifact, 'extensions'> & { taskId: string; artifactId: string; extensions: string }>(),
+    )`
+      select task_id as "taskId", artifact_id as "artifactId", position, name, description, extensions, complete, update_count as "updateCount",
         part_count as "partCount", parts_digest as "partsDigest" from task_artifact
       where (task_id, artifact_id) in (select * from ${sql.unnest(
         names.artifacts.map((n) => [...n]),
         ['uuid', 'text'],
       )})`)
-    for (const { taskId, artifactId, ...artifact } of rows) of(taskId).artifacts.set(artifactId, artifact)
+    for (const { taskId, artifactId, extensions, ...artifact } of rows)
+      of(taskId).artifacts.set(artifactId, { ...artifact, extensions: JSON.parse(extensions) as string[] })
   }
   return known
 }
@@ -142,6 +145,7 @@ function rowsOf(writes: readonly TaskWrite[]) {
       a.position,
       storableOrNull(a.name),
       storableOrNull(a.description),
+      JSON.stringify(a.extensions),
       a.complete,
       a.updateCount,
       a.partCount,
@@ -159,13 +163,17 @@ function rowsOf(writes: readonly TaskWrite[]) {
   const references = rows(({ id, fresh: row }) => (row?.references ?? []).map((remoteId) => [id, remoteId]))
   const bytes = rows(({ id, folded }) => [...folded.stored.keys()].map((digest) => [id, digest]))
   const sizes = new Map(writes.flatMap(({ folded }) => [...folded.stored]))
-  return { fresh, moved, events, messages, artifacts, parts, transitions, references, bytes, sizes }
+  const lengths = rows(({ id, folded }) =>
+    [...folded.artifacts].map(([artifactId, a]) => [id, artifactId, a.partCount]),
+  )
+  return { fresh, moved, events, messages, artifacts, lengths, parts, transitions, references, bytes, sizes }
 }
 
 /** Writes any number of folded tasks in one statement. */
 export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], at: string): Promise<void> {
   if (writes.length === 0) return
-  const { fresh, moved, events, messages, artifacts, parts, transitions, references, bytes, sizes } = rowsOf(writes)
+  const rows = rowsOf(writes)
+  const { fresh, moved, events, messages, artifacts, lengths, parts, transitions, references, bytes, sizes } = rows
   await tx.query(sql.unsafe`
     with created as (
       insert into task (id, organization_id, agent_id, tenant, remote_id, kind, context_id, skill_id, title, state, state_at,
@@ -198,16 +206,15 @@ export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], 
       insert into task_message (task_id, message_id, position, role, parts, said_at, from_status)
       select * from ${sql.unnest(messages, ['uuid', 'text', 'int4', 'text', 'text', 'timestamptz', 'bool'])} m
     ), made as (
-      insert into task_artifact as a (task_id, artifact_id, position, name, description, complete, update_count, part_count, parts_digest)
-      select * from ${sql.unnest(artifacts, ['uuid', 'text', 'int4', 'text', 'text', 'bool', 'int4', 'int4', 'text'])} n
+      insert into task_artifact as a (task_id, artifact_id, position, name, description, extensions, complete,
+        update_count, part_count, parts_digest)
+      select * from ${sql.unnest(artifacts, ['uuid', 'text', 'int4', 'text', 'text', 'text', 'bool', 'int4', 'int4', 'text'])} n
       on conflict (task_id, artifact_id) do update set name = excluded.name, description = excluded.description,
+        extensions = excluded.extensions,
         complete = excluded.complete, update_count = excluded.update_count, part_count = excluded.part_count,
         parts_digest = excluded.parts_digest
     ), trimmed as (
-      delete from task_artifact_part p using ${sql.unnest(
-        artifacts.map((a) => [a[0] ?? '', a[1] ?? '', a[7] ?? 0]),
-        ['uuid', 'text', 'int4'],
-      )} as n(task_id, artifact_id, part_count)
+      delete from task_artifact_part p using ${sql.unnest(lengths, ['uuid', 'text', 'int4'])} as n(task_id, artifact_id, part_count)
       where p.task_id = n.task_id and p.artifact_id = n.artifact_id and p.position >= n.part_count
     ), filled as (
       insert into task_artifact_part (task_id, artifact_id, position, part)

@@ -91,7 +91,7 @@ export const plural = (count: number, one: string, many = `${one}s`): string => 
 export const initials = (name: string): string =>
   name
     .split(/\s+/)
-    .map((word) => [...word][0] ?? '')
+    .map((word) => String.fromCodePoint(word.codePointAt(0) ?? 32))
     .slice(0, 2)
     .join('')
     .toUpperCase()

@@ -25,6 +25,8 @@ export interface Question<T> {
 /** Two refetches of one URL are at least this far apart, so that a busy console cannot spend the read limit (900 a minute). */
 const refetchGapMs = 400
 const keptUnwatched = 60
+/** Somebody who comes to a page again after this long gets steady answers anew. */
+const steadyAgeMs = 30_000
 
 const nothingYet: Answer<never> = { data: undefined, fault: undefined, fetching: false }
 
@@ -55,7 +57,8 @@ export class Queries {
   watch<T>(question: Question<T>): { answer: ReadonlyAtom<Answer<T>>; release(): void } {
     const entry = this.#entry(question)
     entry.watchers += 1
-    if (entry.stale || entry.answer.get().fault) this.#fetchSoon(entry)
+    const aged = entry.watchers === 1 && performance.now() - entry.fetchedAt > steadyAgeMs
+    if (entry.stale || aged || entry.answer.get().fault) this.#fetchSoon(entry)
     return {
       // The entry was made by this question, so the atom holds answers of its schema; the map cannot say so.
       answer: entry.answer as ReadonlyAtom<Answer<T>>,

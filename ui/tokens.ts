@@ -7,13 +7,26 @@
  */
 import { css } from 'lit'
 
-/** `all: initial` keeps a host page's inherited letter-spacing, line-height and case out; direction is kept on purpose. */
+/**
+ * `all: initial` keeps out what a host page's text would hand down; direction is kept on purpose. A host's own rule for `*`
+ * matches our element, though, and beats `:host`: what would be inherited from there is held with `!important`, which an
+ * outer rule without it cannot undo. Size and place stay the host's.
+ */
 export const outermost = css`
   :host {
     all: initial;
     display: block;
     color-scheme: light dark;
     container: console / inline-size;
+    font: 400 var(--sb-text-m) / var(--sb-line) var(--sb-font) !important;
+    color: var(--sb-text) !important;
+    letter-spacing: normal !important;
+    word-spacing: normal !important;
+    text-align: start !important;
+    text-indent: 0 !important;
+    text-shadow: none !important;
+    text-transform: none !important;
+    white-space: normal !important;
   }
   :host([hidden]) {
     display: none;

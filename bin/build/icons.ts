@@ -7,29 +7,15 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
-const names = [
-  ...['activity', 'arrow-left', 'arrow-right', 'arrow-up-right', 'bot', 'brain', 'braces', 'check', 'chevron-down'],
-  ...['chevron-left', 'chevron-right', 'chevron-up', 'circle', 'circle-check', 'circle-dashed', 'circle-dot'],
-  ...['circle-help', 'circle-slash', 'circle-stop', 'circle-x', 'clock', 'copy', 'corner-down-left', 'download'],
-  ...['ellipsis', 'expand', 'external-link', 'eye', 'file', 'file-down', 'file-json', 'file-text', 'fingerprint'],
-  ...['hash', 'history', 'info', 'key-round', 'keyboard', 'layers', 'link-2', 'list-checks', 'list-filter', 'loader'],
-  ...[
-    'lock',
-    'log-in',
-    'log-out',
-    'maximize',
-    'message-square',
-    'minus',
-    'monitor',
-    'moon',
-    'panel-left',
-    'panel-right',
-  ],
-  ...['pause', 'pencil', 'play', 'plug-zap', 'plus', 'radio', 'refresh-cw', 'reply', 'route', 'search', 'send'],
-  ...['shield-check', 'skip-back', 'skip-forward', 'square', 'step-back', 'step-forward', 'sun', 'sun-moon', 'timer'],
-  ...['trash-2', 'triangle-alert', 'unplug', 'waypoints', 'wifi-off', 'workflow', 'wrench', 'x', 'zap', 'zoom-in'],
-  ...['zoom-out'],
-]
+const names = `
+  activity arrow-left arrow-right bot brain check circle-check circle-dashed circle-dot circle-help
+  circle-slash circle-x clock copy download expand file file-json file-text hash history info
+  key-round layers link-2 list-checks list-filter log-in maximize minus monitor moon panel-right play
+  plus radio refresh-cw reply route search shield-check skip-back step-back step-forward sun timer
+  trash-2 triangle-alert unplug wifi-off workflow wrench x zap zoom-in zoom-out
+`
+  .trim()
+  .split(/\s+/)
 
 const source = dirname(createRequire(import.meta.url).resolve('lucide-static/package.json'))
 const version = (JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as { version: string }).version

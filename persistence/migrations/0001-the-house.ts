@@ -134,6 +134,7 @@ create table task_artifact (
   position integer not null,
   name text,
   description text,
+  extensions text not null,
   complete boolean not null,
   update_count integer not null,
   part_count integer not null,

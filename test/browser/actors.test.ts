@@ -82,7 +82,7 @@ describe('the Actors page', () => {
     await page.getByRole('group', { name: /Statechart of command\. Current state: failed/ }).waitFor()
     await page.getByRole('button', { name: 'Outline' }).click()
     const outline = page.getByRole('region', { name: 'command as an outline' })
-    await expect.poll(() => outline.locator('[aria-current]').allInnerTexts()).toHaveLength(2)
+    await expect.poll(() => outline.locator('[aria-current]').allInnerTexts(), patience).toHaveLength(2)
     expect(await outline.locator('.leaf .key').innerText()).toBe('failed')
     expect(await outline.getByText('after backoff').locator('..').innerText()).toContain('taken 2 times')
   })
@@ -120,14 +120,14 @@ describe('the Actors page', () => {
     await rows.first().waitFor()
     await page.keyboard.press('/')
     await page.keyboard.type('resting')
-    await expect.poll(() => rows.count()).toBe(1)
+    await expect.poll(() => rows.count(), patience).toBe(1)
     await rows.first().click()
     await page.getByText('Following live').waitFor()
     await page.getByRole('searchbox', { name: 'Filter actors' }).fill('no such actor')
     await page.getByText('No actor matches').waitFor()
     await page.getByRole('searchbox', { name: 'Filter actors' }).fill('')
     await page.getByRole('button', { name: 'Attention' }).click()
-    await expect.poll(() => rows.count()).toBe(1)
+    await expect.poll(() => rows.count(), patience).toBe(1)
   })
 
   it('keeps rows in their places when new actors arrive', async () => {
@@ -140,20 +140,22 @@ describe('the Actors page', () => {
     await show.waitFor()
     expect(await rows.count()).toBe(before)
     await show.click()
-    await expect.poll(() => rows.count()).toBeGreaterThan(before)
+    await expect.poll(() => rows.count(), patience).toBeGreaterThan(before)
   })
 
   it('shows the machines, and the supervisor where it is now', async () => {
     const page = await open('/actors')
     await page.getByRole('button', { name: 'supervisor' }).click()
     const chart = page.getByRole('group', { name: /^Statechart of supervisor/ })
-    await expect.poll(() => chart.getAttribute('aria-label')).toContain('Current state: running › leases › up')
+    await expect
+      .poll(() => chart.getAttribute('aria-label'), patience)
+      .toContain('Current state: running › leases › up')
   })
 
   it('says that an actor is not there', async () => {
     const page = await open('/actors/command/00000000-0000-7000-8000-000000000000')
     const told = page.getByRole('region', { name: 'The chosen actor' })
-    await expect.poll(() => told.innerText()).toContain('Actor not found')
+    await expect.poll(() => told.getByText('Actor not found').count(), patience).toBe(1)
   })
 
   it.each([

@@ -1,44 +1,31 @@
 /** What the actor debugger answers, over actors that really moved. */
-import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ActorAnswer, ActorLogPage, ActorPage, SupervisorAnswer } from '../../domain/actor.ts'
-import { debugRoutes } from '../../http/debug.ts'
-import { guardRoutes } from '../../http/guard.ts'
-import { answerFailure } from '../../http/refusals.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
-import { freshSystem, type RunningSystem } from '../support/system.ts'
 
 describe('the actor debugger', () => {
-  let running: RunningSystem
+  let running: TestConsole
   let peer: Peer
-  let app: FastifyInstance
   let delivered: string
 
   beforeAll(async () => {
-    running = await freshSystem('pglite')
+    running = await startConsole({ database: 'pglite', uiDirectory: null })
     peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
-    const { system, viewer, db } = running
-    const agent = await system.agents.register(viewer, peer.cardUrl)
+    const agent = await running.system.agents.register(running.viewer, peer.cardUrl)
     const sent = await running.finished((await running.send(agent.id, { text: 'ask' })).id)
     delivered = sent.id
     await running.task(sent.result?.localId ?? '', (task) => task.state === 'TASK_STATE_INPUT_REQUIRED')
-    app = Fastify()
-    guardRoutes(app, { identify: async () => viewer, origins: { mode: 'development' }, loopbackOnly: false })
-    app.setErrorHandler(answerFailure)
-    const drain = new AbortController().signal
-    await app.register(debugRoutes, { system, db, mode: 'development', sidebandUris: [], drain })
-    await app.ready()
   })
   afterAll(async () => {
-    await app.close()
     await running.close()
     await peer.close()
   })
 
   const get = async (url: string): Promise<{ status: number; body: unknown }> => {
-    const response = await app.inject({ url })
-    return { status: response.statusCode, body: response.json() }
+    const response = await fetch(running.url + url)
+    return { status: response.status, body: await response.json() }
   }
   const page = async (query = ''): Promise<ActorPage> => ActorPage.parse((await get(`/api/actors${query}`)).body)
 

@@ -41,13 +41,13 @@ export class Query<T> implements ReactiveController {
     if (!asked) return
     this.#path = asked.question.path
     this.#queries = asked.queries
-    const { answer, release } = asked.queries.watch(asked.question)
-    const { unsubscribe } = answer.subscribe(() => this.#host.requestUpdate())
+    const watched = asked.queries.watch(asked.question)
+    const subscription = watched.answer.subscribe(() => this.#host.requestUpdate())
     this.#watched = {
-      get: () => answer.get(),
+      get: () => watched.answer.get(),
       stop: () => {
-        unsubscribe()
-        release()
+        subscription.unsubscribe()
+        watched.release()
       },
     }
   }

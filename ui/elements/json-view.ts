@@ -91,7 +91,7 @@ export class SignalboxJson extends LitElement {
 
   #leaf(value: unknown): TemplateResult {
     if (typeof value === 'string') return html`<bdi class="string">${JSON.stringify(value)}</bdi>`
-    return html`<span class="other">${value === undefined ? 'nothing' : String(value)}</span>`
+    return html`<span class="other">${value === undefined ? 'nothing' : JSON.stringify(value)}</span>`
   }
 
   #more(path: string, shown: number): void {

@@ -119,13 +119,17 @@ export class SignalboxPalette extends LitElement {
       return { group: goes ? 'Go to' : 'Do', icon, label, note: '', keys: shown, run: () => void run(undefined) }
     })
     const agents = (this.#agents.data?.agents ?? []).map((agent): Item => ({
-      ...{ group: 'Agents', icon: 'bot', keys: '' },
+      group: 'Agents',
+      icon: 'bot',
+      keys: '',
       label: agent.name ?? hostOf(agent.cardUrl),
       note: hostOf(agent.cardUrl),
       run: go(`/agents/${agent.id}`),
     }))
     const tasks = (this.#tasks.data?.tasks ?? []).map((task): Item => ({
-      ...{ group: 'Tasks', icon: taskMark(task.state).icon, keys: '' },
+      group: 'Tasks',
+      icon: taskMark(task.state).icon,
+      keys: '',
       label: task.title || 'Untitled task',
       note: `${task.agentName}, ${taskMark(task.state).word.toLowerCase()}`,
       run: go(`/tasks/${task.localId}`),

@@ -34,7 +34,9 @@ const frame = css`
     font-weight: 600;
   }
   h2 .mono {
+    flex: none;
     font-size: var(--sb-text-m);
+    white-space: nowrap;
   }
   /* The title gives way first: the kind and the end of the id say which actor this is. */
   h2 .title {
@@ -314,6 +316,9 @@ const narrow = css`
       min-height: 0;
       padding-top: 4px;
       border: 0;
+    }
+    /* Not on the pane itself: columns in a box of fixed height grow sideways, out of sight. */
+    .sections {
       columns: 2 280px;
       column-gap: 24px;
     }

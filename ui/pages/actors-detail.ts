@@ -200,7 +200,9 @@ export class SignalboxActor extends View {
       </div>
       ${this.#below(this.#replay())}
       <aside class="scroll details" aria-label="Actor details" tabindex="0">
-        ${inspector({ actor: detail, definition: chart?.definition, past, app: this.app, nowMs: Date.now() })}
+        <div class="sections">
+          ${inspector({ actor: detail, definition: chart?.definition, past, app: this.app, nowMs: Date.now() })}
+        </div>
       </aside>
     </div>`
   }

@@ -94,7 +94,7 @@ export class SignalboxAgent extends LitElement {
     return html`<header class="head">
         <p class="row crumb">
           <a class="row muted" href=${this.app.router.href('/agents')} data-route="/agents"
-            >${icon('arrow-left', 14)}Agents</a
+            >${icon('arrow-left', 14)}Back to the list</a
           >
         </p>
         <div class="row title">

@@ -74,6 +74,12 @@ export class SignalboxAgents extends View {
     this._adding = true
   }
 
+  /** The button was inert while the dialog was open, so the browser could not give the focus back to it. */
+  #added(): void {
+    this._adding = false
+    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>('.head .primary')?.focus())
+  }
+
   get #mayAdminister(): boolean {
     return this.#session.data === undefined || this.#session.data.user.role === 'admin'
   }
@@ -118,12 +124,7 @@ export class SignalboxAgents extends View {
       <div class="body scroll">${this.#rows(app, all)}</div>
       ${
         this._adding
-          ? html`<signalbox-add-agent
-              .app=${app}
-              @close=${() => {
-                this._adding = false
-              }}
-            ></signalbox-add-agent>`
+          ? html`<signalbox-add-agent .app=${app} @close=${() => this.#added()}></signalbox-add-agent>`
           : nothing
       }`
   }

@@ -143,9 +143,7 @@ export class SignalboxNewTask extends LitElement {
         ${icon('bot', 28)}<b>No agent to send it to</b>
         <p>Add an agent first; then it can be given work.</p>
         <div class="row">
-          <a class="button" href=${this.app.router.href('/agents')} data-route="/agents"
-            >${icon('bot', 14)}Go to Agents</a
-          >
+          <a class="button" href=${this.app.router.href('/agents')} data-route="/agents">${icon('plus', 14)}Add one</a>
         </div>
       </div>`
     }

@@ -218,7 +218,7 @@ export class SignalboxTasks extends View {
         filter === 'all'
           ? html`<div class="row">
               <a class="button" href=${app.router.href('/agents')} data-route="/agents"
-                >${icon('bot', 14)}See the agents</a
+                >${icon('bot', 14)}Find somebody to ask</a
               >
             </div>`
           : nothing
