@@ -4,7 +4,7 @@
  * transaction a transition is thirteen times slower (docs/adr/0001). Does not decide when to flush (actors/runtime.ts).
  */
 import { isDeepStrictEqual } from 'node:util'
-import { initialTransition, transition, type AnyMachineSnapshot, type EventObject } from 'xstate'
+import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
 import type {
   Snapshot,
   ActorRef,
@@ -229,7 +229,7 @@ export class Batch {
 
   #spawn(spawn: Spawn, told: ToldFact[]): void {
     if (this.#living.has(keyOf(spawn.ref))) return
-    const [first, actions] = initialTransition(this.#machine(spawn.ref))
+    const [first, actions] = birthOf(this.#machine(spawn.ref))
     const plan = planFrom(actions, { work: null, timers: {} }, this.context.at)
     const actor: Living = {
       ref: spawn.ref,
@@ -335,6 +335,15 @@ export class Batch {
     if (!kind) throw new Error(`There is no kind of actor called "${ref.kind}".`)
     return kind.machine
   }
+}
+
+/** A machine without input is born the same every time; computing it cost as much as a transition. */
+const births = new WeakMap<AnyStateMachine, ReturnType<typeof initialTransition>>()
+
+function birthOf(machine: AnyStateMachine): ReturnType<typeof initialTransition> {
+  const known = births.get(machine) ?? initialTransition(machine)
+  births.set(machine, known)
+  return known
 }
 
 const refsOf = (effects: Effects): ActorRef[] => [

@@ -74,6 +74,7 @@ export class Runtime {
   readonly #queue: Item[] = []
   readonly #underWay = new Set<Promise<void>>()
   readonly #flightsLimit: number
+  #boarding = false
 
   constructor(options: RuntimeOptions) {
     this.#o = options
@@ -108,7 +109,11 @@ export class Runtime {
 
   /** Resolves when nothing waits and nothing is being committed. */
   async idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    for (;;) {
+      if (this.#boarding) await new Promise((resolve) => setImmediate(resolve))
+      else if (this.#underWay.size > 0) await Promise.all(this.#underWay)
+      else return
+    }
   }
 
   #enqueue<T>(step: Step | null, operation: OperationCall | null): Promise<T> {
@@ -116,6 +121,19 @@ export class Runtime {
       return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ step, operation, resolve: resolve as (value: unknown) => void, reject })
+      this.#board()
+    })
+  }
+
+  /**
+   * Leaves with everything that this turn of the event loop brings: requests that arrived together, and what follows from
+   * one commit. Left to the first of them, a flight would carry one item and the next few would wait for it.
+   */
+  #board(): void {
+    if (this.#boarding || this.#underWay.size >= this.#flightsLimit || this.#queue.length === 0) return
+    this.#boarding = true
+    setImmediate(() => {
+      this.#boarding = false
       this.#takeOff()
     })
   }
@@ -124,7 +142,7 @@ export class Runtime {
     while (this.#underWay.size < this.#flightsLimit && this.#queue.length > 0) {
       const flight: Promise<void> = this.#flush(this.#queue.splice(0, batchLimit)).finally(() => {
         this.#underWay.delete(flight)
-        this.#takeOff()
+        this.#board()
       })
       this.#underWay.add(flight)
     }

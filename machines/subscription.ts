@@ -49,7 +49,6 @@ export const subscriptionMachine = setup({
     noteAnswer: assign({ answered: true, failures: 0, reads: 0 }),
     forgetAnswer: assign({ answered: false, failures: 0, reads: 0 }),
   },
-  guards: {},
 }).createMachine({
   id: 'subscription',
   version: '1',
@@ -64,17 +63,40 @@ export const subscriptionMachine = setup({
         id: 'follow',
         src: 'follow',
         onDone: [
-          { guard: ({ event }) => event.output.kind === 'finished', target: 'finished' },
-          { guard: ({ event }) => event.output.kind === 'waiting', target: 'resting' },
-          { guard: ({ event }) => event.output.kind === 'unsupported', target: 'polling' },
           {
-            guard: ({ event }) => event.output.kind === 'gone',
+            guard: function taskFinished({ event }) {
+              return event.output.kind === 'finished'
+            },
+            target: 'finished',
+          },
+          {
+            guard: function agentWaits({ event }) {
+              return event.output.kind === 'waiting'
+            },
+            target: 'resting',
+          },
+          {
+            guard: function cannotStream({ event }) {
+              return event.output.kind === 'unsupported'
+            },
+            target: 'polling',
+          },
+          {
+            guard: function nobodyKnows({ event }) {
+              return event.output.kind === 'gone'
+            },
             target: 'stopped',
             actions: assign({
               reason: ({ event }) => (event.output.kind === 'gone' ? event.output.reason : null),
             }),
           },
-          { guard: ({ event }) => event.output.kind === 'ended', target: 'backingOff', actions: 'forgetFailures' },
+          {
+            guard: function streamEnded({ event }) {
+              return event.output.kind === 'ended'
+            },
+            target: 'backingOff',
+            actions: 'forgetFailures',
+          },
           { target: 'backingOff', actions: 'countFailure' },
         ],
         onError: { target: 'backingOff', actions: 'countFailure' },
@@ -99,10 +121,22 @@ export const subscriptionMachine = setup({
             id: 'read',
             src: 'read',
             onDone: [
-              { guard: ({ event }) => event.output.kind === 'finished', target: '#subscription.finished' },
-              { guard: ({ event }) => event.output.kind === 'waiting', target: '#subscription.resting' },
               {
-                guard: ({ event }) => event.output.kind === 'gone',
+                guard: function taskFinished({ event }) {
+                  return event.output.kind === 'finished'
+                },
+                target: '#subscription.finished',
+              },
+              {
+                guard: function agentWaits({ event }) {
+                  return event.output.kind === 'waiting'
+                },
+                target: '#subscription.resting',
+              },
+              {
+                guard: function nobodyKnows({ event }) {
+                  return event.output.kind === 'gone'
+                },
                 target: '#subscription.stopped',
                 actions: assign({
                   reason: ({ event }) => (event.output.kind === 'gone' ? event.output.reason : null),

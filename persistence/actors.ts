@@ -45,6 +45,7 @@ export interface ActorRow extends ActorRef {
 const Row = z.custom<ActorRow>()
 const Due = z.custom<DueActor>()
 const Token = z.object({ token: z.string() })
+const Freshness = z.object({ last: z.number(), known: z.number() })
 
 const columns = sql.fragment`
   a.kind, a.id, a.organization_id as "organizationId", a.machine_version as "machineVersion", a.revision, a.snapshot, a.work,
@@ -275,7 +276,7 @@ export async function releaseUnbegun(
 /** The outbox's last number, and how many of the last thousand are there: a late commit below the maximum changes it too. */
 export async function freshnessToken(db: Connection): Promise<string> {
   const row = await db.one(
-    sql.type(z.object({ last: z.number(), known: z.number() }))`
+    sql.type(Freshness)`
       select coalesce(max(number), 0) as last, count(*) as known
       from fact where number > (select coalesce(max(number), 0) - 1000 from fact)`,
   )

@@ -5,6 +5,9 @@ import type { DriverFactory } from 'slonik'
 /** Enough of a node-postgres client for the migrator: several statements in one text, no Slonik. */
 export type RawClient = Pick<pg.ClientBase, 'query'>
 
+/** Where a wake-up came from: whoever said it here knows already what it is about. */
+export type Heard = (from: 'here' | 'elsewhere') => void
+
 export interface Backend {
   readonly profile: 'postgresql' | 'pglite'
   readonly driverFactory: DriverFactory
@@ -13,7 +16,7 @@ export interface Backend {
    * Hears wake-ups on a channel: from this process at once, from other processes on PostgreSQL. They carry nothing and
    * may be lost or repeated: polling stays the truth. Resolves to the way to stop hearing.
    */
-  readonly listen: (channel: string, heard: () => void) => Promise<() => Promise<void>>
+  readonly listen: (channel: string, heard: Heard) => Promise<() => Promise<void>>
   /** Call after the commit. At most one wake-up per channel and 5 ms leaves this process. */
   readonly notify: (channel: string) => Promise<void>
   /** Embedded only: CHECKPOINT by volume and time, VACUUM ANALYZE daily. Call it every minute; nothing on PostgreSQL. */

@@ -3,6 +3,7 @@
  * and reopened with growing pauses until closed. While it is away wake-ups are lost, which costs time, not truth.
  */
 import pg from 'pg'
+import type { Heard } from './backend.ts'
 import { isConnectionFailure } from './sqlstate.ts'
 import { WakeUps } from './wake-ups.ts'
 
@@ -27,7 +28,7 @@ export class PostgresWakeUps {
     this.#config = config
   }
 
-  async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
+  async listen(channel: string, heard: Heard): Promise<() => Promise<void>> {
     const known = this.#local.has(channel)
     const remove = this.#local.add(channel, heard)
     try {
@@ -93,7 +94,7 @@ export class PostgresWakeUps {
     const own = rows[0]?.pid
     client.on('notification', ({ channel, processId }) => {
       // This process's listeners heard their own wake-up before it was sent.
-      if (processId !== own) this.#local.ring(channel)
+      if (processId !== own) this.#local.ring(channel, 'elsewhere')
     })
     for (const channel of this.#local.channels()) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
     return { client, gone }
@@ -120,7 +121,7 @@ export class PostgresWakeUps {
       const line = await this.#connect()
       this.#line = line
       // Whatever was said while nobody listened is lost: everybody looks again.
-      for (const channel of this.#local.channels()) this.#local.ring(channel)
+      for (const channel of this.#local.channels()) this.#local.ring(channel, 'elsewhere')
       return line
     } catch (error) {
       // An absent server, a server that is starting, a host that can't be resolved: the next round tries again.

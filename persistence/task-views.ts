@@ -14,7 +14,7 @@ import type {
   Part,
   WorkflowSummary,
 } from '../domain/task.ts'
-import type { Connection } from './database.ts'
+import type { Connection, Database, Transaction } from './database.ts'
 
 interface HeadRow {
   readonly localId: string
@@ -98,13 +98,23 @@ export async function listTasks(
   return rows.map(rowOf)
 }
 
-/** Whole views of tasks, in the order of the ids; unknown ones are left out. */
+/**
+ * Whole views of tasks, in the order of the ids; unknown ones are left out. One database snapshot for all statements: a
+ * commit between two of them would show the state of one version with the artifacts of the next.
+ */
 export async function readViews(
-  db: Connection,
+  db: Database['pool'],
   organizationId: string,
   ids: readonly string[],
 ): Promise<readonly TaskView[]> {
   if (ids.length === 0) return []
+  return db.transaction(async (tx) => {
+    await tx.query(sql.unsafe`set transaction isolation level repeatable read, read only`)
+    return viewsIn(tx, organizationId, ids)
+  })
+}
+
+async function viewsIn(db: Transaction, organizationId: string, ids: readonly string[]): Promise<readonly TaskView[]> {
   const wanted = sql.array([...ids], 'uuid')
   const heads = await db.any(sql.type(Head)`
     select ${head} from task t ${joins} where t.organization_id = ${organizationId} and t.id = any(${wanted})`)
@@ -132,7 +142,7 @@ export async function readViews(
   return ids.flatMap((id) => views.get(id) ?? [])
 }
 
-export async function readView(db: Connection, organizationId: string, id: string): Promise<TaskView | null> {
+export async function readView(db: Database['pool'], organizationId: string, id: string): Promise<TaskView | null> {
   return (await readViews(db, organizationId, [id]))[0] ?? null
 }
 

@@ -2,10 +2,10 @@
  * Wake-ups inside this process: who hears which channel, and at most one per window. It knows nothing of databases;
  * postgres.ts carries the same channels between processes.
  */
-import { WAKE_UP_WINDOW_MS } from './backend.ts'
+import { WAKE_UP_WINDOW_MS, type Heard } from './backend.ts'
 
 export class WakeUps {
-  readonly #heard = new Map<string, Set<() => void>>()
+  readonly #heard = new Map<string, Set<Heard>>()
   readonly #due = new Map<string, Promise<void>>()
   readonly #lastAt = new Map<string, number>()
   readonly #send: (channel: string) => Promise<void>
@@ -15,9 +15,9 @@ export class WakeUps {
     this.#send = send
   }
 
-  add(channel: string, heard: () => void): () => void {
+  add(channel: string, heard: Heard): () => void {
     // A fresh closure each time: the same function may listen twice and stop once.
-    const entry = (): void => heard()
+    const entry: Heard = (from) => heard(from)
     const entries = this.#heard.get(channel) ?? new Set()
     this.#heard.set(channel, entries.add(entry))
     return () => {
@@ -34,8 +34,8 @@ export class WakeUps {
     return [...this.#heard.keys()]
   }
 
-  ring(channel: string): void {
-    for (const heard of this.#heard.get(channel) ?? []) heard()
+  ring(channel: string, from: Parameters<Heard>[0]): void {
+    for (const heard of this.#heard.get(channel) ?? []) heard(from)
   }
 
   /** The first of a burst goes at once, the rest of its window together at the window's end. */
@@ -54,7 +54,7 @@ export class WakeUps {
 
   async #go(channel: string): Promise<void> {
     this.#lastAt.set(channel, performance.now())
-    this.ring(channel)
+    this.ring(channel, 'here')
     await this.#send(channel)
   }
 }

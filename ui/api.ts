@@ -37,12 +37,12 @@ export interface Mutation {
 export class Api {
   /** Where the console is mounted, without a trailing slash: '' or '/console'. */
   readonly prefix: string
-  /** Called on every 401, wherever it came from. */
-  readonly #onSignedOut: () => void
+  readonly #tell: (fault: ApiFault) => void
 
-  constructor(prefix: string, onSignedOut: () => void) {
+  /** `tell` hears of every failure, besides whoever asked. */
+  constructor(prefix: string, tell: (fault: ApiFault) => void) {
     this.prefix = prefix.replace(/\/$/, '')
-    this.#onSignedOut = onSignedOut
+    this.#tell = tell
   }
 
   /** `path` starts with `/api/`. Throws ApiFault. */
@@ -72,10 +72,14 @@ export class Api {
   async request(path: string, init: RequestInit): Promise<Response> {
     const response = await this.#fetch(path, init)
     if (response.ok) return response
-    const message = await refusalText(response)
-    if (response.status !== 401) throw new ApiFault('refused', response.status, message)
-    this.#onSignedOut()
-    throw new ApiFault('signed-out', 401, message)
+    const kind = response.status === 401 ? 'signed-out' : 'refused'
+    throw this.#fault(kind, response.status, await refusalText(response))
+  }
+
+  #fault(kind: FaultKind, status: number, message: string): ApiFault {
+    const fault = new ApiFault(kind, status, message)
+    this.#tell(fault)
+    return fault
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
@@ -83,7 +87,7 @@ export class Api {
       return await fetch(this.prefix + path, { credentials: 'same-origin', redirect: 'error', ...init })
     } catch (cause) {
       if (init.signal?.aborted) throw cause
-      throw new ApiFault('unreachable', 0, 'The console did not answer. Check the connection and try again.')
+      throw this.#fault('unreachable', 0, 'The console did not answer. Check the connection and try again.')
     }
   }
 
@@ -91,7 +95,7 @@ export class Api {
     const body: unknown = await response.json().catch(() => undefined)
     const parsed = schema.safeParse(body)
     if (parsed.success) return parsed.data
-    throw new ApiFault(
+    throw this.#fault(
       'malformed',
       response.status,
       'The console answered in a form this page does not know. Reload it.',

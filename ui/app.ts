@@ -43,7 +43,7 @@ export class App {
   constructor(options: AppOptions) {
     const { element } = options
     this.#element = element
-    this.api = new Api(options.api, () => this.#signOut())
+    this.api = new Api(options.api, (fault) => this.#failed(fault))
     this.queries = new Queries(this.api)
     this.sendings = new Sendings({ api: this.api, queries: this.queries, traces: this.traces })
     this.live = new Live(this.api.prefix)
@@ -61,9 +61,9 @@ export class App {
     this.live.open()
   }
 
-  /** Tells the host page about a failure that a person was shown. */
-  report(fault: ApiFault): void {
-    this.#tell('signalbox-error', { message: fault.message, status: fault.status, kind: fault.kind })
+  #failed(fault: ApiFault): void {
+    if (fault.kind === 'signed-out') this.#signOut()
+    else this.#tell('signalbox-error', { message: fault.message, status: fault.status, kind: fault.kind })
   }
 
   /** Where signing in starts; a top-level navigation, which comes back to where the person was. */

@@ -73,7 +73,7 @@ type Layer = 'palette' | 'keys' | undefined
  * @attr base - path the console is mounted at, default ''
  * @attr routing - history (default), hash or memory
  * @fires signalbox-navigate - cancelable; detail {path}
- * @fires signalbox-error - a failure a person was shown; detail {message, status, kind}
+ * @fires signalbox-error - a request failed; detail {message, status, kind}
  * @fires signalbox-signed-out - the session ended; drafts are kept
  */
 export class SignalboxConsole extends View {

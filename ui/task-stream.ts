@@ -3,7 +3,7 @@
  * mean to a page is sending.ts and controllers/follow.ts. A stream lasts about 50 s by design and is opened again.
  */
 import * as z from 'zod/mini'
-import { FrameSplitter, parseFrame, type SseEvent } from '../a2a/sse.ts'
+import { FrameSplitter, FrameTooLarge, parseFrame, type SseEvent } from '../a2a/sse.ts'
 import { TaskView } from '../domain/task.ts'
 import { type Api, ApiFault } from './api.ts'
 
@@ -65,6 +65,8 @@ async function* eventsOf(body: ReadableStream<Uint8Array>, signal: AbortSignal):
     }
   } catch (cause) {
     if (signal.aborted) return
+    if (cause instanceof FrameTooLarge)
+      throw new ApiFault('malformed', 0, 'The task is larger than this page can hold.')
     if (cause instanceof TypeError) throw new ApiFault('unreachable', 0, 'The connection to the console was lost.')
     throw cause
   } finally {

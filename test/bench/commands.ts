@@ -27,7 +27,7 @@ export const startPeer = (file: string): Child<PeerMethods> => startChild<PeerMe
 
 async function peer(name: string, file: string, stage: Stage, forMs: number): Promise<Subject> {
   const child = startPeer(file)
-  await child.call('open', { url: await stage.database('peer'), concurrency })
+  await child.call('open', { url: await stage.database(), concurrency })
   return { name, round: () => child.call('flow', { forMs, concurrency }), close: () => child.end() }
 }
 
@@ -92,7 +92,7 @@ export async function benchCommands(options: BenchOptions): Promise<void> {
     const subjects = [
       await peer('graphile-worker', 'graphile.ts', stage, forMs),
       await peer('pg-boss, batch', 'pgboss.ts', stage, forMs),
-      ...(await consoles('postgresql', stage, await stage.database('console'), cardUrl, options)),
+      ...(await consoles('postgresql', stage, await stage.database(), cardUrl, options)),
       ...(await consoles('embedded', stage, null, cardUrl, options)),
     ]
     // The first round of each warms its code and its connections; it does not count.

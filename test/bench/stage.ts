@@ -1,22 +1,19 @@
 /**
- * Where a bench plays: a real PostgreSQL with durability ON and its data on the temporary directory's disk, empty migrated
+ * Where a bench plays: a real PostgreSQL with durability ON and its data on the temporary directory's disk, empty
  * databases on it, and folders for the embedded one. Everything is removed at the end.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { openDatabase, type Profile } from '../../persistence/database.ts'
-import { migrateUp } from '../../persistence/migrate.ts'
-import { migrations } from '../../persistence/migrations/all.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 /** The tests' server turns durability off; a later `-c` wins. */
 const durable = ['fsync=on', 'synchronous_commit=on', 'full_page_writes=on', 'shared_buffers=512MB', 'max_wal_size=4GB']
 
 export interface Stage {
-  /** A new database, migrated when it is for a console. */
-  database(kind: 'console' | 'peer'): Promise<string>
+  /** The URL of a new, empty database; whoever opens it migrates it. */
+  database(): Promise<string>
   folder(name: string): string
   /** CPU time of the server and all its backends so far, milliseconds; NaN where there is no /proc. */
   databaseCpuMs(): number
@@ -30,12 +27,11 @@ export async function openStage(settings: readonly string[] = []): Promise<Stage
   const root = mkdtempSync(join(tmpdir(), 'signalbox-bench-'))
   let databases = 0
   return {
-    database: async (kind) => {
+    database: async () => {
       const name = `bench_${++databases}`
       await query(server.url, `create database ${name}`)
       const url = new URL(server.url)
       url.pathname = `/${name}`
-      if (kind === 'console') await migrated({ kind: 'postgresql', url: url.href })
       return url.href
     },
     folder: (name) => join(root, name),
@@ -44,15 +40,6 @@ export async function openStage(settings: readonly string[] = []): Promise<Stage
       await server.stop()
       rmSync(root, { recursive: true, force: true })
     },
-  }
-}
-
-export async function migrated(profile: Profile): Promise<void> {
-  const db = await openDatabase(profile)
-  try {
-    await db.raw((client) => migrateUp(client, migrations))
-  } finally {
-    await db.close()
   }
 }
 

@@ -5,11 +5,11 @@ const stage = await openStage(['shared_preload_libraries=pg_stat_statements', 'p
 const agent = startAgent()
 const cardUrl = await agent.call('open', null)
 const con = startConsole()
-const url = await stage.database('console')
+const url = await stage.database()
 await query(url, 'create extension pg_stat_statements')
 await con.call('open', { url, folder: stage.folder('c'), cardUrl })
 const peer = startPeer('graphile.ts')
-const purl = await stage.database('peer')
+const purl = await stage.database()
 await peer.call('open', { url: purl, concurrency: 16 })
 const secs = Number(process.argv[2] ?? 3) * 1000
 await con.call('flowInside', { forMs: 1500, concurrency: 16, round: 'w' })

@@ -4,6 +4,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Role } from '../../domain/access.ts'
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -20,9 +21,10 @@ describe('the console', () => {
   let browser: Browser
   let watched: WatchedPage
   let signedIn = true
+  let role: Role = 'admin'
 
   beforeAll(async () => {
-    server = await startConsole({ database: 'pglite', identify: (administrator) => (signedIn ? administrator : null) })
+    server = await startConsole({ database: 'pglite', identify: (person) => (signedIn ? { ...person, role } : null) })
     peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
     faulty = await startRawPeer({ card: { name: 'Faulty Agent' } })
     browser = await launchBrowser()
@@ -37,6 +39,7 @@ describe('the console', () => {
   })
   afterEach(async () => {
     signedIn = true
+    role = 'admin'
     await watched.page.context().close()
     expect(watched.violations).toEqual([])
   })
@@ -216,6 +219,33 @@ describe('the console', () => {
     expect(await rows.first().getAttribute('data-id')).toBe(first)
     await page.keyboard.press('n')
     await expect.poll(() => rows.first().innerText()).toContain('somebody else')
+  })
+
+  it('holds one change stream for all tabs, and another tab takes it over', async () => {
+    const streams: string[] = []
+    const context = watched.page.context()
+    context.on('request', (request) => {
+      if (request.url().endsWith('/api/tasks/events')) streams.push(request.url())
+    })
+    const first = await open('/tasks')
+    await first.getByText('Live', { exact: true }).waitFor()
+    const second = await context.newPage()
+    await second.goto(`${server.url}/tasks`)
+    await second.getByText('Live', { exact: true }).waitFor()
+    expect(streams).toHaveLength(1)
+    await first.close()
+    await expect.poll(() => streams.length).toBe(2)
+    await second.getByText('Live', { exact: true }).waitFor()
+  })
+
+  it('tells a viewer that sending is not theirs', async () => {
+    const path = `/tasks/new?agent=${await register(peer.cardUrl)}`
+    role = 'viewer'
+    const page = await open(path)
+    await expect.poll(() => message(page).isDisabled()).toBe(true)
+    await page.getByText('Sending needs the role operator').first().waitFor()
+    await page.getByRole('link', { name: 'Agents' }).click()
+    await expect.poll(() => page.getByRole('button', { name: 'Add agent' }).isDisabled()).toBe(true)
   })
 
   it('finds a task by its words', async () => {

@@ -15,6 +15,8 @@ import { composerSheet } from './composer-sheet.ts'
 import { icon } from './icon.ts'
 import { sheet } from './sheet.ts'
 
+export const viewersRead = 'You may read here. Sending needs the role operator.'
+
 /** Where a sending's drafts and attempts are kept: by task, and before there is one by agent. */
 export const scopeOfTask = (localId: string): string => `task:${localId}`
 

@@ -89,7 +89,8 @@ export function faceOf(app: App, artifact: TaskArtifact): ArtifactFace {
   const parts = joinText(artifact.parts)
   const name = artifact.name ?? parts.find(({ filename }) => filename !== undefined)?.filename ?? artifact.artifactId
   const [only] = parts
-  if (parts.length !== 1 || !only) return { icon: 'layers', name, summary: plural(parts.length, 'part') }
+  if (!only) return { icon: 'file', name, summary: artifact.complete ? 'Empty' : 'Nothing yet' }
+  if (parts.length !== 1) return { icon: 'layers', name, summary: plural(parts.length, 'part') }
   if (only.kind === 'text') {
     return { icon: 'file-text', name, summary: `Text, ${app.format.bytes(new Blob([textOf(only)]).size)}` }
   }

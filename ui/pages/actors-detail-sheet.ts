@@ -36,10 +36,10 @@ const frame = css`
   h2 .mono {
     flex: none;
     font-size: var(--sb-text-m);
-    white-space: nowrap;
   }
   /* The title gives way first: the kind and the end of the id say which actor this is. */
   h2 .title {
+    flex: 0 1000 auto;
     min-width: 0;
     font-weight: 420;
   }
@@ -349,6 +349,9 @@ const narrow = css`
     header {
       padding-inline-end: 8px;
       gap: 4px;
+    }
+    h2 .mono {
+      flex: 0 1 auto;
     }
     .zoom {
       display: none;

@@ -14,10 +14,10 @@ import { SignalboxJson } from '../elements/json-view.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
-import { chip } from '../states.ts'
 import type { ChartFile } from '../statechart/layout.ts'
 import { SignalboxStatechart } from '../statechart/statechart.ts'
 import { actorPath, actorQuestion, chartQuestion, shortId } from './actors-questions.ts'
+import { detailHeader, type Copied } from './actors-header.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
 import { logTable, replayBar, type Replay } from './actors-replay.ts'
@@ -27,7 +27,6 @@ import { whyAttention } from './actors-words.ts'
 
 /** What was copied is told for this long. */
 const copiedMs = 2000
-type Copied = 'no' | 'yes' | 'failed'
 
 /**
  * @element signalbox-actor
@@ -193,7 +192,7 @@ export class SignalboxActor extends View {
     const past = this.#step
     const chart = this.#chart.data
     return html`<div class="actor ${this._pane === 'log' ? 'shows-log' : 'shows-details'}">
-      ${this.#header(detail, past, chart)}
+      ${this.#header(detail, past, chart !== undefined)}
       <div class="stage ${past ? 'past' : ''}">
         ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#why(detail, chart)}
         ${this.#picture(past?.value ?? detail.value, chart)}
@@ -219,64 +218,21 @@ export class SignalboxActor extends View {
     </div>`
   }
 
-  #header(detail: ActorDetail, past: ActorStep | undefined, chart: ChartFile | undefined): TemplateResult {
-    const copyWords: Record<Copied, string> = { no: 'Copy as Mermaid', yes: 'Copied', failed: 'Could not copy' }
-    return html`<header class="row">
-      <a
-        class="button ghost small icon-only back"
-        href=${this.app?.router.href('/actors') ?? nothing}
-        data-route="/actors"
-        aria-label="All actors"
-        >${icon('arrow-left', 15)}</a
-      >
-      <h2 title=${`${detail.kind}/${detail.id}`}>
-        <span class="mono">${detail.kind}/${shortId(detail.id)}</span>
-        <bdi class="muted title ell">${detail.title}</bdi>
-      </h2>
-      ${this.#mode(detail, past)}
-      <span class="grow"></span>
-      <button class="small tool" ?disabled=${!chart} @click=${() => this.#copy()}>
-        ${icon(this._copied === 'yes' ? 'check' : 'copy', 13)}<span class="wide" role="status"
-          >${copyWords[this._copied]}</span
-        >
-      </button>
-      <button class="small tool" aria-pressed=${this._outline} @click=${() => (this._outline = !this._outline)}>
-        ${icon('list-checks', 13)}<span class="wide">Outline</span>
-      </button>
-      <div class="zoom" role="group" aria-label="Chart size">
-        <button
-          class="ghost small icon-only"
-          aria-label="Zoom out"
-          title="Zoom out (-)"
-          @click=${() => this.#view?.zoomOut()}
-        >
-          ${icon('zoom-out', 15)}
-        </button>
-        <button
-          class="ghost small icon-only"
-          aria-label="Zoom in"
-          title="Zoom in (+)"
-          @click=${() => this.#view?.zoomIn()}
-        >
-          ${icon('zoom-in', 15)}
-        </button>
-        <button
-          class="ghost small icon-only"
-          aria-label="Show everything"
-          title="Show everything (0)"
-          @click=${() => this.#view?.showEverything()}
-        >
-          ${icon('maximize', 15)}
-        </button>
-      </div>
-    </header>`
-  }
-
-  #mode(detail: ActorDetail, past: ActorStep | undefined): TemplateResult {
-    if (past) return chip({ icon: 'history', word: `Looking at step ${past.revision}`, tone: 'warn' })
-    if (detail.status === 'done') return chip({ icon: 'circle-check', word: 'Finished', tone: '' })
-    if (this.#live.value === 'live') return chip({ icon: 'radio', word: 'Following live', tone: 'ok' })
-    return chip({ icon: 'clock', word: 'As last known', tone: '' })
+  #header(actor: ActorDetail, past: ActorStep | undefined, hasChart: boolean): TemplateResult {
+    return detailHeader({
+      actor,
+      past,
+      hasChart,
+      connected: this.#live.value === 'live',
+      back: this.app?.router.href('/actors') ?? '/actors',
+      copied: this._copied,
+      outline: this._outline,
+      copy: () => this.#copy(),
+      toggleOutline: () => (this._outline = !this._outline),
+      zoomIn: () => this.#view?.zoomIn(),
+      zoomOut: () => this.#view?.zoomOut(),
+      showEverything: () => this.#view?.showEverything(),
+    })
   }
 
   #why(detail: ActorDetail, chart: ChartFile | undefined): TemplateResult | typeof nothing {
@@ -350,13 +306,14 @@ export class SignalboxActor extends View {
   }
 
   #copy(): void {
-    const text = this.#view?.mermaid ?? ''
     const told = (copied: Copied) => (): void => {
       this._copied = copied
       clearTimeout(this.#copyTimer)
       this.#copyTimer = setTimeout(() => (this._copied = 'no'), copiedMs)
     }
-    void navigator.clipboard.writeText(text).then(told('yes'), told('failed'))
+    // A page on plain HTTP off loopback has no clipboard.
+    if (!('clipboard' in navigator)) return told('failed')()
+    void navigator.clipboard.writeText(this.#view?.mermaid ?? '').then(told('yes'), told('failed'))
   }
 }
 

@@ -4,10 +4,10 @@
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import type { Agent } from '../../domain/agent.ts'
-import type { App } from '../app.ts'
+import { type App, sessionQuestion } from '../app.ts'
 import { hostOf } from '../card.ts'
 import { Query } from '../controllers/query.ts'
-import { SignalboxComposer } from '../elements/composer.ts'
+import { SignalboxComposer, viewersRead } from '../elements/composer.ts'
 import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
@@ -92,6 +92,7 @@ export class SignalboxNewTask extends LitElement {
   declare agentId: string
   declare _chosen: string
   #agents = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
+  #session = new Query(this, () => ({ queries: this.app.queries, question: sessionQuestion }))
 
   constructor() {
     super()
@@ -175,6 +176,7 @@ export class SignalboxNewTask extends LitElement {
           .app=${this.app}
           scope=${`new:${agent?.id ?? ''}`}
           .target=${agent && { agentId: agent.id, tenant: '' }}
+          closed=${this.#session.data?.user.role === 'viewer' ? viewersRead : ''}
           hint=${agent ? `What should ${nameOf(agent)} do?` : 'What should be done?'}
         ></signalbox-composer>
       </div>`

@@ -12,7 +12,7 @@ import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
 import { SignalboxCancelTask } from '../elements/cancel-task.ts'
-import { scopeOfTask, SignalboxComposer } from '../elements/composer.ts'
+import { scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
@@ -270,15 +270,17 @@ export class SignalboxTask extends View {
 
   #foot(app: App, task: TaskView): TemplateResult {
     const over = task.kind === 'task' && isTerminal(task.state)
+    const reads = this.#session.data?.user.role === 'viewer'
     return html`<signalbox-composer
       .app=${app}
       scope=${scopeOfTask(task.localId)}
       .target=${targetOf(task)}
       hint=${hintFor(task)}
+      closed=${reads ? viewersRead : ''}
       @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
     >
       ${
-        over || task.taskId === null
+        over || reads || task.taskId === null
           ? nothing
           : html`<signalbox-cancel-task slot="actions" .app=${app} .task=${task}></signalbox-cancel-task>`
       }

@@ -182,7 +182,7 @@ export const tasksSheet = [
       .panes:not(.open) .detail {
         display: none;
       }
-      footer {
+      footer.row {
         display: none;
       }
     }
