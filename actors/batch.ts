@@ -36,6 +36,8 @@ export interface Step {
 
 export interface Spawn {
   readonly ref: ActorRef
+  /** `none`: its id was made up in this batch, so there is no row to look for. */
+  readonly row?: 'none'
   readonly organizationId: string
   readonly cause: string
 }
@@ -346,10 +348,11 @@ function birthOf(machine: AnyStateMachine): ReturnType<typeof initialTransition>
   return known
 }
 
-const refsOf = (effects: Effects): ActorRef[] => [
-  ...(effects.spawns ?? []).map((s) => s.ref),
-  ...(effects.sends ?? []).map((s) => s.ref),
-]
+/** Whose rows must be locked before the effects are applied. */
+function refsOf({ spawns = [], sends = [] }: Effects): ActorRef[] {
+  const unborn = new Set(spawns.filter((s) => s.row === 'none').map((s) => keyOf(s.ref)))
+  return [...spawns, ...sends].map((each) => each.ref).filter((ref) => !unborn.has(keyOf(ref)))
+}
 
 function snapshotOf(state: AnyMachineSnapshot): Snapshot {
   // XState fails a machine that does not handle its work's error: a defect of the machine, which must not be stored.

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../a2a/canonical-json.ts'
-import { commandMachine } from '../machines/command.ts'
+import { commandMachine, type DiscoverOutcome } from '../machines/command.ts'
 import type { Viewer } from '../domain/access.ts'
 import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -16,6 +16,8 @@ import type { Answer, Operation } from './runtime.ts'
 
 export interface AcceptInput {
   readonly command: NewCommand
+  /** The agent was found a moment ago and there is room here: discovery is done before it is asked for. */
+  readonly discovered: boolean
 }
 
 export interface Accepted {
@@ -56,8 +58,8 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
     const inserted = await insertCommands(batch.tx, commands, at)
     const others = commands.filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
-    return commands.map((command) =>
-      inserted.has(command.id) ? accepted(command, at) : replayed(command, taken.get(keyOf(command))),
+    return inputs.map(({ command, discovered }) =>
+      inserted.has(command.id) ? accepted(command, discovered, at) : replayed(command, taken.get(keyOf(command))),
     )
   },
 }
@@ -65,7 +67,10 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
 const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: string }): string =>
   `${of.organizationId} ${of.idempotencyKey}`
 
-function accepted(command: NewCommand, at: string): Answer<Accepted> {
+/** Its actor is moved on at once where that is possible: one commit less before the first byte, a third less work in all. */
+const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
+
+function accepted(command: NewCommand, discovered: boolean, at: string): Answer<Accepted> {
   const { id, agentId, messageId, body, organizationId, personId } = command
   const record: Command = {
     id,
@@ -79,8 +84,10 @@ function accepted(command: NewCommand, at: string): Answer<Accepted> {
     createdAt: at,
     updatedAt: at,
   }
-  const spawns = [{ ref: { kind: 'command', id }, organizationId, cause: personId }]
-  return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns } }
+  const ref = { kind: 'command', id }
+  const spawns = [{ ref, organizationId, cause: personId, row: 'none' as const }]
+  const sends = discovered ? [{ ref, event: discoveryDone }] : []
+  return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }
 }
 
 function replayed(command: NewCommand, found: TakenKey | undefined): Answer<Accepted> {
@@ -96,10 +103,10 @@ const statusOf = (value: StateValue): CommandStatus =>
   typeof value === 'string' ? (value as CommandStatus) : 'pending'
 
 async function project(batch: BatchContext, moved: readonly Projected[]): Promise<void> {
-  const commands = moved.flatMap(({ ref, snapshot, fresh }) => {
+  const commands = moved.flatMap(({ ref, snapshot }) => {
     const status = statusOf(snapshot.value)
-    // Accepting wrote the row, and every state inside `pending` reads the same.
-    if (fresh || status === 'pending') return []
+    // Accepting wrote the row as `pending`, and every state inside it reads the same.
+    if (status === 'pending') return []
     const reply = batch.replies.get(ref.id)
     const error = typeof snapshot.context['error'] === 'string' ? snapshot.context['error'] : null
     return [{ id: ref.id, status, error, reply: reply?.reply ?? null, taskId: reply?.taskId ?? null }]

@@ -94,9 +94,17 @@ export class Discovery {
 
   /** As `find`, but a card of the last seconds will do. */
   async forDispatch(agent: { readonly id: string; readonly cardUrl: string }): Promise<FoundAgent | MissedCard> {
-    const recent = this.#recent.get(agent.id)
-    if (recent && this.#instruments.monotonic() - recent.at < dispatchAgeMs) return recent.found
-    return this.find(agent)
+    return this.#atHand(agent.id, dispatchAgeMs) ?? this.find(agent)
+  }
+
+  /** The agent was found a moment ago, and a dispatch that begins now will still think so. */
+  isAtHand(agentId: string): boolean {
+    return this.#atHand(agentId, dispatchAgeMs / 2) !== null
+  }
+
+  #atHand(agentId: string, ageMs: number): FoundAgent | null {
+    const recent = this.#recent.get(agentId)
+    return recent && this.#instruments.monotonic() - recent.at < ageMs ? recent.found : null
   }
 
   async #find(

@@ -70,12 +70,15 @@ export async function openSystem(config: Config, log: Logger, works: boolean, mi
  * for. Both are held for the life of the process.
  */
 function takeDirectories(config: Config): () => void {
-  if (config.database.profile !== 'pglite') return () => undefined
+  const { database } = config
+  // On PostgreSQL any number of processes may share a machine; what a launcher started still owns its data directory.
+  if (database.profile === 'postgresql' && !process.channel) return () => undefined
   const data = lockDataDirectory(config.directories.data)
+  if (database.profile === 'postgresql') return () => data.release()
   try {
-    const database = lockDataDirectory(config.database.directory)
+    const files = lockDataDirectory(database.directory)
     return () => {
-      database.release()
+      files.release()
       data.release()
     }
   } catch (error) {

@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildServer } from '../http/server.ts'
 import { openLog, openSystem } from './composition.ts'
 import { readConfig, type Config } from './config.ts'
 import { isLoopbackHost } from './loopback.ts'
@@ -37,7 +36,11 @@ await runProcess('signalbox', async () => {
   const config = readConfig(process.env)
   const log = openLog(config.logLevel)
   for (const name of config.unknownVariables) log.warn({ name }, 'an unknown A2A_ variable is ignored')
-  const running = await openSystem(config, log, config.worker.mode === 'embedded', true)
+  // Loading the HTTP floor takes about as long as opening the database, so the two go side by side.
+  const [{ buildServer }, running] = await Promise.all([
+    import('../http/server.ts'),
+    openSystem(config, log, config.worker.mode === 'embedded', true),
+  ])
   const administrator = await running.system.localAdministrator()
   await running.system.agents.seed(administrator.organizationId, config.agents.registered)
   const drain = new AbortController()

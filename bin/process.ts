@@ -31,21 +31,27 @@ export async function runProcess(name: string, main: () => Promise<void>): Promi
 
 const format = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
+// Heard from the moment this module is loaded: a signal or a launcher's death during the start must not be missed, nor
+// kill a process that is half way through creating its database.
+const asked = Promise.withResolvers<void>()
+let wasAsked = false
+const ask = (): void => {
+  // A second signal ends at once: whoever sends it does not want to wait.
+  if (wasAsked) process.exit(1)
+  wasAsked = true
+  asked.resolve()
+}
+process.on('SIGTERM', ask)
+process.on('SIGINT', ask)
+if (process.channel) process.once('disconnect', ask)
+
 /**
  * Resolves when the process is asked to end: SIGTERM, SIGINT, or the launcher's channel closing because it is gone.
- * Rejects with the first of `failures`. A second signal ends at once: whoever sends it does not want to wait.
+ * Rejects with the first of `failures`.
  */
 export function ending(failures: readonly Promise<unknown>[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    let asked = false
-    const ask = (): void => {
-      if (asked) process.exit(1)
-      asked = true
-      resolve()
-    }
-    process.on('SIGTERM', ask)
-    process.on('SIGINT', ask)
-    if (process.channel) process.once('disconnect', ask)
+    asked.promise.then(resolve, reject)
     for (const failure of failures) failure.catch(reject)
   })
 }

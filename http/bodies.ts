@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { Refusal } from '../domain/refusal.ts'
+import { Refusal, refusals } from '../domain/refusal.ts'
 
 /** A body may be this large, bytes. */
 export const bodyLimitBytes = 16 * 1024 * 1024
@@ -64,8 +64,10 @@ export function sentenceOf(error: unknown): string | null {
   return sentence({ path, message: first.message ?? '' })
 }
 
+const ownSentences: ReadonlySet<string> = new Set(Object.values(refusals))
+
 /** Our own sentences stand alone; zod's phrases need the place they speak of. */
 function sentence({ path, message }: Issue): string {
-  if (/[.]$/.test(message) || path.length === 0) return message.endsWith('.') ? message : `${message}.`
-  return `${path.map(String).join('.')}: ${message}.`
+  if (message.endsWith('.') || ownSentences.has(message)) return message
+  return path.length === 0 ? `${message}.` : `${path.map(String).join('.')}: ${message}.`
 }

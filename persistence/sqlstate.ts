@@ -8,6 +8,7 @@ import {
   BackendTerminatedUnexpectedlyError,
   CheckExclusionConstraintViolationError,
   CheckIntegrityConstraintViolationError,
+  ConnectionError,
   ForeignKeyIntegrityConstraintViolationError,
   IdleTransactionTimeoutError,
   InputSyntaxError,
@@ -28,6 +29,8 @@ const connectionLost = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOU
 /** True when the failure says nothing about the statement: the connection, the server or the pool went away. */
 export function isConnectionFailure(error: unknown): boolean {
   if (error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError) return true
+  // Slonik's word for a connection that could not be had; a socket closed in the handshake has no code below it.
+  if (error instanceof ConnectionError) return true
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   // Class 08: connection exceptions; 57P0x: the server is shutting down, crashed, or not yet accepting connections.

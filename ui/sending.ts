@@ -102,8 +102,14 @@ export class Sending {
     const { agentId, ...rest } = target
     const body = { text: attempt.text, messageId: attempt.messageId, ...rest }
     const options = { idempotencyKey: attempt.idempotencyKey, signal: cut.signal }
+    let localId: string | undefined
     try {
-      for await (const event of readTaskStream(this.#api, agentId, body, options)) this.#take(event, attempt)
+      for await (const event of readTaskStream(this.#api, agentId, body, options)) {
+        this.#take(event, attempt)
+        if (event.kind === 'persisted') localId = event.localId
+        // The stream goes on telling about the task after its command has succeeded and the phase is idle again.
+        if (event.kind === 'trace' && localId !== undefined) this.#traces.add(localId, event.event)
+      }
       if (!cut.signal.aborted) this.#lost(attempt, 'The console closed the connection before it confirmed anything.')
     } catch (error) {
       if (cut.signal.aborted) return
@@ -125,8 +131,6 @@ export class Sending {
       this.#phase.set({ ...phase, localId: event.localId })
     } else if (event.kind === 'snapshot') {
       putTask(this.#queries, event.task)
-    } else if (event.kind === 'trace' && phase.at === 'accepted' && phase.localId !== undefined) {
-      this.#traces.add(phase.localId, event.event)
     } else if (event.kind === 'error' && phase.at === 'accepted') {
       this.#queries.refresh(commandQuestion(phase.commandId).path)
     }

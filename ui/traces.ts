@@ -1,6 +1,21 @@
 /** Trace events of tasks, as long as this page lives: the server sends them once and the console shows them beside the task. */
 import { createAtom, type Atom, type ReadonlyAtom } from '@xstate/store'
+import type { TaskArtifact } from '../domain/task.ts'
+import type { CardFacts } from './card.ts'
 import type { TraceEvent } from './task-stream.ts'
+
+/** The two sideband extensions this console understands. */
+const traceUris: readonly string[] = ['urn:agent-observability:sideband-events:v1', 'urn:x-a2a:trace:v1']
+
+export const tellsTrace = (card: CardFacts | undefined): boolean =>
+  card?.extensions.some(({ uri }) => traceUris.includes(uri)) === true
+
+/**
+ * The trace extension carries its events as artifacts named after their type. Beside the trace they would be noise: one
+ * answer of a chatty agent has dozens.
+ */
+export const isTraceArtifact = ({ artifactId, name }: TaskArtifact): boolean =>
+  name !== undefined && /^trace\.[\w.]+$/.test(name) && artifactId.startsWith(name)
 
 const keptEvents = 1_000
 const keptTasks = 20

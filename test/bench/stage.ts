@@ -22,8 +22,8 @@ export interface Stage {
 
 export async function openStage(settings: readonly string[] = []): Promise<Stage> {
   const server = await startPostgres({ settings: [...durable, ...settings] })
-  const [asked] = await query(server.url, 'select pg_backend_pid() as pid')
-  const postmaster = statOf(Number(asked?.['pid']))?.parent ?? 0
+  const [lock] = await query(server.url, "select split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int as pid")
+  const postmaster = Number(lock?.['pid'])
   const root = mkdtempSync(join(tmpdir(), 'signalbox-bench-'))
   let databases = 0
   return {
@@ -35,7 +35,7 @@ export async function openStage(settings: readonly string[] = []): Promise<Stage
       return url.href
     },
     folder: (name) => join(root, name),
-    databaseCpuMs: () => (postmaster === 0 ? Number.NaN : familyCpuMs(postmaster)),
+    databaseCpuMs: () => (process.platform === 'linux' ? familyCpuMs(postmaster) : Number.NaN),
     close: async () => {
       await server.stop()
       rmSync(root, { recursive: true, force: true })

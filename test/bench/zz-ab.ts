@@ -9,13 +9,16 @@ const stage = await openStage(['shared_preload_libraries=pg_stat_statements'])
 const agent = startAgent()
 const cardUrl = await agent.call('open', null)
 const subs: { name: string; child: Child<ConsoleMethods>; url: string; r: number[][] }[] = []
-for (const tree of trees) {
+for (const spec of trees) {
+  const [tree = '', flag = ''] = spec.split('?')
+  process.env['NODE_OPTIONS'] = flag
   const child = startChild<ConsoleMethods>(new URL(`file://${tree}/test/bench/console.ts`))
   const url = await stage.database()
   await query(url, 'create extension pg_stat_statements')
-  await child.call('open', { url, folder: stage.folder(tree.replaceAll('/', '_')), cardUrl })
-  subs.push({ name: tree, child, url, r: [] })
+  await child.call('open', { url, folder: stage.folder(spec.replaceAll('/', '_')), cardUrl })
+  subs.push({ name: spec, child, url, r: [] })
 }
+process.env['NODE_OPTIONS'] = ''
 const peer = startPeer('graphile.ts')
 await peer.call('open', { url: await stage.database(), concurrency: 16 })
 const pr: number[][] = []

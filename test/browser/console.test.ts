@@ -3,7 +3,8 @@
  * what must hold while the network, the agent or the session fails. Messages are counted at the agent.
  */
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type DemoAgents, startDemoAgents } from '../../bin/demo-agent.ts'
 import type { Role } from '../../domain/access.ts'
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -18,20 +19,25 @@ describe('the console', () => {
   let server: TestConsole
   let peer: Peer
   let faulty: RawPeer
+  let demo: DemoAgents
   let browser: Browser
   let watched: WatchedPage
   let signedIn = true
   let role: Role = 'admin'
 
   beforeAll(async () => {
-    server = await startConsole({ database: 'pglite', identify: (person) => (signedIn ? { ...person, role } : null) })
+    server = await startConsole({
+      database: 'pglite',
+      identify: (person) => (signedIn ? { ...person, role } : null),
+    })
     peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
     faulty = await startRawPeer({ card: { name: 'Faulty Agent' } })
+    demo = await startDemoAgents({ port: 0, pace: { chunkMs: 5, stepMs: 50 } })
     browser = await launchBrowser()
   })
   afterAll(async () => {
     await browser.close()
-    await Promise.all([peer.close(), faulty.close()])
+    await Promise.all([peer.close(), faulty.close(), demo.close()])
     await server.close()
   })
   beforeEach(async () => {
@@ -63,6 +69,15 @@ describe('the console', () => {
     await message(page).fill(text)
     await page.getByRole('button', { name: 'Send' }).click()
   }
+
+  const taskIn = (wanted: string): Promise<string> =>
+    vi.waitFor(async () => {
+      const response = await fetch(`${server.url}/api/tasks`)
+      const { tasks } = (await response.json()) as { tasks: { localId: string; state: string }[] }
+      const found = tasks.find((task) => task.state === wanted)
+      if (!found) throw new Error(`No task came to be ${wanted}.`)
+      return found.localId
+    })
 
   it('does the main job with the keyboard alone', async () => {
     const page = await open('/')
@@ -219,6 +234,38 @@ describe('the console', () => {
     expect(await rows.first().getAttribute('data-id')).toBe(first)
     await page.keyboard.press('n')
     await expect.poll(() => rows.first().innerText()).toContain('somebody else')
+  })
+
+  it('opens the stream again when its time is over', async () => {
+    const agent = await register(peer.cardUrl)
+    const headers = { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() }
+    const body = JSON.stringify({ text: 'hold', messageId: 'hold-and-look' })
+    await fetch(`${server.url}/api/agents/${agent}/commands`, { method: 'POST', headers, body })
+    let streams = 0
+    const over = 'event: end\ndata: {"sessionId":"s","requestId":"r"}\n\n'
+    await watched.page.route('**/stream', async (route) => {
+      streams += 1
+      await (streams === 1 ? route.fulfill({ contentType: 'text/event-stream', body: over }) : route.continue())
+    })
+    const page = await open(`/tasks/${await taskIn('TASK_STATE_WORKING')}`)
+    await expect.poll(() => streams, { timeout: 10_000 }).toBe(2)
+    await state(page, 'Working').waitFor()
+    peer.script.finish('Signal cleared.')
+    await page.getByText('Signal cleared.').waitFor()
+    await state(page, 'Completed').waitFor()
+  })
+
+  it('shows a trace beside the task, not among its artifacts, and again after a reload', async () => {
+    const page = await compose(demo.cardUrls.showcase)
+    await send(page, 'What leaves this morning?')
+    await state(page, 'Needs input').waitFor()
+    const trace = page.getByRole('complementary', { name: 'Details' })
+    await trace.getByText('Agent finished').waitFor()
+    expect(await page.getByRole('article', { name: /^Artifact trace/ }).count()).toBe(0)
+    await page.reload()
+    await trace.getByText('Agent finished').waitFor()
+    await trace.getByRole('button', { name: /debug$/ }).click()
+    await trace.getByRole('button', { name: /^Hide \d debug/ }).waitFor()
   })
 
   it('holds one change stream for all tabs, and another tab takes it over', async () => {

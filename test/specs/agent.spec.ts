@@ -113,7 +113,10 @@ describe.each(bothDatabases)('agents on %s', (database) => {
       await agent.close()
       expect(reply.status).toBe(200)
       expect(reply.body).toMatchObject({
-        ...{ id, cardUrl: agent.cardUrl, source: 'managed', trust: 'unsigned' },
+        id,
+        cardUrl: agent.cardUrl,
+        source: 'managed',
+        trust: 'unsigned',
         card: { name: `Test agent ${version} JSONRPC` },
         report: { version, score: expect.any(Number), issues: expect.any(Array) },
       })

@@ -74,13 +74,6 @@ describe.each(bothDatabases)('streams on %s', (database) => {
     expect(waiting).toMatchObject({ state: 'TASK_STATE_INPUT_REQUIRED' })
     const answered = await (await api.stream(path, { text: 'red', taskId: waiting?.taskId })).rest()
     expect(names(answered).slice(0, 3)).toEqual(['accepted', 'persisted', 'snapshot'])
-    if (lastView(answered)?.state !== 'TASK_STATE_COMPLETED')
-      console.log(
-        'BAD',
-        JSON.stringify(asked.map((e) => [e.event, e.data])),
-        '=====',
-        JSON.stringify(answered.map((e) => [e.event, e.data])),
-      )
     expect(lastView(answered)).toMatchObject({ state: 'TASK_STATE_COMPLETED', localId: waiting?.localId })
     // What was said before the answer was told by the stream before.
     const [before, after] = [asked, answered].map((events) => metasIn(events).map(({ position }) => position))
@@ -187,7 +180,11 @@ describe.each(bothDatabases)('streams on %s', (database) => {
     const [ours = [], others = []] = told
     expect(ours.filter(({ event }) => event === 'sideband').map(({ data }) => data)).toMatchObject([
       {
-        ...{ id: 'e1', extensionUri: uri, type: 'tool.started', title: 'Looking', level: 'info' },
+        id: 'e1',
+        extensionUri: uri,
+        type: 'tool.started',
+        title: 'Looking',
+        level: 'info',
         timestamp: expect.any(String),
         parts: [{ kind: 'text', value: 'in the book', mediaType: 'text/plain' }],
       },

@@ -10,7 +10,11 @@ import type { App } from '../app.ts'
 import { putTask, taskQuestion } from '../questions.ts'
 import { readTaskStream } from '../task-stream.ts'
 
+const tooManyRequests = 429
 const backoffMs = { first: 1_000, last: 15_000 }
+/** A stream that lasted so long ended by design, and the next one may follow at once. */
+const fullStreamMs = 5_000
+const betweenStreamsMs = 50
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -26,11 +30,14 @@ export interface Followed {
   readonly task: TaskView
   /** Somebody else reads this task's stream. */
   readonly elsewhere: boolean
+  /** The agent tells a trace and none is known here: a task at rest is then read once, for what was told before. */
+  readonly recall: boolean
 }
 
 export class Follow implements ReactiveController {
   readonly #ask: () => Followed | undefined
   #localId: string | undefined
+  #recalled: string | undefined
   #cut: AbortController | undefined
 
   constructor(host: ReactiveControllerHost, ask: () => Followed | undefined) {
@@ -40,13 +47,18 @@ export class Follow implements ReactiveController {
 
   hostUpdated(): void {
     const asked = this.#ask()
-    const wanted = asked && worthFollowing(asked) ? asked.task.localId : undefined
+    const wanted = asked && this.#isWorthReading(asked) ? asked.task.localId : undefined
     if (wanted === this.#localId) return
     this.#stop()
     if (!asked || wanted === undefined) return
     this.#localId = wanted
-    this.#cut = new AbortController()
-    void this.#run(asked.app, asked.task, this.#cut.signal)
+    if (isSettled(asked.task.state)) this.#recalled = wanted
+    const cut = new AbortController()
+    this.#cut = cut
+    void this.#run(asked.app, asked.task, cut.signal).finally(() => {
+      // A task at rest may move again; one that was refused is not asked for again.
+      if (this.#cut === cut && isSettled(asked.task.state)) this.#stop()
+    })
   }
 
   hostDisconnected(): void {
@@ -59,39 +71,43 @@ export class Follow implements ReactiveController {
     this.#localId = undefined
   }
 
+  #isWorthReading({ task, elsewhere, recall }: Followed): boolean {
+    if (task.taskId === null || elsewhere) return false
+    if (!isSettled(task.state)) return true
+    // While it runs it is still wanted; once it is over it is not begun again.
+    return this.#localId === task.localId || (recall && this.#recalled !== task.localId)
+  }
+
   async #run(app: App, task: TaskView, signal: AbortSignal): Promise<void> {
     const question = taskQuestion(task.localId)
     let waitMs: number = backoffMs.first
     // Bounded by the page: the signal is aborted when the task settles, another is shown, or the view goes.
     while (!signal.aborted) {
       const unfeed = app.queries.feed(question)
+      const openedMs = performance.now()
       try {
-        const said = await this.#once(app, task, signal)
-        if (said) waitMs = backoffMs.first
+        await this.#once(app, task, signal)
+        if (isSettled(task.state)) return
       } catch (error) {
         const fault = faultOf(error)
-        if (fault.kind === 'refused' || fault.kind === 'signed-out') return
+        if (isSettled(task.state) || fault.kind === 'signed-out') return
+        if (fault.kind === 'refused' && fault.status !== tooManyRequests) return
       } finally {
         unfeed()
       }
-      await pause(waitMs, signal)
-      waitMs = Math.min(backoffMs.last, waitMs * 2)
+      const lasted = performance.now() - openedMs > fullStreamMs
+      await pause(lasted ? betweenStreamsMs : waitMs, signal)
+      waitMs = lasted ? backoffMs.first : Math.min(backoffMs.last, waitMs * 2)
     }
   }
 
-  /** One stream, to its end. Whether it said anything: one that is closed at once is not opened again at once. */
-  async #once(app: App, task: TaskView, signal: AbortSignal): Promise<boolean> {
+  /** One stream, to its end. */
+  async #once(app: App, task: TaskView, signal: AbortSignal): Promise<void> {
     const body = { resubscribe: true, taskId: task.taskId, tenant: task.tenant }
-    let said = false
     for await (const event of readTaskStream(app.api, task.agentId, body, { signal })) {
-      if (signal.aborted) return said
-      said = true
+      if (signal.aborted) return
       if (event.kind === 'snapshot') putTask(app.queries, event.task)
       if (event.kind === 'trace') app.traces.add(task.localId, event.event)
     }
-    return said
   }
 }
-
-const worthFollowing = ({ task, elsewhere }: Followed): boolean =>
-  task.kind === 'task' && task.taskId !== null && !isSettled(task.state) && !elsewhere

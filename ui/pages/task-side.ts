@@ -8,9 +8,7 @@ import type { CardFacts } from '../card.ts'
 import { icon, type IconName } from '../elements/icon.ts'
 import { taskMark, type Tone } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
-
-/** The two sideband extensions this console understands. */
-const traceUris: readonly string[] = ['urn:agent-observability:sideband-events:v1', 'urn:x-a2a:trace:v1']
+import { tellsTrace } from '../traces.ts'
 
 export interface SideContext {
   readonly app: App
@@ -166,8 +164,8 @@ function traceRow(app: App, event: TraceEvent, span: Span): TemplateResult {
 function whyEmpty(task: TaskView, card: CardFacts | undefined): string {
   if (task.kind === 'message') return 'A direct reply has no trace.'
   if (!card) return 'No trace event has arrived while this page was open.'
-  if (!card.extensions.some(({ uri }) => traceUris.includes(uri))) {
+  if (!tellsTrace(card)) {
     return `${task.agentName} does not advertise a trace extension, so it has nothing to show here.`
   }
-  return `${task.agentName} advertises a trace. Its events show here while this page is open; none has arrived yet.`
+  return `${task.agentName} advertises a trace, and has told nothing about this task.`
 }

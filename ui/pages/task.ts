@@ -5,7 +5,7 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { isTerminal, type TaskArtifact, type TaskView } from '../../domain/task.ts'
 import { type App, sessionQuestion } from '../app.ts'
-import { readCard } from '../card.ts'
+import { type CardFacts, readCard } from '../card.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Follow } from '../controllers/follow.ts'
 import { Query } from '../controllers/query.ts'
@@ -24,6 +24,7 @@ import { agentsQuestion, commandQuestion, taskQuestion } from '../questions.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
 import { agentMark, chip, commandMarks, taskMark } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
+import { isTraceArtifact, tellsTrace } from '../traces.ts'
 import { taskSide } from './task-side.ts'
 import { taskSheet } from './task-sheet.ts'
 import { type Pending, transcript } from './transcript.ts'
@@ -90,7 +91,9 @@ export class SignalboxTask extends View {
     new Clock(this)
     new Follow(this, () => {
       const task = this.#view
-      return this.app && task && { app: this.app, task, elsewhere: this.#streaming.value === true }
+      if (!this.app || !task) return undefined
+      const recall = tellsTrace(this.#card(task)) && this.#trace.value?.length === 0
+      return { app: this.app, task, elsewhere: this.#streaming.value === true, recall }
     })
   }
 
@@ -115,6 +118,11 @@ export class SignalboxTask extends View {
 
   get #view(): TaskView | undefined {
     return this.#task.data?.task
+  }
+
+  /** What its agent's card says; undefined until the agents are known. */
+  #card({ agentId }: TaskView): CardFacts | undefined {
+    return readCard(this.#agents.data?.agents.find(({ id }) => id === agentId)?.card)
   }
 
   get #sending(): Sending | undefined {
@@ -165,7 +173,8 @@ export class SignalboxTask extends View {
     const { data, fault } = this.#task.answer
     const retry = (): void => this.#task.refresh()
     if (!data) return fault ? (this.#missing(app, fault.status) ?? failure(fault, retry)) : skeleton(4, 'page')
-    const { task } = data
+    const card = this.#card(data.task)
+    const task = tellsTrace(card) ? withoutTrace(data.task) : data.task
     return html`${this.#header(app, task)}
       <div class="columns ${this._side}">
         <div class="left">
@@ -193,7 +202,7 @@ export class SignalboxTask extends View {
         <aside class="side scroll" tabindex="0" aria-label="Details">
           ${taskSide(task, {
             app,
-            card: readCard(this.#agents.data?.agents.find(({ id }) => id === task.agentId)?.card),
+            card,
             trace: this.#trace.value ?? [],
             debug: this._debug,
             toggleDebug: () => {
@@ -296,6 +305,11 @@ export class SignalboxTask extends View {
     return html`<signalbox-artifact .app=${app} .artifact=${artifact} @close=${close}></signalbox-artifact>`
   }
 }
+
+const withoutTrace = (task: TaskView): TaskView => ({
+  ...task,
+  artifacts: task.artifacts.filter((artifact) => !isTraceArtifact(artifact)),
+})
 
 /** A finished task takes no more messages [A2A 1.0, 3.1.1], so the next one starts a task in the same context. */
 function targetOf(task: TaskView): Target {

@@ -1,0 +1,111 @@
+/** What a caller is told when we fail: an outage is 503 and passes, a defect is 500, and neither says why to a stranger. */
+import { createConnection, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { openDatabase } from '../../persistence/database.ts'
+import { commandIn } from '../support/api.ts'
+import { startConsole } from '../support/console.ts'
+import { freshDatabase } from '../support/databases.ts'
+import { startRawPeer } from '../support/peers/raw.ts'
+
+const unavailable = { error: { message: 'Identity service unavailable.' } }
+
+/** A wire to a database that can be cut and mended. */
+class Wire {
+  readonly #target: URL
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  #isCut = false
+
+  constructor(target: string) {
+    this.#target = new URL(target)
+    this.#server = createServer((near) => {
+      if (this.#isCut) return void near.destroy()
+      const far = createConnection(Number(this.#target.port), this.#target.hostname)
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(from)
+        from.pipe(to)
+        // Both ends learn of a cut by their own errors; there is nobody else to tell.
+        from.on('error', () => to.destroy())
+        from.on('close', () => (this.#sockets.delete(from), to.destroy()))
+      }
+    })
+  }
+
+  async open(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    const url = new URL(this.#target)
+    url.hostname = '127.0.0.1'
+    url.port = String((this.#server.address() as AddressInfo).port)
+    return url.href
+  }
+
+  cut(): void {
+    this.#isCut = true
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  mend(): void {
+    this.#isCut = false
+  }
+
+  close(): void {
+    this.cut()
+    this.#server.close()
+  }
+}
+
+test('the database goes away and comes back: 503 without the cause, then everything goes on, nothing twice', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('There is no wire to an embedded database.')
+  const wire = new Wire(fresh.profile.url)
+  const db = await openDatabase({ kind: 'postgresql', url: await wire.open() })
+  const house = await startConsole({ database: db })
+  const peer = await startRawPeer()
+  const agentId = await house.api.register(peer.cardUrl)
+  const messageId = randomUUID()
+  const send = () =>
+    house.api.post(`/api/agents/${agentId}/commands`, { text: 'hello', messageId }, { 'idempotency-key': messageId })
+
+  wire.cut()
+  for (const path of ['/api/tasks', '/api/task-views', '/api/agents', `/api/commands/${randomUUID()}`]) {
+    const reply = await house.api.get(path)
+    expect([path, reply.status, reply.body]).toEqual([path, 503, unavailable])
+    expect(reply.headers.get('retry-after')).toBe('1')
+  }
+  const refused = await send()
+  expect([refused.status, refused.body]).toEqual([503, unavailable])
+  expect(house.log.lines().some((line) => line.includes('a dependency is unavailable'))).toBe(true)
+  expect(house.log.errors()).toEqual([])
+
+  wire.mend()
+  await expect.poll(async () => (await send()).status, { timeout: 15_000 }).toBe(202)
+  const { id } = commandIn(await send())
+  expect(await house.finished(id)).toMatchObject({ status: 'succeeded' })
+  expect(peer.receiptsOf(messageId)).toBe(1)
+  await house.close()
+  await db.close()
+  wire.close()
+  await peer.close()
+  await fresh.close()
+})
+
+test('a defect is 500 with nothing of the cause, which is in the log with its stack', async () => {
+  const identify = () => {
+    throw new Error('the secret reason')
+  }
+  const house = await startConsole({ database: 'postgresql', system: { works: false }, identify })
+  const reply = await house.api.get('/api/tasks')
+  expect(reply.status).toBe(500)
+  expect(reply.body).toEqual({ error: { message: 'Something went wrong in the console. It has been logged.' } })
+  const [line = ''] = house.log.errors()
+  expect(line).toContain('the secret reason')
+  expect(line).toContain('outage.spec.ts')
+  expect(line).toContain(reply.headers.get('x-request-id'))
+  await house.close()
+})
