@@ -21,19 +21,31 @@ export interface Asked {
   readonly idempotencyKey: string
 }
 
+export interface CommandsTools {
+  readonly db: Database
+  readonly runtime: Runtime
+  readonly changes: Changes
+  readonly instruments: Instruments
+  readonly extensionHost: string
+  /** This process could dispatch to the agent now, without asking for its card. */
+  readonly isDiscovered: (agentId: string) => boolean
+}
+
 export class Commands {
   readonly #db: Database
   readonly #runtime: Runtime
   readonly #changes: Changes
   readonly #instruments: Instruments
   readonly #extensionHost: string
+  readonly #isDiscovered: (agentId: string) => boolean
 
-  constructor(db: Database, runtime: Runtime, changes: Changes, instruments: Instruments, extensionHost: string) {
-    this.#db = db
-    this.#runtime = runtime
-    this.#changes = changes
-    this.#instruments = instruments
-    this.#extensionHost = extensionHost
+  constructor(tools: CommandsTools) {
+    this.#db = tools.db
+    this.#runtime = tools.runtime
+    this.#changes = tools.changes
+    this.#instruments = tools.instruments
+    this.#extensionHost = tools.extensionHost
+    this.#isDiscovered = tools.isDiscovered
   }
 
   /** Refuses, or accepts durably. The same key with the same content is the same command. */
@@ -44,7 +56,7 @@ export class Commands {
     if (references.length > 0) await this.#checkReferences(viewer, agentId, body.tenant, references)
     const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null }
     const command = newCommand(viewer, of, () => this.#instruments.newToken())
-    return this.#runtime.perform(acceptCommand, { command })
+    return this.#runtime.perform(acceptCommand, { command, discovered: this.#isDiscovered(agentId) })
   }
 
   async find(viewer: Viewer, id: string): Promise<Command> {

@@ -16,7 +16,7 @@ import type { Answer, Operation } from './runtime.ts'
 
 export interface AcceptInput {
   readonly command: NewCommand
-  /** The agent was found a moment ago and there is room here: discovery is done before it is asked for. */
+  /** Its agent was found a moment ago and there is room here, so discovery is done before it is asked for. */
   readonly discovered: boolean
 }
 
@@ -67,7 +67,7 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
 const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: string }): string =>
   `${of.organizationId} ${of.idempotencyKey}`
 
-/** Its actor is moved on at once where that is possible: one commit less before the first byte, a third less work in all. */
+/** Accepted and discovered in one commit: one commit less before the first byte, and a third less work in all. */
 const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
 
 function accepted(command: NewCommand, discovered: boolean, at: string): Answer<Accepted> {

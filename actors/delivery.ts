@@ -62,7 +62,7 @@ export class Deliveries {
   async deliver({ ref }: LeasedActor, held: Held): Promise<Done> {
     const delivery = await this.#saved.read(ref.id)
     if (!delivery) return ended({ kind: 'unsent', message: 'The saved command is gone.' })
-    const card = await this.#t.discovery.forDispatch(agentOf(delivery))
+    const card = await this.#t.discovery.forDelivery(agentOf(delivery))
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
     const request = this.#encode(card, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })

@@ -36,6 +36,7 @@ export interface FoundAgent extends FoundCard {
 
 /** How old a card may be for a dispatch, milliseconds. Reads for people are always fresh. */
 const dispatchAgeMs = 10_000
+const deliveryAgeMs = 2 * dispatchAgeMs
 const agentsRemembered = 1000
 const grpcOnly = 'gRPC transport is unavailable under the hardened network policy; advertise an HTTP binding.'
 
@@ -97,9 +98,14 @@ export class Discovery {
     return this.#atHand(agent.id, dispatchAgeMs) ?? this.find(agent)
   }
 
-  /** The agent was found a moment ago, and a dispatch that begins now will still think so. */
+  /** For what was discovered already and only waited for its commit: a miss now would fail it without another try. */
+  async forDelivery(agent: { readonly id: string; readonly cardUrl: string }): Promise<FoundAgent | MissedCard> {
+    return this.#atHand(agent.id, deliveryAgeMs) ?? this.find(agent)
+  }
+
+  /** Whether `forDispatch` would answer without asking the agent. */
   isAtHand(agentId: string): boolean {
-    return this.#atHand(agentId, dispatchAgeMs / 2) !== null
+    return this.#atHand(agentId, dispatchAgeMs) !== null
   }
 
   #atHand(agentId: string, ageMs: number): FoundAgent | null {

@@ -92,7 +92,14 @@ export class System {
       launch: (launch) => this.worker.launch(launch),
     })
     this.agents = new Agents(db, discovery, this.changes, instruments)
-    this.commands = new Commands(db, this.runtime, this.changes, instruments, extensionHost)
+    this.commands = new Commands({
+      db,
+      runtime: this.runtime,
+      changes: this.changes,
+      instruments,
+      extensionHost,
+      isDiscovered: (agentId) => this.worker.hasRoom('command') && discovery.isAtHand(agentId),
+    })
     this.supervisor = this.#supervisor()
   }
 

@@ -58,8 +58,13 @@ export class Worker implements Intake {
 
   // --- Intake: leases taken in the same commit that makes work due --------------------------------------------------------
 
+  /** Whether work of this kind would begin here at once. */
+  hasRoom(kind: string): boolean {
+    return this.#open && this.#room(kind) > 0
+  }
+
   takeRoom(kind: string): boolean {
-    if (!this.#open || this.#room(kind) <= 0) {
+    if (!this.hasRoom(kind)) {
       this.#crowded.add(kind)
       return false
     }

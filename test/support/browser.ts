@@ -9,10 +9,11 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
-import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -41,7 +42,7 @@ async function unpacked(): Promise<Unpacked | undefined> {
   if (process.platform !== 'linux' || process.arch !== 'x64') return undefined
   const require = createRequire(import.meta.url)
   const root = dirname(dirname(require.resolve('@sparticuz/chromium')))
-  const { version } = JSON.parse(JSON.stringify(require(join(root, 'package.json')))) as { version: string }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   const home = join(tmpdir(), `signalbox-chromium-${version}-${process.getuid?.() ?? 0}`)
   const found = {
     executable: join(home, 'chromium'),
