@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { benchCommands } from './commands.ts'
+import { benchLatency } from './latency.ts'
 
 export interface BenchOptions {
   /** Length of a round. */
@@ -17,6 +18,7 @@ export interface BenchOptions {
 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
   commands: benchCommands,
+  latency: benchLatency,
 }
 
 const { values, positionals } = parseArgs({
