@@ -54,9 +54,10 @@ export class Commands {
     if (body.skillId !== undefined) await this.#checkSkill(viewer, agentId, body, body.skillId, task)
     const references = body.config?.referenceTaskIds ?? []
     if (references.length > 0) await this.#checkReferences(viewer, agentId, body.tenant, references)
-    const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null }
+    const status = this.#isDiscovered(agentId) ? 'dispatching' : 'pending'
+    const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null, status } as const
     const command = newCommand(viewer, of, () => this.#instruments.newToken())
-    return this.#runtime.perform(acceptCommand, { command, discovered: this.#isDiscovered(agentId) })
+    return this.#runtime.perform(acceptCommand, { command })
   }
 
   async find(viewer: Viewer, id: string): Promise<Command> {

@@ -15,9 +15,8 @@ import type { BatchContext, Kind, Projected } from './kinds.ts'
 import type { Answer, Operation } from './runtime.ts'
 
 export interface AcceptInput {
+  /** `dispatching`: its agent was found a moment ago and there is room here, so discovery is done before it is asked for. */
   readonly command: NewCommand
-  /** Its agent was found a moment ago and there is room here, so discovery is done before it is asked for. */
-  readonly discovered: boolean
 }
 
 export interface Accepted {
@@ -32,7 +31,7 @@ export const contentDigest = (agentId: string, body: CommandBody): string =>
 
 export function newCommand(
   viewer: Viewer,
-  of: { agentId: string; body: CommandBody; idempotencyKey: string; taskId: string | null },
+  of: { agentId: string; body: CommandBody; idempotencyKey: string; taskId: string | null; status: CommandStatus },
   newToken: () => string,
 ): NewCommand {
   return {
@@ -46,6 +45,7 @@ export function newCommand(
     messageId: of.body.messageId ?? newToken(),
     body: of.body,
     taskId: of.taskId,
+    status: of.status,
   }
 }
 
@@ -58,8 +58,8 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
     const inserted = await insertCommands(batch.tx, commands, at)
     const others = commands.filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
-    return inputs.map(({ command, discovered }) =>
-      inserted.has(command.id) ? accepted(command, discovered, at) : replayed(command, taken.get(keyOf(command))),
+    return commands.map((command) =>
+      inserted.has(command.id) ? accepted(command, at) : replayed(command, taken.get(keyOf(command))),
     )
   },
 }
@@ -70,7 +70,7 @@ const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: s
 /** Accepted and discovered in one commit: one commit less before the first byte, and a third less work in all. */
 const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
 
-function accepted(command: NewCommand, discovered: boolean, at: string): Answer<Accepted> {
+function accepted(command: NewCommand, at: string): Answer<Accepted> {
   const { id, agentId, messageId, body, organizationId, personId } = command
   const record: Command = {
     id,
@@ -86,7 +86,7 @@ function accepted(command: NewCommand, discovered: boolean, at: string): Answer<
   }
   const ref = { kind: 'command', id }
   const spawns = [{ ref, organizationId, cause: personId, row: 'none' as const }]
-  const sends = discovered ? [{ ref, event: discoveryDone }] : []
+  const sends = command.status === 'dispatching' ? [{ ref, event: discoveryDone }] : []
   return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }
 }
 
@@ -103,10 +103,10 @@ const statusOf = (value: StateValue): CommandStatus =>
   typeof value === 'string' ? (value as CommandStatus) : 'pending'
 
 async function project(batch: BatchContext, moved: readonly Projected[]): Promise<void> {
-  const commands = moved.flatMap(({ ref, snapshot }) => {
+  const commands = moved.flatMap(({ ref, snapshot, fresh }) => {
     const status = statusOf(snapshot.value)
-    // Accepting wrote the row as `pending`, and every state inside it reads the same.
-    if (status === 'pending') return []
+    // Accepting wrote the row, and every state inside `pending` reads the same.
+    if (fresh || status === 'pending') return []
     const reply = batch.replies.get(ref.id)
     const error = typeof snapshot.context['error'] === 'string' ? snapshot.context['error'] : null
     return [{ id: ref.id, status, error, reply: reply?.reply ?? null, taskId: reply?.taskId ?? null }]

@@ -41,6 +41,8 @@ export interface BatchContext {
 export interface Projected {
   readonly ref: ActorRef
   readonly snapshot: Snapshot
+  /** Spawned in this batch: whoever did so may have written its row already. */
+  readonly fresh: boolean
 }
 
 export interface Kind {

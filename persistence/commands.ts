@@ -20,6 +20,7 @@ export interface NewCommand {
   readonly body: CommandBody
   /** The local task it continues or cancels, where it is known already. */
   readonly taskId: string | null
+  readonly status: CommandStatus
 }
 
 const columns = sql.fragment`
@@ -88,15 +89,31 @@ export async function insertCommands(
           c.body.taskId ?? null,
           JSON.stringify(c.body),
           c.taskId,
+          c.status,
         ]),
-        ['uuid', 'uuid', 'uuid', 'uuid', 'uuid', 'text', 'text', 'text', 'text', 'text', 'text', 'text', 'uuid'],
+        [
+          'uuid',
+          'uuid',
+          'uuid',
+          'uuid',
+          'uuid',
+          'text',
+          'text',
+          'text',
+          'text',
+          'text',
+          'text',
+          'text',
+          'uuid',
+          'text',
+        ],
       )} as i(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
-        remote_task_id, body, task_id)
+        remote_task_id, body, task_id, status)
     ), accepted as (
       insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
         remote_task_id, body, status, created_at, updated_at)
       select i.id, i.organization_id, i.agent_id, i.person_id, i.idempotency_key, i.content_digest, i.action, i.tenant,
-        i.message_id, i.remote_task_id, i.body, 'pending', ${at}, ${at}
+        i.message_id, i.remote_task_id, i.body, i.status, ${at}, ${at}
       from input i join agent a on a.id = i.agent_id and a.organization_id = i.organization_id and a.enabled
       on conflict (organization_id, idempotency_key) do nothing
       returning id
