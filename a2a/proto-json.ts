@@ -83,6 +83,8 @@ export function id(json: JsonObject, name: string, path: string): string {
 export function checkedId(value: string, path: string): string {
   if (value.length > idLimit) throw new WireError(path, `is longer than ${idLimit} characters`)
   if (value.includes('\0')) throw new WireError(path, 'contains a NUL character')
+  // A lone surrogate has no UTF-8 form: stored and sent back it would name something else.
+  if (!value.isWellFormed()) throw new WireError(path, 'is not well-formed Unicode')
   return value
 }
 

@@ -160,7 +160,7 @@ function readState(json: JsonObject, path: string): string {
   const value = field(json, 'state')
   if (value === undefined || value === '') return statesByNumber[0]
   if (typeof value === 'number') return statesByNumber[value] ?? String(value)
-  if (typeof value !== 'string' || value.length > stateLimit || value.includes('\0'))
+  if (typeof value !== 'string' || value.length > stateLimit || value.includes('\0') || !value.isWellFormed())
     throw new WireError(at(path, 'state'), `must be a task state of at most ${stateLimit} characters`)
   return stateFromV03(value)
 }

@@ -8,11 +8,11 @@ import type { Viewer } from '../domain/access.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findAgent } from '../persistence/agents.ts'
-import { findCommand } from '../persistence/commands.ts'
+import { findByKeys, findCommand } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persistence/task-views.ts'
 import type { Changes } from './changes.ts'
-import { acceptCommand, newCommand, type Accepted } from './command.ts'
+import { acceptCommand, contentDigest, newCommand, type Accepted } from './command.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 
 export interface Asked {
@@ -49,7 +49,26 @@ export class Commands {
   }
 
   /** Refuses, or accepts durably. The same key with the same content is the same command. */
-  async accept(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted> {
+  async accept(viewer: Viewer, asked: Asked): Promise<Accepted> {
+    try {
+      return await this.#accept(viewer, asked)
+    } catch (error) {
+      // What was accepted once stays accepted, even if the agent was removed or changed its card since.
+      const earlier = error instanceof Refusal ? await this.#earlier(viewer, asked) : null
+      if (earlier) return earlier
+      throw error
+    }
+  }
+
+  async #earlier(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted | null> {
+    const { organizationId } = viewer
+    const [found] = await findByKeys(this.#db.pool, [{ organizationId, idempotencyKey }])
+    if (!found) return null
+    if (found.contentDigest !== contentDigest(agentId, body)) throw new Refusal('command.key.taken')
+    return { command: found.command, replayed: true }
+  }
+
+  async #accept(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted> {
     const task = body.taskId === undefined ? null : await this.#task(viewer, agentId, body, body.taskId)
     if (body.skillId !== undefined) await this.#checkSkill(viewer, agentId, body, body.skillId, task)
     const references = body.config?.referenceTaskIds ?? []

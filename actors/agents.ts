@@ -102,7 +102,7 @@ export class Agents {
       const agent = await findAgent(tx, viewer.organizationId, id)
       if (!agent) throw new Refusal('agent.unknown')
       if (agent.source === 'env') throw new Refusal('agent.seeded')
-      await disableAgent(tx, viewer.organizationId, id)
+      if (!(await disableAgent(tx, viewer.organizationId, id))) throw new Refusal('agent.unknown')
       await this.#record(tx, 'agent.removed', agent, viewer.userId)
     })
     this.#changes.publish({ organizationId: viewer.organizationId, subjects: new Set([id]) })

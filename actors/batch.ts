@@ -14,12 +14,13 @@ import type {
   LogEntry,
   OutboxEntry,
 } from '../persistence/actors.ts'
-import { lockActors, writeActors } from '../persistence/actors.ts'
+import { findArchived, lockActors, writeActors } from '../persistence/actors.ts'
 import type { Transaction } from '../persistence/database.ts'
 import { outboxData, type Fact, type ToldFact } from '../domain/fact.ts'
 import type { StateValue } from '../domain/chart.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
+import { foresee } from './observe.ts'
 import { planFrom, type Plan } from './plan.ts'
 import type { Reactions } from './reactions.ts'
 
@@ -30,14 +31,18 @@ export interface Step {
   readonly told: readonly Fact[]
   /** Fences whoever does the work; null for people, time and reactions. */
   readonly lease: { readonly token: string; readonly work: string } | null
+  /** For a timer: the instant by which it was found due, on the clock that found it. */
+  readonly dueBy?: string
   /** A person's id, `worker`, `timer` or `reaction`. */
   readonly cause: string
 }
 
 export interface Spawn {
   readonly ref: ActorRef
-  /** `none`: its id was made up in this batch, so there is no row to look for. */
-  readonly row?: 'none'
+  /** Whose queue its work is in: the agent it will talk to. */
+  readonly lane: string | null
+  /** The id was made for it just now: there is no row to look for. Otherwise one may have lived and finished, for good. */
+  readonly isNew: boolean
   readonly organizationId: string
   readonly cause: string
 }
@@ -56,6 +61,9 @@ export interface Launch {
   readonly context: Record<string, unknown>
   readonly work: string
   readonly token: string
+  readonly lane: string | null
+  /** Monotonic milliseconds before which the lease cannot have been granted. */
+  readonly trustedFrom: number
   /** Room was taken for it; a launch that goes on under its step's lease has room already. */
   readonly reserved: boolean
 }
@@ -63,7 +71,7 @@ export interface Launch {
 /** Lets a batch take leases for work it makes due, as far as this process has room. */
 export interface Intake {
   readonly owner: string
-  takeRoom(kind: string): boolean
+  takeRoom(kind: string, lane: string | null): boolean
   /** The commit failed: the work is not begun. */
   giveBack(launch: Launch): void
   newToken(): string
@@ -72,6 +80,7 @@ export interface Intake {
 interface Living {
   readonly ref: ActorRef
   readonly organizationId: string
+  readonly lane: string | null
   readonly createdAt: string
   readonly fresh: boolean
   row: ActorRow | null
@@ -101,13 +110,24 @@ export class Batch {
   readonly #kinds: Kinds
   readonly #reactions: Reactions
   readonly #intake: Intake
+  readonly #startedAt: number
   readonly #living = new Map<string, Living>()
+  readonly #finished = new Set<string>()
   readonly #log: LogEntry[] = []
   readonly #outbox: OutboxEntry[] = []
 
-  constructor(options: { tx: Transaction; at: Date; kinds: Kinds; reactions: Reactions; intake: Intake }) {
+  /** `startedAt`: monotonic milliseconds before the transaction began. */
+  constructor(options: {
+    tx: Transaction
+    at: Date
+    startedAt: number
+    kinds: Kinds
+    reactions: Reactions
+    intake: Intake
+  }) {
+    this.#startedAt = options.startedAt
     const { tx, at, intake } = options
-    this.context = { tx, at, newToken: () => intake.newToken(), replies: new Map() }
+    this.context = { tx, at, newToken: () => intake.newToken(), tasks: new Map(), replies: new Map() }
     this.#kinds = options.kinds
     this.#reactions = options.reactions
     this.#intake = options.intake
@@ -115,7 +135,12 @@ export class Batch {
 
   /** Runs a wave of steps and whatever follows from their facts. Returns each step's snapshot, or why it did nothing. */
   async run(steps: readonly Step[], effects: readonly Effects[]): Promise<readonly (Snapshot | Error)[]> {
-    await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf)])
+    // Tasks before actors, actors in one order: everybody who locks both does so, and nobody waits in a circle.
+    const foreseen = await foresee(
+      this.context,
+      steps.flatMap((step) => step.told),
+    )
+    await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf), ...foreseen])
     const told: ToldFact[] = []
     const results = steps.map((step) => this.#attempt(step, told))
     for (const effect of effects) this.#apply(effect, told)
@@ -127,8 +152,8 @@ export class Batch {
     return results
   }
 
-  /** Writes everything, once. Call after every `run`, before the commit. */
-  async write(): Promise<void> {
+  /** Writes everything, once; call it last. Returns the transaction's id, by which its fate can be asked for. */
+  async write(): Promise<string | null> {
     const moved = [...this.#living.values()].filter((actor) => actor.moved)
     for (const actor of moved) this.#settleLease(actor)
     for (const [name, kind] of Object.entries(this.#kinds)) {
@@ -136,10 +161,11 @@ export class Batch {
       const mine = moved.filter((actor) => actor.ref.kind === name)
       if (mine.length > 0) await kind.project(this.context, mine)
     }
-    await writeActors(this.context.tx, {
+    return writeActors(this.context.tx, {
       writes: moved.map((actor) => ({
         ...actor.ref,
         organizationId: actor.organizationId,
+        lane: actor.lane,
         machineVersion: this.#machine(actor.ref).version ?? '0',
         revision: actor.revision,
         snapshot: actor.snapshot,
@@ -162,6 +188,7 @@ export class Batch {
       this.#living.set(keyOf(row), {
         ref: { kind: row.kind, id: row.id },
         organizationId: row.organizationId,
+        lane: row.lane,
         createdAt: row.createdAt,
         fresh: false,
         row,
@@ -204,7 +231,7 @@ export class Batch {
     if (step.event) {
       const machine = this.#machine(step.ref)
       const resolved = machine.resolveState({ value: actor.snapshot.value, context: actor.snapshot.context })
-      if (step.cause === 'timer' && !this.#rings(actor, step.event.type)) return actor.snapshot
+      if (step.cause === 'timer' && !this.#rings(actor, step)) return actor.snapshot
       const [after, actions] = transition(machine, resolved, step.event)
       // What the state does not hear leaves no trace, so that a repeated signal is not a step.
       const heard =
@@ -224,18 +251,19 @@ export class Batch {
   }
 
   /** A timer that was cancelled or set anew since it was seen to be due does not ring. */
-  #rings(actor: Living, id: string): boolean {
-    const timer = actor.timers[id]
-    return timer !== undefined && timer.dueAt <= this.context.at.toISOString()
+  #rings(actor: Living, { event, dueBy }: Step): boolean {
+    const timer = event ? actor.timers[event.type] : undefined
+    return timer !== undefined && timer.dueAt <= (dueBy ?? this.context.at.toISOString())
   }
 
   #spawn(spawn: Spawn, told: ToldFact[]): void {
-    if (this.#living.has(keyOf(spawn.ref))) return
+    if (this.#living.has(keyOf(spawn.ref)) || this.#finished.has(keyOf(spawn.ref))) return
     const [first, actions] = birthOf(this.#machine(spawn.ref))
     const plan = planFrom(actions, { work: null, timers: {} }, this.context.at)
     const actor: Living = {
       ref: spawn.ref,
       organizationId: spawn.organizationId,
+      lane: spawn.lane,
       createdAt: this.context.at.toISOString(),
       fresh: true,
       row: null,
@@ -280,6 +308,16 @@ export class Batch {
     })
   }
 
+  /** An actor that lived and finished is known as such, so that nothing spawns it again. */
+  async #forgetFinished(effects: Effects): Promise<void> {
+    const old = (effects.spawns ?? []).filter(({ ref, isNew }) => !isNew && !this.#living.has(keyOf(ref)))
+    for (const ref of await findArchived(
+      this.context.tx,
+      old.map(({ ref }) => ref),
+    ))
+      this.#finished.add(keyOf(ref))
+  }
+
   #tell(actor: Living, facts: readonly Fact[], told: ToldFact[]): void {
     for (const fact of facts) told.push({ organizationId: actor.organizationId, subjectId: actor.ref.id, fact })
   }
@@ -306,6 +344,7 @@ export class Batch {
       for (const reaction of reactions) {
         const effects = await reaction(this.context, mine)
         await this.#lock(refsOf(effects))
+        await this.#forgetFinished(effects)
         this.#apply(effects, next)
       }
     }
@@ -318,7 +357,7 @@ export class Batch {
     const kind = this.#kinds[actor.ref.kind]
     if (!kind) return
     const reserved = actor.continuing === null
-    if (reserved && !this.#intake.takeRoom(actor.ref.kind)) return
+    if (reserved && !this.#intake.takeRoom(actor.ref.kind, actor.lane)) return
     const token = actor.continuing?.token ?? this.#intake.newToken()
     actor.lease = { kind: 'take', token, owner: this.#intake.owner, leaseMs: kind.leaseMs }
     actor.workStartedAt = this.context.at.toISOString()
@@ -328,6 +367,8 @@ export class Batch {
       context: actor.snapshot.context,
       work: actor.work,
       token,
+      lane: actor.lane,
+      trustedFrom: this.#startedAt,
       reserved,
     })
   }
@@ -350,7 +391,7 @@ function birthOf(machine: AnyStateMachine): ReturnType<typeof initialTransition>
 
 /** Whose rows must be locked before the effects are applied. */
 function refsOf({ spawns = [], sends = [] }: Effects): ActorRef[] {
-  const unborn = new Set(spawns.filter((s) => s.row === 'none').map((s) => keyOf(s.ref)))
+  const unborn = new Set(spawns.filter((s) => s.isNew).map((s) => keyOf(s.ref)))
   return [...spawns, ...sends].map((each) => each.ref).filter((ref) => !unborn.has(keyOf(ref)))
 }
 

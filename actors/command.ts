@@ -15,7 +15,6 @@ import type { BatchContext, Kind, Projected } from './kinds.ts'
 import type { Answer, Operation } from './runtime.ts'
 
 export interface AcceptInput {
-  /** `dispatching`: its agent was found a moment ago and there is room here, so discovery is done before it is asked for. */
   readonly command: NewCommand
 }
 
@@ -85,7 +84,7 @@ function accepted(command: NewCommand, at: string): Answer<Accepted> {
     updatedAt: at,
   }
   const ref = { kind: 'command', id }
-  const spawns = [{ ref, organizationId, cause: personId, row: 'none' as const }]
+  const spawns = [{ ref, lane: agentId, isNew: true, organizationId, cause: personId }]
   const sends = command.status === 'dispatching' ? [{ ref, event: discoveryDone }] : []
   return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }
 }
@@ -118,7 +117,8 @@ export const commandKind = (deliveries: Deliveries): Kind => ({
   machine: commandMachine,
   pollMs: 250,
   leaseMs: 60_000,
-  concurrency: 64,
+  concurrency: 256,
+  laneLimit: 16,
   claimLimit: 10,
   work: {
     discover: (actor, held) => deliveries.discover(actor, held),

@@ -6,7 +6,7 @@ import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from 
 import { builtInSidebandUris } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
 import { WireError, type Message, type Part } from '../a2a/wire.ts'
-import type { CommandBody } from '../domain/command.ts'
+import { commandErrors, type CommandBody } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
 import type { Observation } from '../domain/observation.ts'
 import { titleFrom } from '../domain/task.ts'
@@ -14,9 +14,12 @@ import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
+import { isOutage } from '../persistence/outage.ts'
+import { Bell } from './bell.ts'
 import type { Discovery, FoundAgent } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './kinds.ts'
+import { LeaseLost } from './lease.ts'
 import { limits, type Outbound } from './outbound.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
@@ -36,6 +39,7 @@ export interface DeliveryTools {
 
 const needCredentials = 'Agent credentials are required.'
 const messageLimit = 2_000
+const outagePauseMs = 250
 
 const found = (output: DiscoverOutcome): Done => ({ output })
 const ended = (output: DeliverOutcome): Done => ({ output })
@@ -50,32 +54,48 @@ export class Deliveries {
   }
 
   /** Nothing leaves for the agent but the request for its card, so this may be done again. */
-  async discover({ ref }: LeasedActor, _held: Held): Promise<Done> {
+  async discover({ ref }: LeasedActor, { signal }: Held): Promise<Done> {
     const delivery = await this.#saved.read(ref.id)
     if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
-    const card = await this.#t.discovery.forDispatch(agentOf(delivery))
+    // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
+    const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(signal)])
     if (card.kind === 'found') return found({ kind: 'found' })
     return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
   }
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
   async deliver({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const delivery = await this.#saved.read(ref.id)
-    if (!delivery) return ended({ kind: 'unsent', message: 'The saved command is gone.' })
+    const delivery = await this.#readWhileHeld(ref.id, held)
+    if (!delivery) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const card = await this.#t.discovery.forDelivery(agentOf(delivery))
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
     const request = this.#encode(card, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
+    // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
+    if (!held.isHeld()) throw new LeaseLost(ref)
     const sent = await this.#t.outbound.exchange(request.wire, limits.answer, held.signal)
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
     if (sent.kind === 'lost') return ended({ kind: 'unknown' })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
     const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
     const event = await this.#t.pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
+    if (event.kind === 'refused' && mayHaveWorked(event.error)) return ended({ kind: 'unknown' })
     if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error) })
     if (event.kind === 'invalid') return ended({ kind: 'unknown' })
     await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
     return this.#replied(ref.id, delivery, event.observation)
+  }
+
+  /** Before the first byte a database that is away costs only time: the command is not yet in doubt. */
+  async #readWhileHeld(id: string, held: Held): Promise<Delivery | null> {
+    for (;;) {
+      try {
+        return await this.#saved.read(id)
+      } catch (error) {
+        if (!isOutage(error) || !held.isHeld()) throw error
+        await new Bell().wait(outagePauseMs, held.signal)
+      }
+    }
   }
 
   #encode(
@@ -176,6 +196,18 @@ function textOf(body: CommandBody): string {
   const part = body.parts?.find((p) => typeof p.text === 'string')
   return part?.text ?? ''
 }
+
+/** An agent that failed inside may have begun: only a refusal before any work proves that nothing was done. */
+const mayHaveWorked = (error: AgentError): boolean =>
+  error.httpStatus >= 500 || error.code === -32603 || error.code === -32006
+
+/** Rejects when the signal aborts. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const reason = (): void => reject(signal.reason)
+    if (signal.aborted) reason()
+    else signal.addEventListener('abort', reason, { once: true })
+  })
 
 function refusalOf(error: AgentError): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return needCredentials

@@ -6,6 +6,7 @@ import type { AnyStateMachine } from 'xstate'
 import type { Fact, Report } from '../domain/fact.ts'
 import type { ActorRef, Snapshot } from '../persistence/actors.ts'
 import type { Transaction } from '../persistence/database.ts'
+import type { LockedTask } from '../persistence/tasks.ts'
 
 /** An actor whose work is being done under a lease. */
 export interface LeasedActor {
@@ -17,6 +18,8 @@ export interface LeasedActor {
 /** What long work is given: it must stop when `signal` aborts, for then somebody else may hold the lease. */
 export interface Held {
   readonly signal: AbortSignal
+  /** Whether the lease is trusted at this instant: to be asked right before what cannot be undone. */
+  isHeld(): boolean
   /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */
   record(report: Report): Promise<void>
 }
@@ -34,6 +37,8 @@ export interface BatchContext {
   readonly tx: Transaction
   readonly at: Date
   readonly newToken: () => string
+  /** Tasks that the batch's reports name, locked before any actor: `foresee` puts them here. */
+  readonly tasks: Map<string, LockedTask>
   /** The reply that a command brought, by command id; `observe` puts it here, the command's projection stores it. */
   readonly replies: Map<string, { readonly taskId: string; readonly reply: string }>
 }
@@ -51,6 +56,8 @@ export interface Kind {
   readonly leaseMs: number
   /** Pieces of work under way at once, a process. */
   readonly concurrency: number
+  /** How many of them in one lane: one agent that hangs must leave room for the others. */
+  readonly laneLimit: number
   /** Rows claimed at once. */
   readonly claimLimit: number
   readonly work: Readonly<Record<string, WorkHandler>>

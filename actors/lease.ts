@@ -1,12 +1,13 @@
 /**
  * Leases this process holds: renewed three times a lease, and distrusted before they run out. The trust window is measured
- * on the monotonic clock from when the renewal *started*: the database may have granted it then, but not before, so a
- * slow answer never stretches it. Does not do work and does not claim.
+ * on the monotonic clock from before the commit or the renewal that granted it: the database may have granted it then, but
+ * not earlier, so a slow answer never stretches it. Does not do work and does not claim.
  */
 import type { Database } from '../persistence/database.ts'
-import { renewLeases, type ActorRef } from '../persistence/actors.ts'
+import type { ActorRef } from '../persistence/actors.ts'
+import { renewLeases } from '../persistence/leases.ts'
 
-/** The lease went to somebody else: whatever the holder still has to say is discarded. */
+/** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
   constructor(ref: ActorRef) {
@@ -18,16 +19,22 @@ export interface HeldLease {
   readonly ref: ActorRef
   readonly token: string
   readonly work: string
+  /** Whose queue it is in: an agent, for work that talks to one. */
+  readonly lane: string | null
   readonly leaseMs: number
   readonly abort: AbortController
-  /** Monotonic milliseconds at which the last successful claim or renewal began. */
+  /** Monotonic milliseconds before which the last claim or renewal cannot have been granted. */
   trustedFrom: number
 }
 
 /** Work stops this long before its lease can be taken over, so that two holders never overlap. */
 const trustMarginMs = 1000
 
+export const isTrusted = (lease: HeldLease, now: number): boolean =>
+  !lease.abort.signal.aborted && now - lease.trustedFrom < lease.leaseMs - trustMarginMs
+
 export class Leases {
+  /** By token; work that follows under the same token takes the place of the work before it. */
   readonly #held = new Map<string, HeldLease>()
 
   get size(): number {
@@ -38,9 +45,10 @@ export class Leases {
     return [...this.#held.values()]
   }
 
-  count(kind: string): number {
+  count(kind: string, lane?: string): number {
     let n = 0
-    for (const lease of this.#held.values()) if (lease.ref.kind === kind) n++
+    for (const lease of this.#held.values())
+      if (lease.ref.kind === kind && (lane === undefined || lease.lane === lane)) n++
     return n
   }
 
@@ -50,28 +58,21 @@ export class Leases {
     return held
   }
 
-  drop(token: string): void {
-    this.#held.delete(token)
+  drop(lease: HeldLease): void {
+    if (this.#held.get(lease.token) === lease) this.#held.delete(lease.token)
   }
 
   /** One turn: renews what is due, aborts what can no longer be trusted. Call at least every second. */
   async renewDue(db: Database, now: () => number): Promise<void> {
     const started = now()
-    const due = new Map<number, HeldLease[]>()
-    for (const lease of this.#held.values()) {
-      if (started - lease.trustedFrom >= lease.leaseMs / 3) {
-        const same = due.get(lease.leaseMs)
-        if (same) same.push(lease)
-        else due.set(lease.leaseMs, [lease])
-      }
-    }
+    const due = this.list().filter((lease) => started - lease.trustedFrom >= lease.leaseMs / 3)
     try {
-      for (const [leaseMs, leases] of due) {
+      for (const [leaseMs, leases] of Map.groupBy(due, (lease) => lease.leaseMs)) {
         const renewed = await renewLeases(db.pool, leases, leaseMs)
         for (const lease of leases) {
           if (renewed.has(lease.token)) lease.trustedFrom = started
           // A lease that finished meanwhile was dropped; one that is still held here went to somebody else.
-          else if (this.#held.has(lease.token)) lease.abort.abort(new LeaseLost(lease.ref))
+          else if (this.#held.get(lease.token) === lease) lease.abort.abort(new LeaseLost(lease.ref))
         }
       }
     } finally {
@@ -81,7 +82,7 @@ export class Leases {
 
   #distrust(now: number): void {
     for (const lease of this.#held.values()) {
-      if (now - lease.trustedFrom >= lease.leaseMs - trustMarginMs) lease.abort.abort(new LeaseLost(lease.ref))
+      if (!lease.abort.signal.aborted && !isTrusted(lease, now)) lease.abort.abort(new LeaseLost(lease.ref))
     }
   }
 }

@@ -6,6 +6,7 @@ import type { Fact, Report, ToldFact } from '../domain/fact.ts'
 import { Fold } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import { isTerminal } from '../domain/task.ts'
+import type { ActorRef } from '../persistence/actors.ts'
 import {
   chainParts,
   lockTasks,
@@ -34,7 +35,7 @@ interface Subject {
   readonly fold: Fold
   readonly before: string
   contextId: string | null
-  source: Report['source']
+  readonly sources: Set<Report['source']>
 }
 
 const keyOf = (task: RemoteTask): string => JSON.stringify([task.agentId, task.tenant, task.remoteId])
@@ -43,15 +44,29 @@ const keyOf = (task: RemoteTask): string => JSON.stringify([task.agentId, task.t
 const remoteIdOf = (report: Report): string | null =>
   report.remoteTaskId ?? report.observations.find(({ taskId }) => taskId !== null)?.taskId ?? null
 
+/**
+ * Locks the tasks that reports name, before anything else of the batch is locked, and names the actors that may be moved by
+ * what becomes of them: so that a stream (subscription, then task) and a reply (task, then subscription) cannot wait for
+ * each other in a circle.
+ */
+export async function foresee(batch: BatchContext, told: readonly Fact[]): Promise<readonly ActorRef[]> {
+  const named = told.flatMap((fact): RemoteTask[] => {
+    const remoteId = fact.type === 'agent.reported' ? remoteIdOf(fact.report) : null
+    return fact.type === 'agent.reported' && remoteId !== null ? [{ ...fact.report, remoteId }] : []
+  })
+  const refs: ActorRef[] = []
+  for (const task of await lockTasks(batch.tx, named)) {
+    batch.tasks.set(keyOf(task), task)
+    refs.push({ kind: 'ownership', id: task.id }, { kind: 'subscription', id: task.id })
+  }
+  return refs
+}
+
 export async function observe(batch: BatchContext, told: readonly ToldFact[]): Promise<Effects> {
   const reports = told.flatMap(({ organizationId, fact }): Told[] =>
     fact.type === 'agent.reported' ? [{ organizationId, report: fact.report }] : [],
   )
-  const named = reports.flatMap(({ report }): RemoteTask[] => {
-    const remoteId = remoteIdOf(report)
-    return remoteId === null ? [] : [{ agentId: report.agentId, tenant: report.tenant, remoteId }]
-  })
-  const locked = new Map((await lockTasks(batch.tx, named)).map((task) => [keyOf(task), task]))
+  const locked = batch.tasks
   const subjects = new Map<string, Subject>()
   const known = await readKnown(batch.tx, namesIn(reports, locked))
   for (const { organizationId, report } of reports) {
@@ -92,7 +107,7 @@ function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<Retur
   const { messages, artifacts } = known.get(row.id) ?? { messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
   const { id, organizationId, agentId, contextId, state } = row
-  return { id, organizationId, agentId, fresh: null, fold, before: state, contextId, source: 'reply' }
+  return { id, organizationId, agentId, fresh: null, fold, before: state, contextId, sources: new Set() }
 }
 
 const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0 }
@@ -117,7 +132,7 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
   }
   const known = { ...unseen, state, messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold(known, batch.at.toISOString(), chainParts)
-  return { id, organizationId, agentId, fresh, fold, before: state, contextId, source: 'reply' }
+  return { id, organizationId, agentId, fresh, fold, before: state, contextId, sources: new Set() }
 }
 
 function foldIn(subject: Subject, report: Report): void {
@@ -127,7 +142,7 @@ function foldIn(subject: Subject, report: Report): void {
     subject.fold.add(observation, report.source)
     subject.contextId ??= observation.contextId
   }
-  subject.source = report.source
+  subject.sources.add(report.source)
 }
 
 /** Writes what changed and tells it. A reply is told even when it changed nothing: it means that somebody answered. */
@@ -136,13 +151,14 @@ async function settle(batch: BatchContext, subjects: readonly Subject[]): Promis
   const told: ToldFact[] = []
   for (const subject of subjects) {
     const folded = subject.fold.result()
-    const { id, fresh, contextId, organizationId, agentId, source } = subject
+    const { id, fresh, contextId, organizationId, agentId } = subject
+    const sources = [...subject.sources]
     if (folded.changed || fresh) writes.push({ id, fresh, contextId, folded })
-    if (!folded.changed && !fresh && source !== 'reply') continue
+    if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const tell = (fact: Fact): void => void told.push({ organizationId, subjectId: id, fact })
     const { state, version } = folded
-    tell({ type: 'task.observed', state, version, source, created: fresh !== null, agentId })
-    if (isTerminal(state) && !isTerminal(subject.before)) tell({ type: 'task.settled', state, source })
+    tell({ type: 'task.observed', state, version, sources, created: fresh !== null, agentId })
+    if (isTerminal(state) && !isTerminal(subject.before)) tell({ type: 'task.settled', state, sources })
   }
   await writeTasks(batch.tx, writes, batch.at.toISOString())
   return { told }

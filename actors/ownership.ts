@@ -20,6 +20,7 @@ export const ownershipKind: Kind = {
   pollMs: 1000,
   leaseMs: 15_000,
   concurrency: 16,
+  laneLimit: 16,
   claimLimit: 50,
   work: {},
   repeatable: new Set(),

@@ -5,9 +5,11 @@
  * Batching has no timer: while a commit is under way, items wait, and the next commit takes all that wait. An idle system
  * keeps its latency, a busy one shares its commits.
  */
+import { setTimeout } from 'node:timers/promises'
 import type { EventObject } from 'xstate'
-import type { ActorRef, Snapshot } from '../persistence/actors.ts'
+import { fateOf, type ActorRef, type Snapshot } from '../persistence/actors.ts'
 import type { Database } from '../persistence/database.ts'
+import { isOutage } from '../persistence/outage.ts'
 import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
 import { Batch, type Effects, type Intake, type Launch, type Step } from './batch.ts'
 import type { Changes } from './changes.ts'
@@ -61,6 +63,10 @@ interface OperationCall {
 
 const batchLimit = 100
 const transientRetriesLimit = 5
+/** After an outage: 50 ms, doubled by each attempt. */
+const outagePauseMs = 50
+/** How often a transaction's fate is asked for: 50 ms to 6 s apart, some 13 s in all. */
+const fateQuestionsLimit = 8
 /** What may wait in memory; beyond it callers are told at once. */
 const queueLimit = 20_000
 
@@ -117,7 +123,8 @@ export class Runtime {
   }
 
   #enqueue<T>(step: Step | null, operation: OperationCall | null): Promise<T> {
-    if (this.#queue.length >= queueLimit)
+    // Only what is new is turned away: a report that finds no place would make a known outcome unknown.
+    if (operation !== null && this.#queue.length >= queueLimit)
       return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ step, operation, resolve: resolve as (value: unknown) => void, reject })
@@ -150,28 +157,66 @@ export class Runtime {
 
   async #flush(items: readonly Item[]): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      const settle: (() => void)[] = []
-      const batches: Batch[] = []
-      try {
-        await this.#o.db.pool.transaction(async (tx) => {
-          const { kinds, reactions, intake, instruments } = this.#o
-          const batch = new Batch({ tx, at: instruments.now(), kinds, reactions, intake })
-          batches.push(batch)
-          await fill(batch, items, settle)
-          await batch.write()
-        })
-        for (const batch of batches) this.#committed(batch)
-        for (const done of settle) done()
-        return
-      } catch (error) {
-        for (const batch of batches) for (const launch of batch.launches) this.#o.intake.giveBack(launch)
-        if (isTransient(error) && attempt < transientRetriesLimit) continue
-        if (items.length === 1) return void items[0]?.reject(error)
-        // One item's fault must not become its neighbours': each goes again, alone.
-        for (const item of items) await this.#flush([item])
+      const flight = await this.#fly(items)
+      if (flight.kind === 'committed') {
+        this.#committed(flight.batch)
+        for (const done of flight.settle) done()
         return
       }
+      const { error } = flight
+      const outage = isOutage(error)
+      if ((outage || isTransient(error)) && attempt < transientRetriesLimit) {
+        if (outage) await setTimeout(outagePauseMs * 2 ** attempt)
+        continue
+      }
+      // The database is away for everybody alike: a hundred items asked one by one would only wait a hundred times.
+      if (items.length === 1 || outage) {
+        for (const item of items) item.reject(error)
+        return
+      }
+      // One item's fault must not become its neighbours': each goes again, alone.
+      for (const item of items) await this.#flush([item])
+      return
     }
+  }
+
+  /** One attempt. `failed` means that nothing was committed, or that nobody can tell any more. */
+  async #fly(items: readonly Item[]): Promise<Flight> {
+    const { db, kinds, reactions, intake, instruments } = this.#o
+    const startedAt = instruments.monotonic()
+    const settle: (() => void)[] = []
+    let batch: Batch | null = null
+    let xid: string | null = null
+    try {
+      await db.pool.transaction(async (tx) => {
+        batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+        await fill(batch, items, settle)
+        xid = await batch.write()
+      })
+    } catch (error) {
+      // The commit may have happened and only its acknowledgement be lost: then doing it again would do it twice.
+      const committed = batch !== null && xid !== null && isOutage(error) && (await this.#wasCommitted(xid))
+      if (!committed) {
+        for (const launch of (batch as Batch | null)?.launches ?? []) intake.giveBack(launch)
+        return { kind: 'failed', error }
+      }
+    }
+    return batch === null
+      ? { kind: 'failed', error: new Error('The transaction ran nothing.') }
+      : { kind: 'committed', batch, settle }
+  }
+
+  async #wasCommitted(xid: string): Promise<boolean> {
+    for (let attempt = 0; attempt < fateQuestionsLimit; attempt++) {
+      try {
+        const fate = await fateOf(this.#o.db.pool, xid)
+        if (fate !== 'unknown') return fate === 'committed'
+      } catch (error) {
+        if (!isOutage(error)) throw error
+      }
+      await setTimeout(outagePauseMs * 2 ** attempt)
+    }
+    return false
   }
 
   #committed(batch: Batch): void {
@@ -179,6 +224,10 @@ export class Runtime {
     for (const [organizationId, subjects] of batch.subjects) this.#o.changes.publish({ organizationId, subjects })
   }
 }
+
+type Flight =
+  | { readonly kind: 'committed'; readonly batch: Batch; readonly settle: readonly (() => void)[] }
+  | { readonly kind: 'failed'; readonly error: unknown }
 
 /** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
 const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)

@@ -1,17 +1,18 @@
 /** When a task needs to be followed, and when no longer: the two reactions of a subscription. */
 import { isSettled, isTerminal } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
+import type { Spawn } from './batch.ts'
 import type { Reaction } from './reactions.ts'
 
 /** A task that an agent works on is followed; a reply wakes a subscription that rests. The stream itself needs no telling. */
 export const rearmSubscription: Reaction = (_batch, told) => {
-  const spawns: { ref: ActorRef; organizationId: string; cause: string }[] = []
+  const spawns: Spawn[] = []
   const sends: { ref: ActorRef; event: { type: 'rearmed' } }[] = []
   for (const { organizationId, subjectId, fact } of told) {
-    if (fact.type !== 'task.observed' || fact.source !== 'reply' || isTerminal(fact.state)) continue
+    if (fact.type !== 'task.observed' || !fact.sources.includes('reply') || isTerminal(fact.state)) continue
     if (fact.created && isSettled(fact.state)) continue
     const ref = { kind: 'subscription', id: subjectId }
-    spawns.push({ ref, organizationId, cause: 'reaction' })
+    spawns.push({ ref, lane: fact.agentId, isNew: fact.created, organizationId, cause: 'reaction' })
     if (!fact.created) sends.push({ ref, event: { type: 'rearmed' } })
   }
   return Promise.resolve({ spawns, sends })
@@ -21,7 +22,7 @@ export const rearmSubscription: Reaction = (_batch, told) => {
 export const endSubscription: Reaction = (_batch, told) =>
   Promise.resolve({
     sends: told.flatMap(({ subjectId, fact }) =>
-      fact.type === 'task.settled' && (fact.source === 'reply' || fact.source === 'push')
+      fact.type === 'task.settled' && fact.sources.some((source) => source === 'reply' || source === 'push')
         ? [{ ref: { kind: 'subscription', id: subjectId }, event: { type: 'settled' } }]
         : [],
     ),

@@ -162,7 +162,8 @@ export class Following {
     const event = await this.#t.pool.parseReply(line.endpoint, 'get', sent, requestId)
     if (event.kind !== 'observation' || event.observation.taskId !== line.task.remoteId) return null
     await this.#commit(line, 'poll', [event], held)
-    return event.observation.status?.state ?? null
+    // What was committed counts, not what was said: an agent's late word may have changed nothing.
+    return (await readFollowed(this.#t.db.pool, line.task.id))?.state ?? null
   }
 }
 
@@ -203,6 +204,7 @@ export const subscriptionKind = (following: Following): Kind => ({
   pollMs: 250,
   leaseMs: 15_000,
   concurrency: 8,
+  laneLimit: 8,
   claimLimit: 8,
   work: {
     follow: (actor, held) => following.follow(actor, held),

@@ -4,8 +4,14 @@
  */
 import { createActor, fromPromise, waitFor, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import { supervisorMachine, type LoopInput, type LoopName } from '../machines/supervisor.ts'
+import { isOutage } from '../persistence/outage.ts'
+import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
 import type { Log } from './worker.ts'
+
+/** How long a loop waits while the database is away: doubled from the first to the last. */
+const outageFromMs = 250
+const outageToMs = 5_000
 
 export interface SupervisedLoops {
   readonly loops: Readonly<Record<LoopName, (signal: AbortSignal) => Promise<void>>>
@@ -14,24 +20,34 @@ export interface SupervisedLoops {
 }
 
 export class Supervisor {
+  readonly #supervised: SupervisedLoops
   readonly #actor: ActorRefFrom<typeof supervisorMachine>
   /** Rejects when the loops keep failing or the drain failed: the process must end non-zero. Resolves when stopped. */
   readonly ended: Promise<void>
 
   constructor(supervised: SupervisedLoops, instruments: Instruments, log: Log) {
+    this.#supervised = supervised
     const failed = (name: string, error: unknown): void => {
       log.error({ err: error, loop: name }, 'a loop failed')
-      const message = error instanceof Error ? error.message : String(error)
+      // Shown to people: what went wrong is in the log, whose readers may see a driver's words.
+      const message = error instanceof Error ? error.name : 'Error'
       this.#actor.send({ type: 'failed', name, at: instruments.monotonic(), message })
     }
     const loop = fromPromise<void, LoopInput>(async ({ input, signal }) => {
       const run = supervised.loops[input.name as LoopName]
-      try {
-        await run(signal)
-      } catch (error) {
-        if (signal.aborted) return
-        failed(input.name, error)
-        throw error
+      // A database that is away is no failure of the loop: it waits and goes on, however long that takes.
+      for (let pauseMs = outageFromMs; !signal.aborted; pauseMs = Math.min(outageToMs, pauseMs * 2)) {
+        try {
+          return await run(signal)
+        } catch (error) {
+          if (signal.aborted) return
+          if (!isOutage(error)) {
+            failed(input.name, error)
+            throw error
+          }
+          log.warn({ err: error, loop: input.name, pauseMs }, 'the database is away')
+          await new Bell().wait(pauseMs, signal)
+        }
       }
     })
     const machine = supervisorMachine.provide({
@@ -58,6 +74,8 @@ export class Supervisor {
 
   /** Drains and stops; resolves when everything is at rest. */
   async stop(): Promise<void> {
+    // Even after it gave up: deliveries that are under way still end with what is known of them.
+    if (this.snapshot.matches('broken')) return this.#supervised.finish()
     this.#actor.send({ type: 'drain' })
     await this.ended
   }

@@ -66,6 +66,7 @@ export class System {
   readonly #o: SystemOptions
   readonly #outbound: Outbound
   readonly #fresh = new Bell()
+  #token: string | null = null
   #deaf: (() => Promise<void>) | null = null
 
   constructor(options: SystemOptions) {
@@ -98,7 +99,7 @@ export class System {
       changes: this.changes,
       instruments,
       extensionHost,
-      isDiscovered: (agentId) => this.worker.hasRoom('command') && discovery.isAtHand(agentId),
+      isDiscovered: (agentId) => this.worker.hasRoom('command', agentId) && discovery.isAtHand(agentId),
     })
     this.supervisor = this.#supervisor()
   }
@@ -113,7 +114,8 @@ export class System {
           command: loop('command'),
           subscription: loop('subscription'),
           ownership: loop('ownership'),
-          freshness: (signal) => this.#watch(signal),
+          // An embedded database has no other process whose commits could be missed.
+          freshness: (signal) => (db.profile === 'pglite' ? idle(signal) : this.#watch(signal)),
           housekeeping: async (signal) => {
             for (const bell = new Bell(); !signal.aborted; await bell.wait(housekeepingPollMs, signal))
               await db.housekeep()
@@ -147,12 +149,13 @@ export class System {
 
   /** Commits of other processes, seen by the outbox's last number. */
   async #watch(signal: AbortSignal): Promise<void> {
-    let last = await freshnessToken(this.#o.db.pool)
+    // Kept across restarts of this loop: what was committed while the database was away is news, too.
+    this.#token ??= await freshnessToken(this.#o.db.pool)
     while (!signal.aborted) {
       await this.#fresh.wait(freshnessPollMs, signal)
       const token = await freshnessToken(this.#o.db.pool)
-      if (token === last) continue
-      last = token
+      if (token === this.#token) continue
+      this.#token = token
       this.changes.publish({ organizationId: null, subjects: new Set() })
     }
   }

@@ -1,16 +1,17 @@
 /**
  * Whoever does the work: claims what is due, begins it after the commit that says so, renews its lease, reports its
  * outcome, and at the end gives back what may be repeated. One per process. Does not decide what an outcome means
- * (machines/) and never retries work by itself: what follows from an interruption is the machine's word.
+ * (machines/) and never does work twice by itself: what follows from an interruption is the machine's word.
  */
 import { hostname } from 'node:os'
-import { claimActors, releaseUnbegun, type DueActor } from '../persistence/actors.ts'
 import type { Database } from '../persistence/database.ts'
+import { claimActors, postponeActor, releaseUnbegun, type DueActor } from '../persistence/leases.ts'
+import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
-import { ActorGone, type Intake, type Launch } from './batch.ts'
+import { ActorGone, type Intake, type Launch, type Step } from './batch.ts'
 import type { Done, Kind, Kinds } from './kinds.ts'
-import { LeaseLost, Leases, type HeldLease } from './lease.ts'
+import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 
 /** Warnings and errors of the background; never with payloads or secrets. */
@@ -30,6 +31,13 @@ export interface WorkerOptions {
 /** How long a drain waits for work that must not be repeated. */
 const drainMs = 10_000
 const passesLimit = 50
+/** An outcome that cannot be written is tried again while its lease is trusted: 250 ms, doubled, 5 s at most. */
+const retryFromMs = 250
+const retryToMs = 5_000
+/** A row that cannot be moved is left alone: 5 s, doubled, 10 min at most. */
+const postponeFromMs = 5_000
+const postponeToMs = 600_000
+const postponedRemembered = 10_000
 
 export class Worker implements Intake {
   /** Names this process in leases, for people: it decides nothing but who is alive on an embedded database. */
@@ -37,12 +45,15 @@ export class Worker implements Intake {
   readonly leases = new Leases()
   readonly #o: WorkerOptions
   readonly #runtime: () => Runtime
-  readonly #working = new Map<string, Promise<void>>()
+  readonly #working = new Set<Promise<void>>()
+  readonly #claiming = new Set<Promise<unknown>>()
+  /** Room taken for work whose commit or claim is under way, by kind and by lane. */
   readonly #reserved = new Map<string, number>()
   readonly #bells = new Map<string, Bell>()
+  readonly #postponed = new Map<string, number>()
   /** Kinds of which something due may wait in its row for room here. */
   readonly #crowded = new Set<string>()
-  #open = false
+  #state: 'closed' | 'open' | 'draining' = 'closed'
 
   /** `runtime` is asked for when it is needed: the two know each other. */
   constructor(options: WorkerOptions, runtime: () => Runtime) {
@@ -53,22 +64,22 @@ export class Worker implements Intake {
 
   /** From now on work is taken; before, everything that becomes due waits in its row. */
   open(): void {
-    this.#open = true
+    if (this.#state === 'closed') this.#state = 'open'
   }
 
-  // --- Intake: leases taken in the same commit that makes work due --------------------------------------------------------
+  // --- room: how much may be under way at once, and how much of it for one agent --------------------------------------
 
-  /** Whether work of this kind would begin here at once. */
-  hasRoom(kind: string): boolean {
-    return this.#open && this.#room(kind) > 0
+  /** Whether work of this kind and lane would begin here at once. */
+  hasRoom(kind: string, lane: string | null): boolean {
+    return this.#state === 'open' && this.#room(kind) > 0 && !this.#isFull(kind, lane)
   }
 
-  takeRoom(kind: string): boolean {
-    if (!this.hasRoom(kind)) {
+  takeRoom(kind: string, lane: string | null): boolean {
+    if (!this.hasRoom(kind, lane)) {
       this.#crowded.add(kind)
       return false
     }
-    this.#reserved.set(kind, (this.#reserved.get(kind) ?? 0) + 1)
+    this.#reserve(kind, lane, 1)
     return true
   }
 
@@ -77,11 +88,31 @@ export class Worker implements Intake {
   }
 
   giveBack(launch: Launch): void {
-    if (launch.reserved) this.#reserved.set(launch.ref.kind, (this.#reserved.get(launch.ref.kind) ?? 1) - 1)
+    if (launch.reserved) this.#reserve(launch.ref.kind, launch.lane, -1)
+  }
+
+  #reserve(kind: string, lane: string | null, by: number): void {
+    for (const key of lane === null ? [kind] : [kind, `${kind} ${lane}`]) {
+      const left = (this.#reserved.get(key) ?? 0) + by
+      if (left > 0) this.#reserved.set(key, left)
+      else this.#reserved.delete(key)
+    }
   }
 
   #room(kind: string): number {
     return this.#kind(kind).concurrency - this.leases.count(kind) - (this.#reserved.get(kind) ?? 0)
+  }
+
+  /** One agent that hangs must not take every place from the others. */
+  #isFull(kind: string, lane: string | null): boolean {
+    if (lane === null) return false
+    const taken = this.leases.count(kind, lane) + (this.#reserved.get(`${kind} ${lane}`) ?? 0)
+    return taken >= this.#kind(kind).laneLimit
+  }
+
+  #fullLanes(kind: string): string[] {
+    const lanes = new Set(this.leases.list().flatMap(({ ref, lane }) => (ref.kind === kind && lane ? [lane] : [])))
+    return [...lanes].filter((lane) => this.#isFull(kind, lane))
   }
 
   #kind(name: string): Kind {
@@ -90,46 +121,44 @@ export class Worker implements Intake {
     return kind
   }
 
-  // --- doing work ---------------------------------------------------------------------------------------------------------
+  // --- doing work -----------------------------------------------------------------------------------------------------
 
   /** Begins work whose commit was acknowledged. */
   launch(launch: Launch): void {
     this.giveBack(launch)
-    this.#begin(launch, this.#o.instruments.monotonic())
+    this.#begin(launch)
   }
 
-  #begin(launch: Omit<Launch, 'reserved'>, trustedFrom: number): void {
-    const { ref, token, work } = launch
-    const lease = this.leases.hold({ ref, token, work, leaseMs: this.#kind(ref.kind).leaseMs, trustedFrom })
+  #begin(launch: Launch): void {
+    const { ref, token, work, lane, trustedFrom } = launch
+    const { leaseMs } = this.#kind(ref.kind)
+    const lease = this.leases.hold({ ref, token, work, lane, leaseMs, trustedFrom })
     const done = this.#perform(launch, lease).finally(() => {
-      if (this.#working.get(token) === done) this.#working.delete(token)
+      this.leases.drop(lease)
+      this.#working.delete(done)
       // Only where somebody was turned away: a claim for every piece of work that ends is a statement a command, for nothing.
       if (this.#crowded.has(ref.kind)) this.nudge(ref.kind)
     })
-    this.#working.set(token, done)
+    this.#working.add(done)
   }
 
-  async #perform(launch: Omit<Launch, 'reserved'>, lease: HeldLease): Promise<void> {
+  async #perform(launch: Launch, lease: HeldLease): Promise<void> {
     const { ref, work, token } = launch
     const handler = this.#kind(ref.kind).work[work]
+    const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
+    // The process may have stood still between the commit and this line: then somebody else may hold the lease.
+    if (!isHeld()) return
     const record = async (report: Report): Promise<void> => {
-      await this.#runtime().step({
-        ref,
-        event: null,
-        told: [{ type: 'agent.reported', report }],
-        lease: { token, work },
-        cause: 'worker',
-      })
+      const told = [{ type: 'agent.reported' as const, report }]
+      await this.#runtime().step({ ref, event: null, told, lease: { token, work }, cause: 'worker' })
     }
     let done: Done | Error
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
-      done = await handler(launch, { signal: lease.abort.signal, record })
+      done = await handler(launch, { signal: lease.abort.signal, isHeld, record })
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
     }
-    // The lease is dropped before the report: the report may begin the next work under the same token.
-    this.leases.drop(token)
     if (lease.abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)) return
     if (done instanceof LeaseLost) return
     await this.#report(lease, done)
@@ -137,23 +166,31 @@ export class Worker implements Intake {
 
   async #report(lease: HeldLease, done: Done | Error): Promise<void> {
     const { ref, work, token } = lease
-    if (done instanceof Error) this.#o.log.error({ err: done, actor: `${ref.kind}/${ref.id}`, work }, 'work failed')
+    const fields = { actor: `${ref.kind}/${ref.id}`, work }
+    if (done instanceof Error) this.#o.log.error({ ...fields, err: done }, 'work failed')
     const event =
       done instanceof Error
         ? { type: `xstate.error.actor.${work}`, error: done.message }
         : { type: `xstate.done.actor.${work}`, output: done.output }
     const told = done instanceof Error ? [] : (done.told ?? [])
-    try {
-      await this.#runtime().step({ ref, event, told, lease: { token, work }, cause: 'worker' })
-    } catch (error) {
-      // The outcome could not be recorded: the lease runs out and the machine hears `interrupted`, which is the truth.
-      const fields = { err: error, actor: `${ref.kind}/${ref.id}`, work }
-      if (error instanceof LeaseLost) this.#o.log.warn(fields, 'a late result was discarded')
-      else this.#o.log.error(fields, 'an outcome could not be recorded')
+    const step: Step = { ref, event, told, lease: { token, work }, cause: 'worker' }
+    for (let pauseMs = retryFromMs; ; pauseMs = Math.min(retryToMs, pauseMs * 2)) {
+      try {
+        await this.#runtime().step(step)
+        return
+      } catch (error) {
+        if (error instanceof LeaseLost)
+          return this.#o.log.warn({ ...fields, err: error }, 'a late result was discarded')
+        // What is known must not be forgotten because the database was away for a moment. After that the lease runs
+        // out, and the machine hears `interrupted`, which is then the truth.
+        const again = isOutage(error) && isTrusted(lease, this.#o.instruments.monotonic())
+        if (!again) return this.#o.log.error({ ...fields, err: error }, 'an outcome could not be recorded')
+        await new Bell().wait(pauseMs, lease.abort.signal)
+      }
     }
   }
 
-  // --- claiming -------------------------------------------------------------------------------------------------------------
+  // --- claiming -------------------------------------------------------------------------------------------------------
 
   /** Wakes a kind's loop early. Polling is the truth; this only shortens the wait. */
   nudge(kind: string): void {
@@ -168,7 +205,12 @@ export class Worker implements Intake {
   async loop(kind: string, signal: AbortSignal): Promise<void> {
     const { pollMs } = this.#kind(kind)
     while (!signal.aborted) {
-      for (let pass = 0; pass < passesLimit && !signal.aborted; pass++) if (!(await this.#claim(kind))) break
+      for (let pass = 0; pass < passesLimit && !signal.aborted; pass++) {
+        const claiming = this.#claim(kind)
+        this.#claiming.add(claiming)
+        const more = await claiming.finally(() => this.#claiming.delete(claiming))
+        if (!more) break
+      }
       await this.#bell(kind).wait(pollMs, signal)
     }
   }
@@ -182,37 +224,62 @@ export class Worker implements Intake {
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
     const kind = this.#kind(name)
-    const room = Math.min(kind.claimLimit, this.#room(name))
-    if (room <= 0) return false
+    const limit = Math.min(kind.claimLimit, this.#room(name))
+    if (limit <= 0 || this.#state !== 'open') return false
+    this.#reserve(name, null, limit)
     this.#crowded.delete(name)
-    const before = this.#o.instruments.monotonic()
-    const exclusive = this.#o.db.profile === 'pglite'
-    const claim = { kind: name, limit: room, leaseMs: kind.leaseMs }
-    const held = this.leases.list().map((lease) => lease.token)
-    const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
-    if (due.length === room) this.#crowded.add(name)
-    await Promise.all(due.map((actor) => this.#take(actor, before)))
-    return due.length === room
+    try {
+      const before = this.#o.instruments.monotonic()
+      const exclusive = this.#o.db.profile === 'pglite'
+      const held = this.leases.list().map((lease) => lease.token)
+      const claim = { kind: name, limit, leaseMs: kind.leaseMs, fullLanes: this.#fullLanes(name) }
+      const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
+      if (due.length === limit || claim.fullLanes.length > 0) this.#crowded.add(name)
+      await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
+      return due.length === limit
+    } finally {
+      this.#reserve(name, null, -limit)
+    }
   }
 
-  async #take(actor: DueActor, claimedAt: number): Promise<void> {
+  /** One row that cannot be moved must not stop its kind: it is logged and left alone for a while. */
+  async #takeOrPostpone(actor: DueActor, claimedAt: number): Promise<void> {
+    const key = `${actor.kind}/${actor.id}`
+    try {
+      await this.#take(actor, claimedAt)
+      this.#postponed.delete(key)
+    } catch (error) {
+      if (isOutage(error)) throw error
+      const pauseMs = Math.min(postponeToMs, (this.#postponed.get(key) ?? postponeFromMs / 2) * 2)
+      if (this.#postponed.size < postponedRemembered) this.#postponed.set(key, pauseMs)
+      this.#o.log.error({ err: error, actor: key, pauseMs }, 'an actor cannot be moved and is left alone')
+      await postponeActor(this.#o.db.pool, actor, pauseMs)
+    }
+  }
+
+  async #take(actor: DueActor, trustedFrom: number): Promise<void> {
     const ref = { kind: actor.kind, id: actor.id }
-    const now = this.#o.instruments.now().toISOString()
     if (actor.claimed && actor.work !== null && actor.leaseToken !== null) {
-      const { organizationId, work, leaseToken: token } = actor
-      const launch = { ref, organizationId, context: actor.snapshot.context, work, token }
-      if (!actor.begun) return this.#begin(launch, claimedAt)
+      const { organizationId, work, lane, leaseToken: token } = actor
+      const context = actor.snapshot.context
+      if (!actor.begun) {
+        // A drain may have passed while the claim was under way: what it took and did not begin goes back.
+        if (this.#state !== 'open') return releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
+        return this.#begin({ ref, organizationId, context, work, token, lane, trustedFrom, reserved: false })
+      }
       await this.#move({ ref, event: { type: 'interrupted' }, told: [], lease: { token, work }, cause: 'worker' })
     }
+    // Due by the database's clock, which put the row here; the process's own may be behind.
     for (const [id, timer] of Object.entries(actor.timers))
-      if (timer.dueAt <= now) await this.#move({ ref, event: { type: id }, told: [], lease: null, cause: 'timer' })
+      if (timer.dueAt <= actor.seenAt)
+        await this.#move({ ref, event: { type: id }, told: [], lease: null, cause: 'timer', dueBy: actor.seenAt })
   }
 
-  async #move(step: Parameters<Runtime['step']>[0]): Promise<void> {
+  async #move(step: Step): Promise<void> {
     try {
       await this.#runtime().step(step)
     } catch (error) {
-      // Somebody else moved it first. Anything worse is the loop's to fail on.
+      // Somebody else moved it first.
       if (!(error instanceof LeaseLost) && !(error instanceof ActorGone)) throw error
     }
   }
@@ -225,14 +292,15 @@ export class Worker implements Intake {
     }
   }
 
-  // --- ending ---------------------------------------------------------------------------------------------------------------
+  // --- ending ---------------------------------------------------------------------------------------------------------
 
   /**
    * Takes no more work, gives back what may be repeated, and waits for the rest: a delivery that is under way ends with its
    * real outcome, or as `uncertain` when it takes longer than 10 s.
    */
   async drain(): Promise<void> {
-    this.#open = false
+    this.#state = 'draining'
+    await Promise.allSettled(this.#claiming)
     const repeatable = this.leases.list().filter(({ ref, work }) => this.#kind(ref.kind).repeatable.has(work))
     for (const lease of repeatable) lease.abort.abort(new LeaseLost(lease.ref))
     await releaseUnbegun(this.#o.db.pool, repeatable)
@@ -240,7 +308,7 @@ export class Worker implements Intake {
       for (const lease of this.leases.list()) lease.abort.abort(new LeaseLost(lease.ref))
     }, drainMs)
     try {
-      while (this.#working.size > 0) await Promise.all(this.#working.values())
+      while (this.#working.size > 0) await Promise.all(this.#working)
     } finally {
       clearTimeout(late)
     }

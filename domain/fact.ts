@@ -58,11 +58,12 @@ export type Fact =
       readonly type: 'task.observed'
       readonly state: string
       readonly version: number
-      readonly source: Source
+      /** Every way in which this change was told; a reply among them means that a person was answered. */
+      readonly sources: readonly Source[]
       readonly created: boolean
       readonly agentId: string
     }
-  | { readonly type: 'task.settled'; readonly state: string; readonly source: Source }
+  | { readonly type: 'task.settled'; readonly state: string; readonly sources: readonly Source[] }
 
 export type FactType = Fact['type']
 

@@ -137,7 +137,9 @@ export class Fold {
   #addStatus({ status }: Observation, position: number): boolean {
     if (!status || status.state === 'TASK_STATE_UNSPECIFIED' || isTerminal(this.#state)) return false
     const at = instant(status.timestamp)
-    if (at !== null && this.#stateAt !== null && at < this.#stateAt) return false
+    // An end is an end, whatever the clocks of an agent's replicas say; anything else that is older is a late arrival.
+    const late = at !== null && this.#stateAt !== null && at < this.#stateAt
+    if (late && !isTerminal(status.state)) return false
     const moved = status.state !== this.#state
     const newer = at !== null && at !== this.#stateAt
     if (at !== null) this.#stateAt = at

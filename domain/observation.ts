@@ -4,7 +4,7 @@
  * ready to insert: an agent's text may hold NUL or lone surrogates, which jsonb refuses and which escaped text carries.
  */
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/wire.ts'
-import type { Part, StoredBytes } from './task.ts'
+import { isTerminal, type Part, type StoredBytes } from './task.ts'
 
 /** A part without its id: the id is its place, given when it is read. */
 type StoredPart = Omit<Part, 'id'>
@@ -102,7 +102,7 @@ function ofTask(task: Task): Changes {
     status: ofStatus(task.status),
     // A status's message may stand in the history too: it is one message, and it came from the status.
     messages: [...told.filter((m) => !asked.has(m.id)), ...said],
-    artifacts: (task.artifacts ?? []).map((artifact) => ofArtifact(artifact, false, true)),
+    artifacts: (task.artifacts ?? []).map((artifact) => ofArtifact(artifact, false, isTerminal(task.status.state))),
   }
 }
 

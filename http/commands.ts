@@ -11,7 +11,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { CommandRequest } from './command-body.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
-import { openWindow, patienceMs, progress } from './watch.ts'
+import { goneSignal, openWindow, patienceMs, progress } from './watch.ts'
 
 const OfAgent = z.object({ agentId: z.string() })
 const OfCommand = z.object({ commandId: z.string() })
@@ -32,14 +32,6 @@ export function givenKey(request: FastifyRequest): string | null {
 export const keyFor = (request: FastifyRequest, body: CommandBody): string =>
   givenKey(request) ?? body.messageId ?? instruments.newToken()
 
-/** Aborts when the client is gone before it was answered. */
-export function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  // The request's own `close` comes as soon as its body is read; only the response knows when the client left.
-  reply.raw.once('close', () => controller.abort())
-  return controller.signal
-}
-
 const waitingStopped = (id: string): Refusal =>
   new Refusal(
     'command.waiting',
@@ -50,7 +42,8 @@ const waitingStopped = (id: string): Refusal =>
 function outcomeOf(command: Command, requestId: string) {
   const { id: commandId, result } = command
   if (!result) throw new Refusal('command.failed', command.error ?? undefined)
-  const event = Object.values(result.event as Readonly<Record<string, unknown>>)[0] ?? null
+  const { task, message } = result.event as { readonly task?: unknown; readonly message?: unknown }
+  const event = task ?? message ?? null
   return {
     result: event,
     localId: result.localId,

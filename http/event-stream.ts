@@ -31,9 +31,13 @@ export function sendEvents(
     clearTimeout(stuck)
     window.close()
   })
-  return reply
-    .header('content-type', 'text/event-stream')
-    .header('cache-control', 'no-store, no-transform')
-    .header('x-accel-buffering', 'no')
-    .send(body)
+  return (
+    reply
+      .header('content-type', 'text/event-stream')
+      .header('cache-control', 'no-store, no-transform')
+      .header('x-accel-buffering', 'no')
+      // A kept socket would fall idle after a stopping server has closed the idle ones, and hold up its end for a minute.
+      .header('connection', 'close')
+      .send(body)
+  )
 }

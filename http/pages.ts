@@ -43,6 +43,7 @@ export const pageRoutes: FastifyPluginCallback<{ readonly directory: string }> =
       reply.headers({ 'cache-control': cachingOf(path), 'content-security-policy': policy })
     },
   })
-  for (const address of addresses) app.get(address, (_request, reply) => reply.sendFile('index.html'))
+  for (const address of addresses)
+    app.get(address, { exposeHeadRoute: true }, (_request, reply) => reply.sendFile('index.html'))
   done()
 }

@@ -6,8 +6,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Overloaded } from '../actors/runtime.ts'
 import { Refusal, refusals, type RefusalCode } from '../domain/refusal.ts'
-import { DatabaseClosed } from '../persistence/database.ts'
-import { isConnectionFailure } from '../persistence/sqlstate.ts'
+import { isOutage } from '../persistence/outage.ts'
 import { sentenceOf } from './bodies.ts'
 
 /**
@@ -89,7 +88,7 @@ export function failureOf(error: unknown): Failure {
   if (code !== undefined) return refusalAnswer(code, refusals[code])
   // Its own sentence says that nothing was accepted: whoever reads it may try again.
   if (error instanceof Overloaded) return { status: 503, message: error.message, shape: 'operation', alarm: 'outage' }
-  if (error instanceof DatabaseClosed || isConnectionFailure(error))
+  if (isOutage(error))
     return { status: 503, message: unavailable, shape: 'door', alarm: 'outage' }
   return { status: 500, message: defective, shape: 'door', alarm: 'defect' }
 }

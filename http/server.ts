@@ -54,6 +54,11 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   app.setNotFoundHandler(() => {
     throw new Refusal('route.unknown')
   })
+  app.addHook('onSend', (_request, reply, _payload, next) => {
+    // Whoever is answered while the process stops must not keep the socket: closing waits for it.
+    if (options.drain.aborted) reply.header('connection', 'close')
+    next()
+  })
   guardRoutes(app, { ...options, origins: auth })
   readJsonBodies(app)
   const door: Door = { ...options, mode: auth.mode }

@@ -12,13 +12,13 @@ import { isSettled, isWaiting, type TaskView } from '../domain/task.ts'
 import { findAgent } from '../persistence/agents.ts'
 import { findRemoteTask, readView, type TaskPulse } from '../persistence/task-views.ts'
 import { StreamRequest } from './command-body.ts'
-import { goneSignal, keyFor } from './commands.ts'
+import { keyFor } from './commands.ts'
 import { localId, type Door } from './door.ts'
 import { frame, ping, sendEvents } from './event-stream.ts'
 import { viewerOf } from './guard.ts'
 import { logged } from './refusals.ts'
 import { TaskFeed } from './task-feed.ts'
-import { patienceMs, progress } from './watch.ts'
+import { goneSignal, patienceMs, progress } from './watch.ts'
 
 /** A comment is sent after this much silence, so that proxies and browsers know the line is open; checked every 5 s. */
 const pingAfterMs = 10_000

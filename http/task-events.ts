@@ -6,9 +6,9 @@ import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import { Bell } from '../actors/bell.ts'
 import { formatEvent } from '../a2a/sse.ts'
 import type { Door } from './door.ts'
-import { goneSignal } from './commands.ts'
 import { sendEvents } from './event-stream.ts'
 import { viewerOf } from './guard.ts'
+import { goneSignal } from './watch.ts'
 
 const lifeMs = 55_000
 const silenceMs = 15_000

@@ -2,6 +2,7 @@
  * Waiting on committed state: a bounded window of time, the commits that concern a reader, and what becomes of a command
  * and its task. `/messages`, `/cancel` and `/stream` are readings of `progress`. Does not write an answer.
  */
+import type { FastifyReply } from 'fastify'
 import { Bell } from '../actors/bell.ts'
 import type { Changes } from '../actors/changes.ts'
 import type { Viewer } from '../domain/access.ts'
@@ -36,6 +37,14 @@ export function openWindow(ms: number, ...signals: readonly AbortSignal[]): Wind
       for (const signal of signals) signal.removeEventListener('abort', abort)
     },
   }
+}
+
+/** Aborts when the client is gone before it was answered. */
+export function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  // The request's own `close` comes as soon as its body is read; only the response knows when the client left.
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
 }
 
 /**

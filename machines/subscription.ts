@@ -33,6 +33,8 @@ export const subscriptionMachine = setup({
       reason: string | null
       /** A person answered since the agent last waited, so the old question is not a reason to stop. */
       answered: boolean
+      /** A person answered while the stream was being followed, whose end may still tell of the question. */
+      rearmed: boolean
     },
     events: {} as SubscriptionEvent,
     emitted: {} as MachineFact,
@@ -47,13 +49,15 @@ export const subscriptionMachine = setup({
     forgetFailures: assign({ failures: 0 }),
     countRead: assign({ reads: ({ context }) => Math.min(context.reads + 1, 4) }),
     noteAnswer: assign({ answered: true, failures: 0, reads: 0 }),
-    forgetAnswer: assign({ answered: false, failures: 0, reads: 0 }),
+    noteAnswerMeanwhile: assign({ answered: true, rearmed: true, failures: 0, reads: 0 }),
+    forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0 }),
+    beginAnew: assign({ rearmed: false }),
   },
 }).createMachine({
   id: 'subscription',
   version: '1',
   description: 'Follows one task of an agent until nothing more can come by itself.',
-  context: { failures: 0, reads: 0, reason: null, answered: false },
+  context: { failures: 0, reads: 0, reason: null, answered: false, rearmed: false },
   initial: 'following',
   on: { settled: '.finished' },
   states: {
@@ -68,6 +72,14 @@ export const subscriptionMachine = setup({
               return event.output.kind === 'finished'
             },
             target: 'finished',
+          },
+          {
+            guard: function answeredMeanwhile({ context, event }) {
+              return event.output.kind === 'waiting' && context.rearmed
+            },
+            target: 'following',
+            reenter: true,
+            actions: 'beginAnew',
           },
           {
             guard: function agentWaits({ event }) {
@@ -103,7 +115,7 @@ export const subscriptionMachine = setup({
       },
       on: {
         interrupted: { target: 'following', reenter: true },
-        rearmed: { actions: 'noteAnswer' },
+        rearmed: { actions: 'noteAnswerMeanwhile' },
       },
     },
     backingOff: {

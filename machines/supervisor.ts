@@ -4,9 +4,10 @@
  */
 import { assign, fromPromise, setup } from 'xstate'
 
-/** Five failures in thirty seconds are not bad luck: the process is to end, and whoever runs it starts a fresh one. */
+/** Five failures of one loop in thirty seconds are not bad luck: the process is to end, and whoever runs it starts a fresh one. */
 const failuresLimit = 5
 const failuresWindowMs = 30_000
+const failuresRemembered = 50
 const restartPauseMs = 500
 
 /** Provided by whoever runs the machine: a loop ends only by failing or because `signal` aborts. */
@@ -22,8 +23,8 @@ const notProvided = (): Promise<never> => Promise.reject(new Error('The supervis
 const config = setup({
   types: {
     context: {} as {
-      /** Monotonic milliseconds of recent failures, oldest first. */
-      failures: readonly number[]
+      /** Recent failures, oldest first; `at` in monotonic milliseconds. */
+      failures: readonly { readonly name: string; readonly at: number }[]
       restarts: number
       lastFailure: string | null
     },
@@ -37,13 +38,14 @@ const config = setup({
   guards: {
     keepsFailing: ({ context, event }) =>
       event.type === 'failed' &&
-      context.failures.filter((at) => event.at - at < failuresWindowMs).length + 1 >= failuresLimit,
+      context.failures.filter(({ name, at }) => name === event.name && event.at - at < failuresWindowMs).length + 1 >=
+        failuresLimit,
   },
   actions: {
     noteFailure: assign(({ context, event }) =>
       event.type === 'failed'
         ? {
-            failures: [...context.failures, event.at].slice(-failuresLimit),
+            failures: [...context.failures, { name: event.name, at: event.at }].slice(-failuresRemembered),
             restarts: context.restarts + 1,
             lastFailure: `${event.name}: ${event.message}`,
           }

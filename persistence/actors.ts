@@ -26,6 +26,8 @@ export interface Timer {
 
 export interface ActorRow extends ActorRef {
   readonly organizationId: string
+  /** Whose queue its work is in: an agent, for work that talks to one. */
+  readonly lane: string | null
   readonly machineVersion: string
   readonly revision: number
   readonly snapshot: Snapshot
@@ -43,12 +45,14 @@ export interface ActorRow extends ActorRef {
 
 // Runtime rows are our own writes, hundreds a second: they are typed here and not validated again on every read.
 const Row = z.custom<ActorRow>()
-const Due = z.custom<DueActor>()
-const Token = z.object({ token: z.string() })
+const Ref = z.custom<ActorRef>()
+const Xid = z.object({ xid: z.string() })
+const Fate = z.object({ fate: z.string().nullable() })
 const Freshness = z.object({ last: z.number(), known: z.number() })
 
-const columns = sql.fragment`
-  a.kind, a.id, a.organization_id as "organizationId", a.machine_version as "machineVersion", a.revision, a.snapshot, a.work,
+/** Of `actor a`, as an ActorRow. */
+export const actorColumns = sql.fragment`
+  a.kind, a.id, a.organization_id as "organizationId", a.lane, a.machine_version as "machineVersion", a.revision, a.snapshot, a.work,
   a.work_started_at as "workStartedAt", a.timers, a.lease_token as "leaseToken", a.lease_owner as "leaseOwner",
   a.lease_until as "leaseUntil", a.created_at as "createdAt", a.updated_at as "updatedAt"`
 
@@ -56,7 +60,7 @@ const columns = sql.fragment`
 export async function lockActors(tx: Transaction, refs: readonly ActorRef[]): Promise<readonly ActorRow[]> {
   if (refs.length === 0) return []
   return tx.any(sql.type(Row)`
-    select ${columns} from actor a
+    select ${actorColumns} from actor a
     where (a.kind, a.id) in (select * from ${sql.unnest(
       refs.map((ref) => [ref.kind, ref.id]),
       ['text', 'uuid'],
@@ -72,6 +76,7 @@ export type LeaseWrite =
 
 export interface ActorWrite extends ActorRef {
   readonly organizationId: string
+  readonly lane: string | null
   readonly machineVersion: string
   readonly revision: number
   readonly snapshot: Snapshot
@@ -105,6 +110,7 @@ const asInput = (write: ActorWrite) => ({
   kind: write.kind,
   id: write.id,
   organization_id: write.organizationId,
+  lane: write.lane,
   machine_version: write.machineVersion,
   revision: write.revision,
   snapshot: write.snapshot,
@@ -123,15 +129,26 @@ const asInput = (write: ActorWrite) => ({
   created_at: write.createdAt,
 })
 
+/** Which of these finished and are in the archive. */
+export async function findArchived(tx: Transaction, refs: readonly ActorRef[]): Promise<readonly ActorRef[]> {
+  if (refs.length === 0) return []
+  return tx.any(sql.type(Ref)`
+    select kind, id from actor_archive where (kind, id) in (select * from ${sql.unnest(
+      refs.map((ref) => [ref.kind, ref.id]),
+      ['text', 'uuid'],
+    )})`)
+}
+
 /**
- * Writes a batch in one statement: live rows, the archive, the log and the outbox. An actor is due when its work may be
+ * Writes a batch in one statement: live rows, the archive, the log and the outbox. Returns the transaction's id, or null
+ * when there was nothing to write. An actor is due when its work may be
  * claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
  */
 export async function writeActors(
   tx: Transaction,
   batch: { writes: readonly ActorWrite[]; log: readonly LogEntry[]; outbox: readonly OutboxEntry[]; at: string },
-): Promise<void> {
-  if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return
+): Promise<string | null> {
+  if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
   const log = batch.log.map((entry) => ({
     actor_id: entry.id,
     kind: entry.kind,
@@ -148,13 +165,13 @@ export async function writeActors(
     subject_id: entry.subjectId,
     data: entry.data,
   }))
-  await tx.query(sql.unsafe`
+  return tx.oneFirst(sql.type(Xid)`
     with input as (
       select i.*,
         case when i.lease_token is null then null
              when i.lease_ms is not null then now() + i.lease_ms * interval '1 millisecond' end as new_until
       from jsonb_to_recordset(${JSON.stringify(batch.writes.map(asInput))}::jsonb) as i(
-        kind text, id uuid, organization_id uuid, machine_version text, revision int, snapshot jsonb, work text,
+        kind text, id uuid, organization_id uuid, lane uuid, machine_version text, revision int, snapshot jsonb, work text,
         work_started_at timestamptz, timers jsonb, timer_at timestamptz, lease_token uuid, lease_owner text, lease_ms int,
         fresh boolean, final boolean, created_at timestamptz)
     ), updated as (
@@ -167,9 +184,9 @@ export async function writeActors(
         updated_at = ${batch.at}
       from input i where not i.fresh and not i.final and a.kind = i.kind and a.id = i.id
     ), inserted as (
-      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+      insert into actor (kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
         lease_token, lease_owner, lease_until, created_at, updated_at)
-      select kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers,
+      select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers,
         least(timer_at, case when work is null then null else coalesce(new_until, now()) end),
         lease_token, lease_owner, new_until, created_at, ${batch.at}
       from input where fresh and not final
@@ -183,94 +200,22 @@ export async function writeActors(
       select l.actor_id, l.kind, l.revision, l.machine_version, l.event, l.value, l.facts, l.cause, ${batch.at}
       from jsonb_to_recordset(${JSON.stringify(log)}::jsonb) as l(
         actor_id uuid, kind text, revision int, machine_version text, event text, value jsonb, facts text[], cause text)
+    ), told as (
+      insert into fact (organization_id, kind, subject_id, data, at)
+      select o.organization_id, o.kind, o.subject_id, o.data, ${batch.at}
+      from jsonb_to_recordset(${JSON.stringify(outbox)}::jsonb) as o(
+        organization_id uuid, kind text, subject_id text, data jsonb)
     )
-    insert into fact (organization_id, kind, subject_id, data, at)
-    select o.organization_id, o.kind, o.subject_id, o.data, ${batch.at}
-    from jsonb_to_recordset(${JSON.stringify(outbox)}::jsonb) as o(
-      organization_id uuid, kind text, subject_id text, data jsonb)`)
-}
-
-export interface Claim {
-  readonly kind: string
-  readonly limit: number
-  readonly leaseMs: number
-}
-
-/** Who claims. `exclusive`: no other process can be alive on this database; `held`: tokens whose work is under way here. */
-export interface Holder {
-  readonly owner: string
-  readonly exclusive: boolean
-  readonly held: readonly string[]
-}
-
-/** `claimed`: the lease is ours and the work is marked as begun. `begun`: it had been begun before, by a holder that is gone. */
-export interface DueActor extends ActorRow {
-  readonly claimed: boolean
-  readonly begun: boolean
+    select pg_current_xact_id()::text as xid`)
 }
 
 /**
- * Takes what is due: work that nobody holds is leased to `owner` and marked as begun; a row that only has a timer to ring
- * comes back unclaimed and is put off for five seconds, so that one process rings it. On an embedded database the clock
- * decides nothing about the living: another owner's lease is free at once, for the directory's lock says that it is dead,
- * and a lease whose work is under way here is not free, wherever a wall clock jumps.
+ * What became of a transaction whose commit was never acknowledged. `unknown`: it is too long ago to tell, or still under
+ * way in a server that has not noticed yet.
  */
-export async function claimActors(db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> {
-  const { owner, exclusive } = holder
-  const stale = sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
-  const expired = sql.fragment`(lease_until <= now() and not (${exclusive} and lease_token = any(${sql.array([...holder.held], 'uuid')})))`
-  return db.any(sql.type(Due)`
-    with due as (
-      select kind, id, work_started_at is not null as begun,
-        work is not null and (lease_until is null or ${expired} or ${stale}) as free
-      from actor
-      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale})
-      order by wake_at limit ${claim.limit} for update skip locked
-    )
-    update actor a set
-      lease_token = case when due.free then gen_random_uuid() else a.lease_token end,
-      lease_owner = case when due.free then ${owner} else a.lease_owner end,
-      lease_until = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else a.lease_until end,
-      work_started_at = case when due.free then coalesce(a.work_started_at, now()) else a.work_started_at end,
-      wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
-    from due where a.kind = due.kind and a.id = due.id
-    returning ${columns}, due.free as claimed, due.free and due.begun as begun`)
-}
-
-/** Renews leases by token; what comes back is still ours. The others were taken over: their holders must stop. */
-export async function renewLeases(
-  db: Connection,
-  held: readonly { readonly ref: ActorRef; readonly token: string }[],
-  leaseMs: number,
-): Promise<ReadonlySet<string>> {
-  if (held.length === 0) return new Set()
-  const rows = await db.any(sql.type(Token)`
-    update actor a set
-      lease_until = now() + ${leaseMs} * interval '1 millisecond',
-      wake_at = least(now() + ${leaseMs} * interval '1 millisecond', (
-        select min((t.value->>'dueAt')::timestamptz) from jsonb_each(a.timers) t))
-    from ${sql.unnest(
-      held.map(({ ref, token }) => [ref.kind, ref.id, token]),
-      ['text', 'uuid', 'uuid'],
-    )} as h(kind, id, token)
-    where a.kind = h.kind and a.id = h.id and a.lease_token = h.token
-    returning a.lease_token as token`)
-  return new Set(rows.map((row) => row.token))
-}
-
-/** Gives work back as if it had never begun. Only for work that may be repeated: the machine's word, not ours. */
-export async function releaseUnbegun(
-  db: Connection,
-  held: readonly { readonly ref: ActorRef; readonly token: string }[],
-): Promise<void> {
-  if (held.length === 0) return
-  await db.query(sql.unsafe`
-    update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
-    from ${sql.unnest(
-      held.map(({ ref, token }) => [ref.kind, ref.id, token]),
-      ['text', 'uuid', 'uuid'],
-    )} as h(kind, id, token)
-    where a.kind = h.kind and a.id = h.id and a.lease_token = h.token`)
+export async function fateOf(db: Connection, xid: string): Promise<'committed' | 'aborted' | 'unknown'> {
+  const fate = await db.oneFirst(sql.type(Fate)`select pg_xact_status(${xid}::xid8) as fate`)
+  return fate === 'committed' || fate === 'aborted' ? fate : 'unknown'
 }
 
 /** The outbox's last number, and how many of the last thousand are there: a late commit below the maximum changes it too. */

@@ -70,9 +70,12 @@ export async function readAgent(db: Connection, id: string): Promise<AgentRow | 
   return db.maybeOne(sql.type(Row)`select ${columns} from ${withCard} where a.id = ${id}`)
 }
 
-export async function disableAgent(tx: Transaction, organizationId: string, id: string): Promise<void> {
-  await tx.query(sql.unsafe`
-    update agent set enabled = false, updated_at = now() where organization_id = ${organizationId} and id = ${id}`)
+/** False when somebody else has just done it. */
+export async function disableAgent(tx: Transaction, organizationId: string, id: string): Promise<boolean> {
+  const row = await tx.maybeOne(sql.type(z.object({ id: z.string() }))`
+    update agent set enabled = false, updated_at = now()
+    where organization_id = ${organizationId} and id = ${id} and enabled returning id`)
+  return row !== null
 }
 
 export interface SeenCard {

@@ -204,11 +204,11 @@ export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], 
       select e.*, ${at} from ${sql.unnest(events, ['uuid', 'int4', 'text', 'text'])} e
     ), said as (
       insert into task_message (task_id, message_id, position, role, parts, said_at, from_status)
-      select * from ${sql.unnest(messages, ['uuid', 'text', 'int4', 'text', 'text', 'timestamptz', 'bool'])} m
+      select * from ${sql.unnest(messages, ['uuid', 'text', 'int8', 'text', 'text', 'timestamptz', 'bool'])} m
     ), made as (
       insert into task_artifact as a (task_id, artifact_id, position, name, description, extensions, complete,
         update_count, part_count, parts_digest)
-      select * from ${sql.unnest(artifacts, ['uuid', 'text', 'int4', 'text', 'text', 'text', 'bool', 'int4', 'int4', 'text'])} n
+      select * from ${sql.unnest(artifacts, ['uuid', 'text', 'int8', 'text', 'text', 'text', 'bool', 'int4', 'int4', 'text'])} n
       on conflict (task_id, artifact_id) do update set name = excluded.name, description = excluded.description,
         extensions = excluded.extensions,
         complete = excluded.complete, update_count = excluded.update_count, part_count = excluded.part_count,

@@ -121,7 +121,7 @@ create table task_event (
 create table task_message (
   task_id uuid not null references task,
   message_id text not null,
-  position integer not null,
+  position bigint not null,
   role text not null check (role in ('user', 'agent')),
   parts text not null,
   said_at timestamptz not null,
@@ -131,7 +131,7 @@ create table task_message (
 create table task_artifact (
   task_id uuid not null references task,
   artifact_id text not null,
-  position integer not null,
+  position bigint not null,
   name text,
   description text,
   extensions text not null,
@@ -189,6 +189,7 @@ create table actor (
   kind text not null,
   id uuid not null,
   organization_id uuid not null,
+  lane uuid,
   machine_version text not null,
   revision integer not null,
   snapshot jsonb not null,

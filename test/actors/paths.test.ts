@@ -10,7 +10,8 @@ import type { EventObject } from 'xstate'
 import { Changes } from '../../actors/changes.ts'
 import type { Kinds } from '../../actors/kinds.ts'
 import { Runtime, type Operation } from '../../actors/runtime.ts'
-import { claimActors, type ActorRef } from '../../persistence/actors.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
+import { claimActors } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 
@@ -23,7 +24,7 @@ const spawnActor: Operation<ActorRef, null> = {
       refs.map((ref) => ({
         kind: 'done' as const,
         result: null,
-        effects: { spawns: [{ ref, organizationId, cause: 'test' }] },
+        effects: { spawns: [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }] },
       })),
     ),
 }
@@ -45,7 +46,7 @@ describe.each(bothDatabases)('machines through the runtime on %s', (kind) => {
     const kinds: Kinds = Object.fromEntries(
       durableMachines.map(({ machine }) => [
         machine.id,
-        { machine, pollMs: 250, leaseMs: 60_000, concurrency: 1000, claimLimit: 1000, work: {}, repeatable: new Set() },
+        { machine, pollMs: 250, leaseMs: 60_000, concurrency: 1000, laneLimit: 1000, claimLimit: 1000, work: {}, repeatable: new Set() },
       ]),
     )
     runtime = new Runtime({
@@ -78,7 +79,7 @@ describe.each(bothDatabases)('machines through the runtime on %s', (kind) => {
       await runtime.send(ref, event, 'test')
       return
     }
-    const claim = { kind: ref.kind, limit: 1000, leaseMs: 60_000 }
+    const claim = { kind: ref.kind, limit: 1000, leaseMs: 60_000, fullLanes: [] }
     const due = await claimActors(fresh.db.pool, claim, { owner: uuidv7(), exclusive: true, held: [] })
     const mine = due.find((actor) => actor.id === ref.id)
     if (!mine?.leaseToken || mine.work === null) throw new Error(`${ref.kind} wants no work before ${event.type}`)

@@ -1,7 +1,9 @@
 /**
  * The fast agent: A2A 1.0 over JSON-RPC on plain node:http, answers every message at once with a message of its own, and
- * notes when each arrived on the clock that all processes share. `/heavy` streams are for streams.ts. A child process.
+ * notes when each arrived on the clock that all processes share. Under `/heavy` it answers with a task whose stream is heavy:
+ * 66 events of 75 KB. A child process.
  */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerParent } from './child.ts'
@@ -11,11 +13,11 @@ const receipts: [messageId: string, atMs: number][] = []
 let origin = ''
 let replies = 0
 
-const card = () => ({
+const card = (path: string) => ({
   name: 'Fast agent',
   description: 'Answers at once.',
   version: '1.0.0',
-  supportedInterfaces: [{ url: `${origin}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+  supportedInterfaces: [{ url: `${origin}${path}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
   capabilities: { streaming: true, pushNotifications: false },
   defaultInputModes: ['text/plain'],
   defaultOutputModes: ['text/plain'],
@@ -25,8 +27,40 @@ const card = () => ({
 interface Asked {
   readonly id: string
   readonly method: string
-  readonly params: { readonly message?: { readonly messageId: string } }
+  readonly params: { readonly id?: string; readonly message?: { readonly messageId: string } }
 }
+
+const heavyEvents = 66
+const eventBytes = 75_000
+/** Records as a tool returns them: parsing has to build thousands of values, as it would for an agent's real data. */
+const records = JSON.stringify(
+  Array.from({ length: 600 }, (_, n) => ({
+    n,
+    name: `record ${n}`,
+    score: n / 7,
+    tags: ['alpha', 'beta'],
+    note: 'x'.repeat(50),
+  })),
+).slice(0, -1)
+const heavyData = `${records},"${'y'.repeat(Math.max(0, eventBytes - records.length - 300))}"]`
+
+async function streamHeavily(response: ServerResponse, rpcId: string, taskId: string): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const say = async (result: string): Promise<void> => {
+    const frame = `data: {"jsonrpc":"2.0","id":${JSON.stringify(rpcId)},"result":${result}}\n\n`
+    if (!response.write(frame)) await once(response, 'drain')
+  }
+  const ids = `"taskId":"${taskId}","contextId":"context-${taskId}"`
+  await say(JSON.stringify({ task: taskOf(taskId) }))
+  for (let n = 0; n < heavyEvents && !response.destroyed; n++)
+    await say(
+      `{"artifactUpdate":{${ids},"artifact":{"artifactId":"a${n}","parts":[{"data":${heavyData}}]},"lastChunk":true}}`,
+    )
+  await say(`{"statusUpdate":{${ids},"status":{"state":"TASK_STATE_COMPLETED"}}}`)
+  response.end()
+}
+
+const taskOf = (id: string) => ({ id, contextId: `context-${id}`, status: { state: 'TASK_STATE_WORKING' } })
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const arrivedMs = sharedClock()
@@ -34,12 +68,15 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     const text = JSON.stringify(body)
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
   }
-  if (request.method === 'GET') return json(card())
+  const isHeavy = request.url?.startsWith('/heavy') === true
+  if (request.method === 'GET') return json(card(isHeavy ? '/heavy' : '/a2a'))
   let body = ''
   request.setEncoding('utf8')
   request.on('data', (chunk: string) => (body += chunk))
   request.once('end', () => {
-    const { id, params } = JSON.parse(body) as Asked
+    const { id, method, params } = JSON.parse(body) as Asked
+    if (method === 'SubscribeToTask') return void streamHeavily(response, id, params.id ?? '')
+    if (isHeavy) return json({ jsonrpc: '2.0', id, result: { task: taskOf(`heavy-${++replies}`) } })
     if (params.message) receipts.push([params.message.messageId, arrivedMs])
     const message = { messageId: `reply-${++replies}`, role: 'ROLE_AGENT', parts: [{ text: 'Done.' }] }
     json({ jsonrpc: '2.0', id, result: { message } })
@@ -50,11 +87,11 @@ const server = createServer(answer)
 const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
 const methods = {
-  /** The card's URL. */
-  open: async (_: null): Promise<string> => {
+  /** The cards' URLs. */
+  open: async (_: null): Promise<{ fast: string; heavy: string }> => {
     await listening
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    return `${origin}/.well-known/agent-card.json`
+    return { fast: `${origin}/card.json`, heavy: `${origin}/heavy/card.json` }
   },
   /** What arrived since the last call. */
   receipts: (_: null) => receipts.splice(0),

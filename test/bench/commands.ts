@@ -87,7 +87,7 @@ export async function benchCommands(options: BenchOptions): Promise<void> {
   const stage = await openStage()
   const agent = startAgent()
   try {
-    const cardUrl = await agent.call('open', null)
+    const { fast: cardUrl } = await agent.call('open', null)
     const forMs = options.seconds * 1000
     const subjects = [
       await peer('graphile-worker', 'graphile.ts', stage, forMs),

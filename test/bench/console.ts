@@ -10,6 +10,9 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { openLog, openSystem, type Running } from '../../bin/composition.ts'
 import { readConfig } from '../../bin/config.ts'
+import { FrameSplitter } from '../../a2a/sse.ts'
+import type { StreamFormat, StreamParser } from '../../actors/threads/pool.ts'
+import { parseTask } from '../../actors/threads/stream-parser.ts'
 import type { Viewer } from '../../domain/access.ts'
 import { buildServer } from '../../http/server.ts'
 import { answerParent } from './child.ts'
@@ -20,6 +23,8 @@ export interface ConsoleOptions {
   readonly url: string | null
   readonly folder: string
   readonly cardUrl: string
+  /** `in place` is not the product's: it shows what the threads are for. */
+  readonly parsing?: 'in threads' | 'in place'
 }
 
 let running: Running
@@ -31,7 +36,7 @@ const delay = monitorEventLoopDelay({ resolution: 1 })
 const inspector = new Session()
 
 const methods = {
-  open: async ({ url, folder, cardUrl }: ConsoleOptions) => {
+  open: async ({ url, folder, cardUrl, parsing }: ConsoleOptions) => {
     mkdirSync(folder, { recursive: true })
     const config = readConfig({
       A2A_DATA_DIR: folder,
@@ -40,6 +45,7 @@ const methods = {
     })
     const log = openLog('warn')
     running = await openSystem(config, log, true, true)
+    if (parsing === 'in place') Object.assign(running.system.pool, { openStream: openInPlace })
     viewer = await running.system.localAdministrator()
     agentId = (await running.system.agents.register(viewer, cardUrl)).id
     server = buildServer({
@@ -58,6 +64,20 @@ const methods = {
   },
   /** Live command actors: a finished one is in the archive. */
   unfinished: (_: null) => unfinished(),
+  /** Live subscription actors that are at work. */
+  following: (_: null) =>
+    running.db.pool.oneFirst(
+      sql.type(Count)`select count(*) from actor where kind = 'subscription' and work is not null`,
+    ),
+  /** Statements in one transaction, then statistics as autovacuum would have made them: for a past (history.ts). */
+  write: ({ statements }: { statements: readonly string[] }) =>
+    running.db.raw(async (client) => {
+      await client.query('set statement_timeout = 0')
+      await client.query('begin')
+      for (const statement of statements) await client.query(statement)
+      await client.query('commit')
+      await client.query('vacuum analyze')
+    }),
   outcomes: (_: null) =>
     running.db.pool.any(sql.type(z.object({ status: z.string(), count: z.number() }))`
       select status, count(*) from command group by status`),
@@ -101,8 +121,17 @@ const methods = {
 }
 export type ConsoleMethods = typeof methods
 
+const Count = z.object({ count: z.number() })
 const unfinished = (): Promise<number> =>
-  running.db.pool.oneFirst(sql.type(z.object({ count: z.number() }))`select count(*) from actor where kind = 'command'`)
+  running.db.pool.oneFirst(sql.type(Count)`select count(*) from actor where kind = 'command'`)
+
+const frameLimitBytes = 25 * 1024 * 1024
+
+function openInPlace({ endpoint, requestId }: StreamFormat): StreamParser {
+  const splitter = new FrameSplitter(frameLimitBytes)
+  const read = (frames: Uint8Array[]) => Promise.resolve(parseTask({ kind: 'frames', endpoint, requestId, frames }))
+  return { parse: (chunk) => read(splitter.push(chunk)), end: () => read(splitter.end()) }
+}
 
 answerParent(methods, async () => {
   drain.abort()

@@ -108,7 +108,7 @@ export async function benchLatency(options: BenchOptions): Promise<void> {
   const stage = await openStage()
   const agent = startAgent()
   try {
-    const cardUrl = await agent.call('open', null)
+    const { fast: cardUrl } = await agent.call('open', null)
     const peers = await Promise.all(
       [
         ['graphile-worker', 'graphile.ts'],

@@ -5,6 +5,9 @@
 import { parseArgs } from 'node:util'
 import { benchCommands } from './commands.ts'
 import { benchLatency } from './latency.ts'
+import { benchLists } from './lists.ts'
+import { benchStart } from './start.ts'
+import { benchStreams } from './streams.ts'
 
 export interface BenchOptions {
   /** Length of a round. */
@@ -19,6 +22,9 @@ export interface BenchOptions {
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
   commands: benchCommands,
   latency: benchLatency,
+  streams: benchStreams,
+  lists: benchLists,
+  start: benchStart,
 }
 
 const { values, positionals } = parseArgs({

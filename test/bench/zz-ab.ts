@@ -7,7 +7,7 @@ import { startPeer } from './commands.ts'
 const [secs, rounds, ...trees] = process.argv.slice(2)
 const stage = await openStage(['shared_preload_libraries=pg_stat_statements'])
 const agent = startAgent()
-const cardUrl = await agent.call('open', null)
+const { fast: cardUrl } = await agent.call('open', null)
 const subs: { name: string; child: Child<ConsoleMethods>; url: string; r: number[][] }[] = []
 for (const spec of trees) {
   const [tree = '', flag = ''] = spec.split('?')

@@ -3,7 +3,7 @@ import { startAgent, startConsole, startPeer } from './commands.ts'
 import { openStage, query } from './stage.ts'
 const stage = await openStage(['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track=all'])
 const agent = startAgent()
-const cardUrl = await agent.call('open', null)
+const { fast: cardUrl } = await agent.call('open', null)
 const con = startConsole()
 const url = await stage.database()
 await query(url, 'create extension pg_stat_statements')

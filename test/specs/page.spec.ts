@@ -44,6 +44,7 @@ describe('the page', () => {
     const reply = await house.api.get(path)
     expect(reply.status).toBe(200)
     expect(reply.text).toBe(files['index.html'])
+    expect((await house.api.fetch(path, { method: 'HEAD' })).status).toBe(200)
     expect(Object.fromEntries(reply.headers)).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',

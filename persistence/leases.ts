@@ -1,0 +1,114 @@
+/**
+ * Leases in the rows: claiming what is due, renewing, giving back. Each function is one statement for any number of actors.
+ * Does not know what the work is, or whether a lease is still trusted (actors/lease.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { actorColumns, type ActorRef, type ActorRow } from './actors.ts'
+import type { Connection } from './database.ts'
+
+export interface Claim {
+  readonly kind: string
+  readonly limit: number
+  readonly leaseMs: number
+  /** Lanes in which this process has no room: their rows stay where they are. */
+  readonly fullLanes: readonly string[]
+}
+
+/** Who claims. `exclusive`: no other process can be alive on this database; `held`: tokens whose work is under way here. */
+export interface Holder {
+  readonly owner: string
+  readonly exclusive: boolean
+  readonly held: readonly string[]
+}
+
+/** `claimed`: the lease is ours and the work is marked as begun. `begun`: it had been begun before, by a holder that is gone. */
+export interface DueActor extends ActorRow {
+  readonly claimed: boolean
+  readonly begun: boolean
+  /** The database's clock at the claim: what is due by it is due. */
+  readonly seenAt: string
+}
+
+const Due = z.custom<DueActor>()
+const Token = z.object({ token: z.string() })
+
+/**
+ * Takes what is due: work that nobody holds is leased to `owner` and marked as begun; a row that only has a timer to ring
+ * comes back unclaimed and is put off for five seconds, so that one process rings it. On an embedded database the clock
+ * decides nothing about the living: another owner's lease is free at once, for the directory's lock says that it is dead,
+ * and a lease whose work is under way here is not free, wherever a wall clock jumps.
+ */
+export async function claimActors(db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> {
+  const { owner, exclusive } = holder
+  const stale = sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
+  const expired = sql.fragment`(lease_until <= now() and not (${exclusive} and lease_token = any(${sql.array([...holder.held], 'uuid')})))`
+  const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
+  return db.any(sql.type(Due)`
+    with due as (
+      select kind, id, work_started_at is not null as begun,
+        work is not null and (lease_until is null or ${expired} or ${stale}) as free
+      from actor
+      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale}) and ${open}
+      order by wake_at limit ${claim.limit} for update skip locked
+    )
+    update actor a set
+      lease_token = case when due.free then gen_random_uuid() else a.lease_token end,
+      lease_owner = case when due.free then ${owner} else a.lease_owner end,
+      lease_until = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else a.lease_until end,
+      work_started_at = case when due.free then coalesce(a.work_started_at, now()) else a.work_started_at end,
+      wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
+    from due where a.kind = due.kind and a.id = due.id
+    returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, now() as "seenAt"`)
+}
+
+export interface LeaseOf {
+  readonly ref: ActorRef
+  readonly token: string
+  readonly work: string
+}
+
+/** Rows of these leases, locked in the order in which everybody locks actors. */
+const lockedLeases = (held: readonly LeaseOf[]) => sql.fragment`
+  select a.kind, a.id, a.lease_token from actor a
+  join ${sql.unnest(
+    held.map(({ ref, token, work }) => [ref.kind, ref.id, token, work]),
+    ['text', 'uuid', 'uuid', 'text'],
+  )} as h(kind, id, token, work)
+    on a.kind = h.kind and a.id = h.id and a.lease_token = h.token and a.work = h.work
+  order by a.kind, a.id for update of a`
+
+/** Renews leases by token; what comes back is still ours. The others were taken over: their holders must stop. */
+export async function renewLeases(
+  db: Connection,
+  held: readonly LeaseOf[],
+  leaseMs: number,
+): Promise<ReadonlySet<string>> {
+  if (held.length === 0) return new Set()
+  const rows = await db.any(sql.type(Token)`
+    with mine as (${lockedLeases(held)})
+    update actor a set
+      lease_until = now() + ${leaseMs} * interval '1 millisecond',
+      wake_at = least(now() + ${leaseMs} * interval '1 millisecond', (
+        select min((t.value->>'dueAt')::timestamptz) from jsonb_each(a.timers) t))
+    from mine where a.kind = mine.kind and a.id = mine.id
+    returning a.lease_token as token`)
+  return new Set(rows.map((row) => row.token))
+}
+
+/** Gives work back as if it had never begun. Only for work that may be repeated: the machine's word, not ours. */
+export async function releaseUnbegun(db: Connection, held: readonly LeaseOf[]): Promise<void> {
+  if (held.length === 0) return
+  await db.query(sql.unsafe`
+    with mine as (${lockedLeases(held)})
+    update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
+    from mine where a.kind = mine.kind and a.id = mine.id`)
+}
+
+/** Leaves a row alone for a while. What had begun stays begun; a lease that was just taken on it is given up. */
+export async function postponeActor(db: Connection, ref: ActorRef, ms: number): Promise<void> {
+  await db.query(sql.unsafe`
+    update actor set lease_token = null, lease_owner = null, lease_until = null,
+      wake_at = now() + ${ms} * interval '1 millisecond'
+    where kind = ${ref.kind} and id = ${ref.id}`)
+}
