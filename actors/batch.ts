@@ -22,60 +22,8 @@ import type { BatchContext, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
 import { foresee } from './observe.ts'
 import { planFrom, type Plan } from './plan.ts'
+import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reactions.ts'
-
-/** One event for one actor. A step without an event only tells facts, under the lease. */
-export interface Step {
-  readonly ref: ActorRef
-  readonly event: EventObject | null
-  readonly told: readonly Fact[]
-  /** Fences whoever does the work; null for people, time and reactions. */
-  readonly lease: { readonly token: string; readonly work: string } | null
-  /** For a timer: the instant by which it was found due, on the clock that found it. */
-  readonly dueBy?: string
-  /** A person's id, `worker`, `timer` or `reaction`. */
-  readonly cause: string
-}
-
-export interface Spawn {
-  readonly ref: ActorRef
-  /** Whose queue its work is in: the agent it will talk to. */
-  readonly lane: string | null
-  /** The id was made for it just now: there is no row to look for. Otherwise one may have lived and finished, for good. */
-  readonly isNew: boolean
-  readonly organizationId: string
-  readonly cause: string
-}
-
-/** What follows from a fact, or from an operation. A send to an actor that is no longer alive is dropped. */
-export interface Effects {
-  readonly spawns?: readonly Spawn[]
-  readonly sends?: readonly { readonly ref: ActorRef; readonly event: EventObject }[]
-  readonly told?: readonly ToldFact[]
-}
-
-/** Work that this process may begin once the batch is committed. */
-export interface Launch {
-  readonly ref: ActorRef
-  readonly organizationId: string
-  readonly context: Record<string, unknown>
-  readonly work: string
-  readonly token: string
-  readonly lane: string | null
-  /** Monotonic milliseconds before which the lease cannot have been granted. */
-  readonly trustedFrom: number
-  /** Room was taken for it; a launch that goes on under its step's lease has room already. */
-  readonly reserved: boolean
-}
-
-/** Lets a batch take leases for work it makes due, as far as this process has room. */
-export interface Intake {
-  readonly owner: string
-  takeRoom(kind: string, lane: string | null): boolean
-  /** The commit failed: the work is not begun. */
-  giveBack(launch: Launch): void
-  newToken(): string
-}
 
 interface Living {
   readonly ref: ActorRef
@@ -97,11 +45,6 @@ interface Living {
 
 const wavesLimit = 8
 const keyOf = (ref: ActorRef): string => `${ref.kind}/${ref.id}`
-
-/** No live actor of that id: it never was, or it is finished and archived. */
-export class ActorGone extends Error {
-  override readonly name = 'ActorGone'
-}
 
 export class Batch {
   readonly context: BatchContext

@@ -18,7 +18,7 @@ import {
   type RemoteTask,
   type TaskWrite,
 } from '../persistence/tasks.ts'
-import type { Effects } from './batch.ts'
+import type { Effects } from './step.ts'
 import type { BatchContext } from './kinds.ts'
 
 interface Told {

@@ -3,7 +3,7 @@
  * lock order (command, then approval, ownership, subscription). Implementations live beside their nouns.
  */
 import type { FactType, ToldFact } from '../domain/fact.ts'
-import type { Effects } from './batch.ts'
+import type { Effects } from './step.ts'
 import type { BatchContext } from './kinds.ts'
 import { observe } from './observe.ts'
 import { finishOwnership } from './ownership.ts'

@@ -1,7 +1,7 @@
 /** When a task needs to be followed, and when no longer: the two reactions of a subscription. */
 import { isSettled, isTerminal } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
-import type { Spawn } from './batch.ts'
+import type { Spawn } from './step.ts'
 import type { Reaction } from './reactions.ts'
 
 /** A task that an agent works on is followed; a reply wakes a subscription that rests. The stream itself needs no telling. */

@@ -9,7 +9,7 @@ import { claimActors, postponeActor, releaseUnbegun, type DueActor } from '../pe
 import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
-import { ActorGone, type Intake, type Launch, type Step } from './batch.ts'
+import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
 import type { Done, Kind, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import type { Instruments, Runtime } from './runtime.ts'

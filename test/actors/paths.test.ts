@@ -46,7 +46,16 @@ describe.each(bothDatabases)('machines through the runtime on %s', (kind) => {
     const kinds: Kinds = Object.fromEntries(
       durableMachines.map(({ machine }) => [
         machine.id,
-        { machine, pollMs: 250, leaseMs: 60_000, concurrency: 1000, laneLimit: 1000, claimLimit: 1000, work: {}, repeatable: new Set() },
+        {
+          machine,
+          pollMs: 250,
+          leaseMs: 60_000,
+          concurrency: 1000,
+          laneLimit: 1000,
+          claimLimit: 1000,
+          work: {},
+          repeatable: new Set(),
+        },
       ]),
     )
     runtime = new Runtime({
