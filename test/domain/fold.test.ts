@@ -109,6 +109,11 @@ describe('folding', () => {
     expect(folding.result().artifacts.get('a')?.partCount).toBe(1)
   })
 
+  it('takes an end for an end, even when another replica of the agent has a slower clock', () => {
+    const folded = fold([status('TASK_STATE_WORKING', 5), status('TASK_STATE_COMPLETED', 4)])
+    expect(folded.state).toBe('TASK_STATE_COMPLETED')
+  })
+
   it('ignores a status that is older than the one it has', () => {
     const folded = fold([status('TASK_STATE_INPUT_REQUIRED', 5, 'Which?'), status('TASK_STATE_WORKING', 1)])
     expect(folded.state).toBe('TASK_STATE_INPUT_REQUIRED')
