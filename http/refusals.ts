@@ -88,8 +88,7 @@ export function failureOf(error: unknown): Failure {
   if (code !== undefined) return refusalAnswer(code, refusals[code])
   // Its own sentence says that nothing was accepted: whoever reads it may try again.
   if (error instanceof Overloaded) return { status: 503, message: error.message, shape: 'operation', alarm: 'outage' }
-  if (isOutage(error))
-    return { status: 503, message: unavailable, shape: 'door', alarm: 'outage' }
+  if (isOutage(error)) return { status: 503, message: unavailable, shape: 'door', alarm: 'outage' }
   return { status: 500, message: defective, shape: 'door', alarm: 'defect' }
 }
 
