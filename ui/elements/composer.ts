@@ -90,8 +90,30 @@ export class SignalboxComposer extends LitElement {
     if (command?.status === 'succeeded') this.#sending?.dismiss()
   }
 
+  #focusAsked = false
+  /** Takes the focus now, or as soon as the field is there and open. */
   override focus(): void {
-    this.renderRoot.querySelector('textarea')?.focus()
+    this.#focusAsked = true
+    this.#takeFocus()
+  }
+
+  #takeFocus(): void {
+    const field = this.renderRoot.querySelector('textarea')
+    if (!this.#focusAsked || !field || field.disabled) return
+    this.#focusAsked = false
+    field.focus()
+  }
+
+  /** Other words that were sent off while the words before them were still on their way: they follow, in order. */
+  #next: string | null = null
+
+  override updated(): void {
+    this.#takeFocus()
+    if (this.#next === null || this.#busy) return
+    const next = this.#next
+    this.#next = null
+    // After a failure the person decides, and words changed since were not sent off.
+    if (this.#phase.value?.at === 'idle' && next === this._text) this.#send()
   }
 
   /** Puts words into an empty field; a person's own are never overwritten. */
@@ -120,7 +142,12 @@ export class SignalboxComposer extends LitElement {
 
   #send(): void {
     const { target } = this
-    if (!target || this.#busy || this._text.trim() === '' || this.#whyNot !== '') return
+    if (this.#busy) {
+      const under = this.#phase.value
+      this.#next = under && 'attempt' in under && under.attempt.text !== this._text ? this._text : null
+      return
+    }
+    if (!target || this._text.trim() === '' || this.#whyNot !== '') return
     // Nobody confirmed the last one: the same words again are that attempt again, or they could arrive twice.
     if (this.#phase.value?.at === 'unknown') this.#sending?.retry(target)
     else this.#sending?.send(target, this._text)

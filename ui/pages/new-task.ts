@@ -117,10 +117,12 @@ export class SignalboxNewTask extends LitElement {
   /** Once there is something to fill in: the agent if that is open, else the message. */
   override updated(): void {
     if (this.#placed || !this.#agents.data) return
-    this.#placed = true
     const agent = this.#current(this.#agents.data.agents)
-    if (agent) void this.updateComplete.then(() => this.#composer?.focus())
-    else this.renderRoot.querySelector('select')?.focus()
+    const field = agent ? this.#composer : this.renderRoot.querySelector('select')
+    // A list from before the agent was added does not have it yet: the newer one will place the focus.
+    if (!field || (!agent && this.agentId !== '')) return
+    this.#placed = true
+    field.focus()
   }
 
   override render(): TemplateResult {
