@@ -118,7 +118,7 @@ export const commandKind = (deliveries: Deliveries): Kind => ({
   pollMs: 250,
   leaseMs: 60_000,
   concurrency: 256,
-  laneLimit: 16,
+  laneLimit: 64,
   claimLimit: 10,
   work: {
     discover: (actor, held) => deliveries.discover(actor, held),

@@ -73,7 +73,7 @@ export class Deliveries {
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
     // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
     if (!held.isHeld()) throw new LeaseLost(ref)
-    const sent = await this.#t.outbound.exchange(request.wire, limits.answer, held.signal)
+    const sent = await this.#t.outbound.exchange(request.wire, { ...limits.answer, connection: 'warm' }, held.signal)
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
     if (sent.kind === 'lost') return ended({ kind: 'unknown' })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'

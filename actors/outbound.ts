@@ -31,8 +31,13 @@ const connectTimeoutMs = 5_000
 const maxHeaderBytes = 16 * 1024
 /** A kept socket is dropped well before a peer's own timeout (Node's is 5 s): a request written to a dead one is lost. */
 const keptSocketMs = 2_000
+/**
+ * A warm socket was in use half a second ago: its peer is most unlikely to have closed it meanwhile, and under load it saves
+ * more than half of a send's cost (408–713 µs of our CPU fresh, 85–201 µs kept). A lone send gets a fresh one.
+ */
+const warmSocketMs = 500
 /** Bounds, not targets: how much runs at once is decided by the loops that call. */
-const socketsPerOrigin = { fresh: 64, kept: 8, streams: 64 }
+const socketsPerOrigin = { fresh: 64, warm: 64, kept: 8, streams: 64 }
 
 export interface ExchangeLimits {
   readonly maxBytes: number
@@ -41,10 +46,10 @@ export interface ExchangeLimits {
   /** The sentence for an answer over `maxBytes`. */
   readonly overflow?: string
   /**
-   * `kept` may reuse an idle socket, which the peer may just have closed: for reads, which may be repeated. Everything
-   * but GET is `fresh` unless it says otherwise.
+   * `kept` may reuse an idle socket, which the peer may just have closed: for reads, which may be repeated. `warm` reuses
+   * one only within half a second. Everything but GET is `fresh` unless it says otherwise.
    */
-  readonly connection?: 'fresh' | 'kept'
+  readonly connection?: 'fresh' | 'warm' | 'kept'
 }
 
 export interface StreamLimits {
@@ -102,6 +107,7 @@ export interface OutboundWiring {
 export class Outbound {
   readonly #policy: OutboundPolicy
   readonly #fresh: Agent
+  readonly #warm: Agent
   readonly #kept: Agent
   readonly #streams: Agent
 
@@ -118,6 +124,8 @@ export class Outbound {
     this.#fresh = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.fresh })
     this.#streams = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.streams })
     const keepAlive = { keepAliveTimeout: keptSocketMs, keepAliveMaxTimeout: keptSocketMs }
+    const warmth = { keepAliveTimeout: warmSocketMs, keepAliveMaxTimeout: warmSocketMs }
+    this.#warm = new Agent({ ...common, ...warmth, pipelining: 1, connections: socketsPerOrigin.warm })
     this.#kept = new Agent({ ...common, ...keepAlive, pipelining: 1, connections: socketsPerOrigin.kept })
   }
 
@@ -128,7 +136,8 @@ export class Outbound {
     const leash = new Leash(call, signal)
     try {
       leash.endAfter(bounds.deadlineMs)
-      const head = await this.#headOf(call, connection === 'kept' ? this.#kept : this.#fresh, request)
+      const agents = { fresh: this.#fresh, warm: this.#warm, kept: this.#kept }
+      const head = await this.#headOf(call, agents[connection], request)
       return answered(head, await collect(head, bounds.maxBytes))
     } catch (error) {
       return verdict(call, asFailure(error), bounds.overflow)
@@ -160,7 +169,12 @@ export class Outbound {
   /** Cuts every connection; what was under way ends as `aborted`. */
   async close(): Promise<void> {
     const reason = new OutboundFailure('aborted')
-    await Promise.all([this.#fresh.destroy(reason), this.#kept.destroy(reason), this.#streams.destroy(reason)])
+    await Promise.all([
+      this.#fresh.destroy(reason),
+      this.#warm.destroy(reason),
+      this.#kept.destroy(reason),
+      this.#streams.destroy(reason),
+    ])
   }
 
   async #headOf(call: Call, agent: Agent, request: WireRequest): Promise<Head> {

@@ -22,6 +22,7 @@ export class PostgresWakeUps {
   readonly #closed = new AbortController()
   #line: Line | undefined
   #opening: Promise<void> | undefined
+  #asked: Promise<unknown> = Promise.resolve()
   #kept: Promise<void> = Promise.resolve()
 
   constructor(config: pg.ClientConfig) {
@@ -62,12 +63,18 @@ export class PostgresWakeUps {
   }
 
   /** Between two connections there is nobody to ask, and the next one listens to every channel anyway. */
-  async #ask(text: string, values: string[] = []): Promise<void> {
-    try {
-      await this.#line?.client.query(text, values)
-    } catch (error) {
-      if (!isConnectionFailure(error)) throw error
-    }
+  #ask(text: string, values: string[] = []): Promise<void> {
+    // One statement after the other: node-postgres will not queue them for us for ever.
+    const asked = this.#asked.then(async () => {
+      try {
+        await this.#line?.client.query(text, values)
+      } catch (error) {
+        if (!isConnectionFailure(error)) throw error
+      }
+    })
+    // Who asked learns of a failure; the next question only waits for its turn.
+    this.#asked = asked.catch(() => undefined)
+    return asked
   }
 
   #opened(): Promise<void> {

@@ -180,6 +180,8 @@ create table ownership (
   escalated_at timestamptz,
   updated_at timestamptz not null
 );
+create index ownership_of_assignee on ownership (assignee_membership_id) where assignee_membership_id is not null;
+create index ownership_due on ownership (due_at) where due_at is not null;
 `
 
 // The live table is small and hot: only what still lives, room for updates in place, vacuumed early. What reached a final

@@ -9,10 +9,13 @@ import type { ConsoleMethods } from './console.ts'
 import { ratioOf, table, withSpread } from './figures.ts'
 import type { PeerMethods } from './graphile.ts'
 import { flow, type Flow } from './rounds.ts'
+import { commandsSql } from './history.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage, type Stage } from './stage.ts'
 
 const concurrency = 16
+/** A past is written in transactions of this many commands. */
+const finishedAtOnce = 100_000
 
 interface Subject {
   readonly name: string
@@ -33,14 +36,17 @@ async function peer(name: string, file: string, stage: Stage, forMs: number): Pr
 
 /** The same console twice: over HTTP, and asked below it. */
 async function consoles(
-  name: string,
+  { name, url, finished }: { name: string; url: string | null; finished: number },
   stage: Stage,
-  url: string | null,
   cardUrl: string,
   o: BenchOptions,
 ): Promise<Subject[]> {
   const child = startConsole()
-  const { origin, agentId } = await child.call('open', { url, folder: stage.folder(name), cardUrl })
+  const { origin, agentId, viewer } = await child.call('open', { url, folder: stage.folder(name), cardUrl })
+  const { organizationId, userId: personId, membershipId } = viewer
+  const whose = { organizationId, personId, membershipId, agentId }
+  for (let made = 0; made < finished; made += finishedAtOnce)
+    await child.call('write', { statements: commandsSql(whose, made + 1, Math.min(finished, made + finishedAtOnce)) })
   const http = new Pool(origin, { connections: concurrency })
   const accept = (round: number) => async (n: number) => {
     const { statusCode, body } = await http.request({
@@ -92,9 +98,13 @@ export async function benchCommands(options: BenchOptions): Promise<void> {
     const subjects = [
       await peer('graphile-worker', 'graphile.ts', stage, forMs),
       await peer('pg-boss, batch', 'pgboss.ts', stage, forMs),
-      ...(await consoles('postgresql', stage, await stage.database(), cardUrl, options)),
-      ...(await consoles('embedded', stage, null, cardUrl, options)),
     ]
+    const pasts = [
+      { name: 'postgresql', url: await stage.database(), finished: 10_000 },
+      { name: 'embedded', url: null, finished: 10_000 },
+      ...(options.large ? [{ name: 'postgresql, 1M finished', url: await stage.database(), finished: 1_000_000 }] : []),
+    ]
+    for (const past of pasts) subjects.push(...(await consoles(past, stage, cardUrl, options)))
     // The first round of each warms its code and its connections; it does not count.
     const measured = subjects.map((subject) => ({ subject, flows: [] as Flow[] }))
     for (let n = -1; n < options.rounds; n++)

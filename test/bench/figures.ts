@@ -8,7 +8,12 @@ export function percentile(samples: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-export const median = (samples: readonly number[]): number => percentile(samples, 0.5)
+/** Of an even number, between the two in the middle: with two rounds the better one must not stand for both. */
+export function median(samples: readonly number[]): number {
+  const sorted = samples.toSorted((a, b) => a - b)
+  const half = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(half)] ?? Number.NaN) + (sorted[Math.ceil(half)] ?? Number.NaN)) / 2
+}
 
 /** What a set of rounds says of one subject: the middle round, and how far the others lie from it. */
 export interface Spread {
