@@ -120,7 +120,13 @@ export class Agents {
     const actorType = personId === null ? 'system' : 'user'
     const entry = { id: this.#instruments.newToken(), organizationId, kind, actorType, personId, subjectId } as const
     await appendAudit(tx, { ...entry, data: { cardUrl, source } }, at)
-    await writeActors(tx, { writes: [], log: [], outbox: [{ organizationId, kind, subjectId, data: {} }], at })
+    await writeActors(tx, {
+      writes: [],
+      log: [],
+      outbox: [{ organizationId, kind, subjectId, data: {} }],
+      batchId: this.#instruments.newToken(),
+      at,
+    })
   }
 
   /** Every agent with the card it shows now; one that cannot be found stays in the list and says why. */

@@ -13,6 +13,7 @@ import type {
   LeaseWrite,
   LogEntry,
   OutboxEntry,
+  Evidence,
 } from '../persistence/actors.ts'
 import { findArchived, lockActors, writeActors } from '../persistence/actors.ts'
 import type { Transaction } from '../persistence/database.ts'
@@ -95,8 +96,8 @@ export class Batch {
     return results
   }
 
-  /** Writes everything, once; call it last. Returns the transaction's id, by which its fate can be asked for. */
-  async write(): Promise<string | null> {
+  /** Writes everything, once; call it last. Returns what proves the commit to whoever must ask for it. */
+  async write(): Promise<Evidence | null> {
     const moved = [...this.#living.values()].filter((actor) => actor.moved)
     for (const actor of moved) this.#settleLease(actor)
     for (const [name, kind] of Object.entries(this.#kinds)) {
@@ -121,6 +122,7 @@ export class Batch {
       })),
       log: this.#log,
       outbox: this.#outbox,
+      batchId: this.context.newToken(),
       at: this.context.at.toISOString(),
     })
   }

@@ -24,3 +24,11 @@ export class Bell {
     this.#rung = false
   }
 }
+
+/** Rejects with the signal's reason when it aborts; for racing with what does not hear signals. */
+export const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const refuse = (): void => reject(signal.reason)
+    if (signal.aborted) refuse()
+    else signal.addEventListener('abort', refuse, { once: true })
+  })

@@ -15,8 +15,8 @@ import type { ArtifactStore } from '../persistence/artifacts.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { isOutage } from '../persistence/outage.ts'
-import { Bell } from './bell.ts'
-import type { Discovery, FoundAgent } from './discovery.ts'
+import { aborted, Bell } from './bell.ts'
+import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
@@ -40,6 +40,8 @@ export interface DeliveryTools {
 const needCredentials = 'Agent credentials are required.'
 const messageLimit = 2_000
 const outagePauseMs = 250
+const looksLimit = 3
+const lookPauseMs = 1000
 
 const found = (output: DiscoverOutcome): Done => ({ output })
 const ended = (output: DeliverOutcome): Done => ({ output })
@@ -65,9 +67,10 @@ export class Deliveries {
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
   async deliver({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const delivery = await this.#readWhileHeld(ref.id, held)
-    if (!delivery) return ended({ kind: 'unsent', message: commandErrors.unavailable })
-    const card = await this.#t.discovery.forDelivery(agentOf(delivery))
+    const delivery = await whileHeld(held, () => this.#saved.read(ref.id))
+    // Also what was accepted and discovered at once: an agent that was removed since gets nothing any more.
+    if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
+    const card = await this.#cardOf(delivery, held)
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
     const request = this.#encode(card, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
@@ -86,15 +89,13 @@ export class Deliveries {
     return this.#replied(ref.id, delivery, event.observation)
   }
 
-  /** Before the first byte a database that is away costs only time: the command is not yet in doubt. */
-  async #readWhileHeld(id: string, held: Held): Promise<Delivery | null> {
-    for (;;) {
-      try {
-        return await this.#saved.read(id)
-      } catch (error) {
-        if (!isOutage(error) || !held.isHeld()) throw error
-        await new Bell().wait(outagePauseMs, held.signal)
-      }
+  /** The card it was discovered by, or another look: three at most, as before dispatch. */
+  async #cardOf(delivery: Delivery, held: Held): Promise<FoundAgent | MissedCard> {
+    for (let attempt = 1; ; attempt++) {
+      const looking = whileHeld(held, () => this.#t.discovery.forDelivery(agentOf(delivery)))
+      const card = await Promise.race([looking, aborted(held.signal)])
+      if (card.kind === 'found' || card.permanent || attempt === looksLimit) return card
+      await new Bell().wait(lookPauseMs * attempt, held.signal)
     }
   }
 
@@ -201,13 +202,17 @@ function textOf(body: CommandBody): string {
 const mayHaveWorked = (error: AgentError): boolean =>
   error.httpStatus >= 500 || error.code === -32603 || error.code === -32006
 
-/** Rejects when the signal aborts. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const reason = (): void => reject(signal.reason)
-    if (signal.aborted) reason()
-    else signal.addEventListener('abort', reason, { once: true })
-  })
+/** Before the first byte a database that is away costs only time: the command is not yet in doubt. */
+async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutage(error) || !held.isHeld()) throw error
+      await new Bell().wait(outagePauseMs, held.signal)
+    }
+  }
+}
 
 function refusalOf(error: AgentError): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return needCredentials

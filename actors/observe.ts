@@ -5,7 +5,7 @@
 import type { Fact, Report, ToldFact } from '../domain/fact.ts'
 import { Fold } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
-import { isTerminal } from '../domain/task.ts'
+import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import {
   chainParts,
@@ -33,7 +33,7 @@ interface Subject {
   readonly agentId: string
   readonly fresh: NewTask | null
   readonly fold: Fold
-  readonly before: string
+  readonly before: { readonly state: string; readonly stateAt: string | null }
   contextId: string | null
   readonly sources: Set<Report['source']>
 }
@@ -106,8 +106,8 @@ const sayings = (report: Report): readonly Observation[] =>
 function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<ReturnType<typeof readKnown>>): Subject {
   const { messages, artifacts } = known.get(row.id) ?? { messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
-  const { id, organizationId, agentId, contextId, state } = row
-  return { id, organizationId, agentId, fresh: null, fold, before: state, contextId, sources: new Set() }
+  const { id, organizationId, agentId, contextId } = row
+  return { id, organizationId, agentId, fresh: null, fold, before: row, contextId, sources: new Set() }
 }
 
 const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0 }
@@ -132,7 +132,7 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
   }
   const known = { ...unseen, state, messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold(known, batch.at.toISOString(), chainParts)
-  return { id, organizationId, agentId, fresh, fold, before: state, contextId, sources: new Set() }
+  return { id, organizationId, agentId, fresh, fold, before: known, contextId, sources: new Set() }
 }
 
 function foldIn(subject: Subject, report: Report): void {
@@ -156,9 +156,11 @@ async function settle(batch: BatchContext, subjects: readonly Subject[]): Promis
     if (folded.changed || fresh) writes.push({ id, fresh, contextId, folded })
     if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const tell = (fact: Fact): void => void told.push({ organizationId, subjectId: id, fact })
-    const { state, version } = folded
-    tell({ type: 'task.observed', state, version, sources, created: fresh !== null, agentId })
-    if (isTerminal(state) && !isTerminal(subject.before)) tell({ type: 'task.settled', state, sources })
+    const { state, stateAt, version } = folded
+    const { before } = subject
+    const asksAnew = isWaiting(state) && (state !== before.state || stateAt !== before.stateAt)
+    tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
+    if (isTerminal(state) && !isTerminal(before.state)) tell({ type: 'task.settled', state, sources })
   }
   await writeTasks(batch.tx, writes, batch.at.toISOString())
   return { told }

@@ -7,7 +7,7 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import type { EventObject } from 'xstate'
-import { fateOf, type ActorRef, type Snapshot } from '../persistence/actors.ts'
+import { fateOf, type ActorRef, type Evidence, type Snapshot } from '../persistence/actors.ts'
 import type { Database } from '../persistence/database.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
@@ -158,7 +158,7 @@ export class Runtime {
 
   async #flush(items: readonly Item[]): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      const flight = await this.#fly(items)
+      const flight = await this.#fly(items).catch((error: unknown): Flight => ({ kind: 'failed', error }))
       if (flight.kind === 'committed') {
         this.#committed(flight.batch)
         for (const done of flight.settle) done()
@@ -187,16 +187,22 @@ export class Runtime {
     const startedAt = instruments.monotonic()
     const settle: (() => void)[] = []
     let batch: Batch | null = null
-    let xid: string | null = null
+    let evidence: Evidence | null = null
+    let ran: Promise<void> = Promise.resolve()
     try {
-      await db.pool.transaction(async (tx) => {
-        batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
-        await fill(batch, items, settle)
-        xid = await batch.write()
+      await db.pool.transaction((tx) => {
+        ran = (async () => {
+          batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+          await fill(batch, items, settle)
+          evidence = await batch.write()
+        })()
+        return ran
       })
     } catch (error) {
+      // Slonik rejects as soon as the connection breaks; what still runs may yet take room, which is to be given back.
+      await Promise.allSettled([ran])
       // The commit may have happened and only its acknowledgement be lost: then doing it again would do it twice.
-      const committed = batch !== null && xid !== null && isOutage(error) && (await this.#wasCommitted(xid))
+      const committed = evidence !== null && isOutage(error) && (await this.#wasCommitted(evidence))
       if (!committed) {
         for (const launch of (batch as Batch | null)?.launches ?? []) intake.giveBack(launch)
         return { kind: 'failed', error }
@@ -207,10 +213,10 @@ export class Runtime {
       : { kind: 'committed', batch, settle }
   }
 
-  async #wasCommitted(xid: string): Promise<boolean> {
+  async #wasCommitted(evidence: Evidence): Promise<boolean> {
     for (let attempt = 0; attempt < fateQuestionsLimit; attempt++) {
       try {
-        const fate = await fateOf(this.#o.db.pool, xid)
+        const fate = await fateOf(this.#o.db.pool, evidence)
         if (fate !== 'unknown') return fate === 'committed'
       } catch (error) {
         if (!isOutage(error)) throw error

@@ -11,6 +11,8 @@ export const rearmSubscription: Reaction = (_batch, told) => {
   for (const { organizationId, subjectId, fact } of told) {
     if (fact.type !== 'task.observed' || !fact.sources.includes('reply') || isTerminal(fact.state)) continue
     if (fact.created && isSettled(fact.state)) continue
+    // A reply that is already the next question leaves nothing to follow: the next answer will wake it.
+    if (fact.asksAnew) continue
     const ref = { kind: 'subscription', id: subjectId }
     spawns.push({ ref, lane: fact.agentId, isNew: fact.created, organizationId, cause: 'reaction' })
     if (!fact.created) sends.push({ ref, event: { type: 'rearmed' } })

@@ -13,6 +13,7 @@ import { readAgent } from '../persistence/agents.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
+import { aborted } from './bell.ts'
 import type { Discovery } from './discovery.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { limits, StreamBroken, type Outbound, type Streaming } from './outbound.ts'
@@ -49,7 +50,7 @@ export class Following {
   }
 
   async follow(actor: LeasedActor, held: Held): Promise<Done> {
-    const line = await this.#line(actor.ref.id)
+    const line = await this.#line(actor.ref.id, held.signal)
     if ('kind' in line) return { output: line }
     if (!line.streaming) return { output: { kind: 'unsupported' } }
     const answered = actor.context['answered'] === true
@@ -58,28 +59,29 @@ export class Following {
     const ended = await this.#stream(line, answered, held)
     if (held.signal.aborted) return { output: broken }
     // What a stream missed, and what it said last, is settled by one look at the whole task.
-    const state = await this.#reread(line, held)
-    if (state === null) return { output: ended === 'gone' ? taskGone : broken }
-    return { output: outcomeOf(state) ?? { kind: ended === 'ended' ? 'ended' : 'broken' } }
+    const seen = await this.#reread(line, held)
+    if (seen === null) return { output: ended === 'gone' ? taskGone : broken }
+    return { output: outcomeOf(seen.state) ?? { kind: ended === 'ended' ? 'ended' : 'broken' } }
   }
 
   async read(actor: LeasedActor, held: Held): Promise<Done> {
-    const line = await this.#line(actor.ref.id)
+    const line = await this.#line(actor.ref.id, held.signal)
     if ('kind' in line) return { output: line }
-    const state = await this.#reread(line, held)
-    if (state === null) return { output: broken }
+    const seen = await this.#reread(line, held)
+    if (seen === null) return { output: broken }
     const answered = actor.context['answered'] === true
     // An agent that has not yet looked at the answer still shows its question.
-    const unread = answered && isWaiting(state) && state === line.task.state
-    return { output: (unread ? null : outcomeOf(state)) ?? { kind: 'ended' } }
+    const same = seen.state === line.task.state && seen.stateAt === line.task.stateAt
+    const unread = answered && isWaiting(seen.state) && same
+    return { output: (unread ? null : outcomeOf(seen.state)) ?? { kind: 'ended' } }
   }
 
-  async #line(taskId: string): Promise<Line | FollowOutcome> {
+  async #line(taskId: string, signal: AbortSignal): Promise<Line | FollowOutcome> {
     const task = await readFollowed(this.#t.db.pool, taskId)
     if (!task) return taskGone
     const agent = await readAgent(this.#t.db.pool, task.agentId)
     if (!agent?.enabled) return agentGone
-    const found = await this.#t.discovery.forDispatch(agent)
+    const found = await Promise.race([this.#t.discovery.forDispatch(agent), aborted(signal)])
     if (found.kind === 'missed') return broken
     const understood = new Set([...builtInSidebandUris, ...this.#t.sidebandUris])
     const { capabilities } = found.card
@@ -152,8 +154,8 @@ export class Following {
     await held.record({ agentId, tenant, source, command: null, remoteTaskId: remoteId, observations })
   }
 
-  /** Reads the task once. Null when the agent gave no answer; otherwise its state, committed. */
-  async #reread(line: Line, held: Held): Promise<string | null> {
+  /** Reads the task once. Null when the agent gave no answer; otherwise the task, as committed. */
+  async #reread(line: Line, held: Held): Promise<FollowedTask | null> {
     const requestId = this.#t.newToken()
     const options = { requestId, extensions: line.extensions }
     const request = encodeRequest(line.endpoint, 'get', { id: line.task.remoteId }, options)
@@ -163,7 +165,7 @@ export class Following {
     if (event.kind !== 'observation' || event.observation.taskId !== line.task.remoteId) return null
     await this.#commit(line, 'poll', [event], held)
     // What was committed counts, not what was said: an agent's late word may have changed nothing.
-    return (await readFollowed(this.#t.db.pool, line.task.id))?.state ?? null
+    return readFollowed(this.#t.db.pool, line.task.id)
   }
 }
 

@@ -303,7 +303,13 @@ export class Worker implements Intake {
     await Promise.allSettled(this.#claiming)
     const repeatable = this.leases.list().filter(({ ref, work }) => this.#kind(ref.kind).repeatable.has(work))
     for (const lease of repeatable) lease.abort.abort(new LeaseLost(lease.ref))
-    await releaseUnbegun(this.#o.db.pool, repeatable)
+    try {
+      await releaseUnbegun(this.#o.db.pool, repeatable)
+    } catch (error) {
+      // Then these leases run out by themselves; deliveries that are under way are waited for all the same.
+      if (!isOutage(error)) throw error
+      this.#o.log.warn({ err: error }, 'the database is away while draining')
+    }
     const late = setTimeout(() => {
       for (const lease of this.leases.list()) lease.abort.abort(new LeaseLost(lease.ref))
     }, drainMs)

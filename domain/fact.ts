@@ -61,6 +61,8 @@ export type Fact =
       /** Every way in which this change was told; a reply among them means that a person was answered. */
       readonly sources: readonly Source[]
       readonly created: boolean
+      /** The agent waits for a person, and not with the question that it had asked before. */
+      readonly asksAnew: boolean
       readonly agentId: string
     }
   | { readonly type: 'task.settled'; readonly state: string; readonly sources: readonly Source[] }

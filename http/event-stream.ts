@@ -27,10 +27,12 @@ export function sendEvents(
     request.log.debug('an event stream was not read to its end')
     reply.raw.destroy()
   }, limit.windowMs + farewellMs)
-  reply.raw.once('close', () => {
+  const gone = (): void => {
     clearTimeout(stuck)
     window.close()
-  })
+  }
+  if (reply.raw.destroyed) gone()
+  else reply.raw.once('close', gone)
   return (
     reply
       .header('content-type', 'text/event-stream')

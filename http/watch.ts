@@ -43,7 +43,10 @@ export function openWindow(ms: number, ...signals: readonly AbortSignal[]): Wind
 export function goneSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   // The request's own `close` comes as soon as its body is read; only the response knows when the client left.
-  reply.raw.once('close', () => controller.abort())
+  const gone = (): void => controller.abort()
+  // A client that left while its send was being accepted has closed already: `close` comes only once.
+  if (reply.raw.destroyed) gone()
+  else reply.raw.once('close', gone)
   return controller.signal
 }
 

@@ -46,8 +46,8 @@ export interface ActorRow extends ActorRef {
 // Runtime rows are our own writes, hundreds a second: they are typed here and not validated again on every read.
 const Row = z.custom<ActorRow>()
 const Ref = z.custom<ActorRef>()
-const Xid = z.object({ xid: z.string() })
-const Fate = z.object({ fate: z.string().nullable() })
+const Written = z.object({ xid: z.string(), number: z.number().nullable() })
+const Fate = z.object({ fate: z.enum(['committed', 'aborted', 'unknown']) })
 const Freshness = z.object({ last: z.number(), known: z.number() })
 
 /** Of `actor a`, as an ActorRow. */
@@ -140,14 +140,21 @@ export async function findArchived(tx: Transaction, refs: readonly ActorRef[]): 
 }
 
 /**
- * Writes a batch in one statement: live rows, the archive, the log and the outbox. Returns the transaction's id, or null
- * when there was nothing to write. An actor is due when its work may be
+ * Writes a batch in one statement: live rows, the archive, the log and the outbox. Returns its evidence, or null when
+ * there was nothing to write. An actor is due when its work may be
  * claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
  */
 export async function writeActors(
   tx: Transaction,
-  batch: { writes: readonly ActorWrite[]; log: readonly LogEntry[]; outbox: readonly OutboxEntry[]; at: string },
-): Promise<string | null> {
+  batch: {
+    writes: readonly ActorWrite[]
+    log: readonly LogEntry[]
+    outbox: readonly OutboxEntry[]
+    /** Names this write, once: found in a row, it proves that the row was committed by it. */
+    batchId: string
+    at: string
+  },
+): Promise<Evidence | null> {
   if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
   const log = batch.log.map((entry) => ({
     actor_id: entry.id,
@@ -165,7 +172,7 @@ export async function writeActors(
     subject_id: entry.subjectId,
     data: entry.data,
   }))
-  return tx.oneFirst(sql.type(Xid)`
+  const { xid, number } = await tx.one(sql.type(Written)`
     with input as (
       select i.*,
         case when i.lease_token is null then null
@@ -196,26 +203,46 @@ export async function writeActors(
       insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at)
       select kind, id, organization_id, machine_version, revision, snapshot, created_at, ${batch.at} from input where final
     ), logged as (
-      insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at)
-      select l.actor_id, l.kind, l.revision, l.machine_version, l.event, l.value, l.facts, l.cause, ${batch.at}
+      insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at, batch_id)
+      select l.actor_id, l.kind, l.revision, l.machine_version, l.event, l.value, l.facts, l.cause, ${batch.at}, ${batch.batchId}
       from jsonb_to_recordset(${JSON.stringify(log)}::jsonb) as l(
         actor_id uuid, kind text, revision int, machine_version text, event text, value jsonb, facts text[], cause text)
     ), told as (
-      insert into fact (organization_id, kind, subject_id, data, at)
-      select o.organization_id, o.kind, o.subject_id, o.data, ${batch.at}
+      insert into fact (organization_id, kind, subject_id, data, at, batch_id)
+      select o.organization_id, o.kind, o.subject_id, o.data, ${batch.at}, ${batch.batchId}
       from jsonb_to_recordset(${JSON.stringify(outbox)}::jsonb) as o(
         organization_id uuid, kind text, subject_id text, data jsonb)
+      returning number
     )
-    select pg_current_xact_id()::text as xid`)
+    select pg_current_xact_id()::text as xid, (select max(number) from told) as number`)
+  const [entry] = batch.log
+  return { batchId: batch.batchId, xid, number, entry: entry ?? null }
+}
+
+/** Where a commit can be found again: by a fact's number, or by a log entry's key. */
+export interface Evidence {
+  readonly batchId: string
+  readonly xid: string
+  readonly number: number | null
+  readonly entry: Pick<LogEntry, 'kind' | 'id' | 'revision'> | null
 }
 
 /**
- * What became of a transaction whose commit was never acknowledged. `unknown`: it is too long ago to tell, or still under
- * way in a server that has not noticed yet.
+ * What became of a transaction whose commit was never acknowledged. Its own rows are the proof: a transaction id alone is
+ * none, for a server that crashed before the record was on disk gives the id to somebody else. `unknown`: it may still be
+ * under way in a server that has not noticed.
  */
-export async function fateOf(db: Connection, xid: string): Promise<'committed' | 'aborted' | 'unknown'> {
-  const fate = await db.oneFirst(sql.type(Fate)`select pg_xact_status(${xid}::xid8) as fate`)
-  return fate === 'committed' || fate === 'aborted' ? fate : 'unknown'
+export async function fateOf(db: Connection, evidence: Evidence): Promise<'committed' | 'aborted' | 'unknown'> {
+  const { batchId, xid, number, entry } = evidence
+  return db.oneFirst(sql.type(Fate)`
+    select case
+      when exists (select 1 from fact where number = ${number} and batch_id = ${batchId}) then 'committed'
+      when exists (
+        select 1 from actor_log where actor_id = ${entry?.id ?? null} and kind = ${entry?.kind ?? null}
+          and revision = ${entry?.revision ?? null} and batch_id = ${batchId}) then 'committed'
+      when ${xid}::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) then 'aborted'
+      when pg_xact_status(${xid}::xid8) = 'in progress' then 'unknown'
+      else 'aborted' end as fate`)
 }
 
 /** The outbox's last number, and how many of the last thousand are there: a late commit below the maximum changes it too. */

@@ -106,9 +106,13 @@ export async function releaseUnbegun(db: Connection, held: readonly LeaseOf[]): 
 }
 
 /** Leaves a row alone for a while. What had begun stays begun; a lease that was just taken on it is given up. */
-export async function postponeActor(db: Connection, ref: ActorRef, ms: number): Promise<void> {
+export async function postponeActor(
+  db: Connection,
+  actor: Pick<ActorRow, 'kind' | 'id' | 'leaseToken'>,
+  ms: number,
+): Promise<void> {
   await db.query(sql.unsafe`
     update actor set lease_token = null, lease_owner = null, lease_until = null,
       wake_at = now() + ${ms} * interval '1 millisecond'
-    where kind = ${ref.kind} and id = ${ref.id}`)
+    where kind = ${actor.kind} and id = ${actor.id} and lease_token is not distinct from ${actor.leaseToken}`)
 }

@@ -5,7 +5,7 @@
 import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, StatementTimeoutError } from 'slonik'
 import { DatabaseClosed } from './database.ts'
 import { EmbeddedDatabaseBusy } from './pglite-session.ts'
-import { isConnectionFailure, isRetryable } from './sqlstate.ts'
+import { isConnectionFailure, isRetryable, isServerTrouble } from './sqlstate.ts'
 
 const kinds = [
   ConnectionError,
@@ -17,4 +17,7 @@ const kinds = [
 ] as const
 
 export const isOutage = (error: unknown): boolean =>
-  kinds.some((kind) => error instanceof kind) || isConnectionFailure(error) || isRetryable(error)
+  kinds.some((kind) => error instanceof kind) ||
+  isConnectionFailure(error) ||
+  isServerTrouble(error) ||
+  isRetryable(error)

@@ -38,6 +38,8 @@ class Wire {
     this.client = new pg.Client({
       ...connectionConfig(url),
       statement_timeout: STATEMENT_TIMEOUT_MS,
+      // The server's own limit needs a server that answers: a line that went dead in silence is given up a little later.
+      query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     })
     this.client.on('error', (error) => {
@@ -60,7 +62,8 @@ class Wire {
     try {
       return await work(this.client)
     } catch (error) {
-      if (isStalePlan(error)) this.broken = true
+      // A server's report ends a statement; anything else leaves the line in nobody knows what state.
+      if (isStalePlan(error) || !(error instanceof pg.DatabaseError)) this.broken = true
       throw error
     } finally {
       this.running -= 1

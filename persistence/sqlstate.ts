@@ -37,6 +37,12 @@ export function isConnectionFailure(error: unknown): boolean {
   return code !== undefined && (connectionLost.has(code) || code.startsWith('08') || code.startsWith('57P0'))
 }
 
+/** 25006: a server that only reads, as a standby before its promotion. Class 53: no memory, disk or connection left; 58: its system failed. */
+export function isServerTrouble(error: unknown): boolean {
+  const code = error instanceof Error ? codeOf(error) : undefined
+  return code !== undefined && (code === '25006' || code.startsWith('53') || code.startsWith('58'))
+}
+
 /** Serialization failure or deadlock: the transaction did nothing and may be run again as it is. */
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -69,7 +75,7 @@ export function namedError(error: unknown, statement: Statement | undefined): Er
   if (!(error instanceof Error)) return new Error('The database driver failed.', { cause: error })
   if (!(error instanceof DatabaseError)) {
     // node-postgres has no code for a socket that closed under it; this is its whole vocabulary for the case.
-    return /^Connection terminated|not queryable$/.test(error.message)
+    return /^Connection terminated|not queryable$|^Query read timeout$/.test(error.message)
       ? new BackendTerminatedUnexpectedlyError(error)
       : error
   }

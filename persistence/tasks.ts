@@ -164,7 +164,10 @@ function rowsOf(writes: readonly TaskWrite[]) {
   const transitions = rows(({ id, folded }) => folded.transitions.map((t) => [id, t.position, t.state, t.at]))
   const references = rows(({ id, fresh: row }) => (row?.references ?? []).map((remoteId) => [id, remoteId]))
   const bytes = rows(({ id, folded }) => [...folded.stored.keys()].map((digest) => [id, digest]))
-  const sizes = new Map(writes.flatMap(({ folded }) => [...folded.stored]))
+  // In one order: two batches that bring the same bytes must not wait for each other.
+  const sizes = [...new Map(writes.flatMap(({ folded }) => [...folded.stored]))].toSorted(([a], [b]) =>
+    a < b ? -1 : 1,
+  )
   const lengths = rows(({ id, folded }) =>
     [...folded.artifacts].map(([artifactId, a]) => [id, artifactId, a.partCount]),
   )
@@ -235,7 +238,7 @@ export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], 
       select * from ${sql.unnest(references, ['uuid', 'text'])} n on conflict do nothing
     ), stored as (
       insert into artifact (digest, size, stored_at)
-      select n.*, ${at} from ${sql.unnest([...sizes], ['text', 'int8'])} n on conflict (digest) do nothing
+      select n.*, ${at} from ${sql.unnest(sizes, ['text', 'int8'])} n on conflict (digest) do nothing
     )
     insert into task_bytes (task_id, digest)
     select * from ${sql.unnest(bytes, ['uuid', 'text'])} n on conflict do nothing`)

@@ -229,6 +229,7 @@ create table actor_log (
   facts text[] not null,
   cause text not null,
   at timestamptz not null,
+  batch_id uuid not null,
   primary key (actor_id, kind, revision)
 );
 create table fact (
@@ -237,7 +238,8 @@ create table fact (
   kind text not null,
   subject_id text not null,
   data jsonb not null,
-  at timestamptz not null
+  at timestamptz not null,
+  batch_id uuid not null
 );
 create table audit (
   id uuid primary key,

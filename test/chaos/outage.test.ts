@@ -77,9 +77,11 @@ describe('an agent that hangs', () => {
     const [stuckId, wellId] = [await register(hanging), await register(healthy)]
     hanging.script.holdReplies()
     await Promise.all(Array.from({ length: 300 }, (_, i) => running.send(stuckId, { text: 'direct' }, `h${i}`)))
-    await hanging.received(16)
+    const { laneLimit } = running.system.kinds['command'] ?? { laneLimit: 0 }
+    await hanging.received(laneLimit)
     const { id } = await running.send(wellId, { text: 'direct' }, 'well')
     expect(await running.finished(id)).toMatchObject({ status: 'succeeded' })
-    expect(hanging.receipts.length).toBeLessThan(40)
+    // A claim may take a few of one lane at once.
+    expect(hanging.receipts.length).toBeLessThan(laneLimit + 20)
   })
 })
