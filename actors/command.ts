@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '../a2a/canonical-json.ts'
 import { commandMachine, type DiscoverOutcome } from '../machines/command.ts'
 import type { Viewer } from '../domain/access.ts'
-import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
+import { wordsOf, type Command, type CommandBody, type CommandStatus } from '../domain/command.ts'
+import { titleFrom } from '../domain/task.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findByKeys, insertCommands, projectCommands, type NewCommand, type TakenKey } from '../persistence/commands.ts'
 import type { StateValue } from '../domain/chart.ts'
@@ -42,6 +43,7 @@ export function newCommand(
     idempotencyKey: of.idempotencyKey,
     contentDigest: contentDigest(of.agentId, of.body),
     messageId: of.body.messageId ?? newToken(),
+    title: titleFrom(wordsOf(of.body)),
     body: of.body,
     taskId: of.taskId,
     status: of.status,

@@ -6,7 +6,7 @@ import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from 
 import { builtInSidebandUris } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
 import { WireError, type Message, type Part } from '../a2a/wire.ts'
-import { commandErrors, type CommandBody } from '../domain/command.ts'
+import { commandErrors, wordsOf, type CommandBody } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
 import type { Observation } from '../domain/observation.ts'
 import { titleFrom } from '../domain/task.ts'
@@ -145,7 +145,7 @@ export class Deliveries {
     await Promise.all((sent?.blobs ?? []).map((blob) => this.#t.artifacts.put(blob)))
     const command: ReportingCommand = {
       id: commandId,
-      title: titleFrom(textOf(body)),
+      title: titleFrom(wordsOf(body)),
       skillId: body.skillId ?? null,
       referenceTaskIds: body.config?.referenceTaskIds ?? [],
       sent: sent?.observation ?? null,
@@ -190,12 +190,6 @@ function messageOf(body: CommandBody, messageId: string, extensions: readonly st
     ...(extensions.length === 0 ? {} : { extensions: [...extensions] }),
     ...(referenceTaskIds === undefined ? {} : { referenceTaskIds }),
   }
-}
-
-function textOf(body: CommandBody): string {
-  if (body.text) return body.text
-  const part = body.parts?.find((p) => typeof p.text === 'string')
-  return part?.text ?? ''
 }
 
 /** An agent that failed inside may have begun: only a refusal before any work proves that nothing was done. */

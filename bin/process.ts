@@ -3,6 +3,7 @@
  * one line that says why a start failed; does not own what is drained (composition.ts, console.ts).
  */
 import { SchemaMismatch } from '../persistence/migrate.ts'
+import { isOutage } from '../persistence/outage.ts'
 import { ConfigError } from './config.ts'
 import { DirectoryLocked } from './directory-lock.ts'
 
@@ -16,20 +17,30 @@ const isExplained = (error: unknown): error is Error =>
 const isListening = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES')
 
+function explain(error: unknown): string {
+  if (isExplained(error)) return error.message
+  if (isOutage(error)) return `The database cannot be reached: ${rootOf(error)}`
+  // A server's report carries a code (a missing database, a wrong password): its sentence says what to mend.
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+    return `${error.message} (${error.code})`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+const rootOf = (error: unknown): string =>
+  error instanceof Error ? (error.cause instanceof Error ? rootOf(error.cause) : error.message) : String(error)
+
 /** Runs a process to its end and sets its exit code: 0 after a clean drain, 1 otherwise. */
 export async function runProcess(name: string, main: () => Promise<void>): Promise<void> {
   try {
     await main()
     process.exitCode = 0
   } catch (error) {
-    process.stderr.write(`${name}: ${isExplained(error) ? error.message : format(error)}\n`)
+    process.stderr.write(`${name}: ${explain(error)}\n`)
     process.exitCode = 1
   }
   // Whatever still holds the loop open (a socket of a client that never hangs up) must not keep a drained process alive.
   process.exit()
 }
-
-const format = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
 // Heard from the moment this module is loaded: a signal or a launcher's death during the start must not be missed, nor
 // kill a process that is half way through creating its database.

@@ -63,6 +63,10 @@ export const CommandBody = z
   )
 export type CommandBody = z.infer<typeof CommandBody>
 
+/** The words of a send: its text, or its first part that is text. */
+export const wordsOf = (body: CommandBody): string =>
+  body.text || (body.parts?.find((part) => typeof part.text === 'string')?.text ?? '')
+
 /** What a succeeded command brought back. `event` is the agent's reply in its 1.0 shape: `{task}` or `{message}`. */
 export const CommandResult = z.object({
   event: z.unknown(),

@@ -23,10 +23,13 @@ export const artifactRoutes: FastifyPluginCallbackZod<Door> = (app, { db, system
       if (known && !bytes) request.log.error({ digest }, 'stored bytes are missing or damaged')
       reply.header('content-security-policy', "default-src 'none'; sandbox")
       if (!bytes) return reply.code(404).type('text/plain; charset=utf-8').send('Not found')
-      return reply
-        .type('application/octet-stream')
-        .header('content-disposition', `attachment; filename="${digest}"`)
-        .send(bytes)
+      return (
+        reply
+          .type('application/octet-stream')
+          // No name: the page that offers the download knows what the agent called it.
+          .header('content-disposition', 'attachment')
+          .send(bytes)
+      )
     },
   )
   done()

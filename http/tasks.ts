@@ -19,11 +19,10 @@ const whole = (range: { readonly least: number; readonly most: number }, error: 
     z.transform(Number),
   )
 
-const page = refusals['task.page']
 const ListQuery = z.object({
   filter: z._default(z.enum(taskFilters, { error: refusals['task.filter'] }), 'all'),
-  limit: z.prefault(whole({ least: 1, most: 100 }, page), '50'),
-  offset: z.prefault(whole({ least: 0, most: Number.MAX_SAFE_INTEGER }, page), '0'),
+  limit: z.prefault(whole({ least: 1, most: 100 }, refusals['task.limit']), '50'),
+  offset: z.prefault(whole({ least: 0, most: Number.MAX_SAFE_INTEGER }, refusals['task.offset']), '0'),
 })
 
 const views = refusals['task.views.page']

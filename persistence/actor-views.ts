@@ -79,7 +79,7 @@ const selected = sql.fragment`
 const subjects = sql.fragment`
   left join task t on t.id = a.id and a.kind <> 'command'
   left join lateral (
-    select command.agent_id, command.task_id, owned.title
+    select command.agent_id, command.task_id, coalesce(owned.title, command.title) as title
     from command left join task owned on owned.id = command.task_id where command.id = a.id and a.kind = 'command'
   ) c on true`
 

@@ -139,38 +139,31 @@ export async function findArchived(tx: Transaction, refs: readonly ActorRef[]): 
     )})`)
 }
 
+export interface ActorBatch {
+  readonly writes: readonly ActorWrite[]
+  readonly log: readonly LogEntry[]
+  readonly outbox: readonly OutboxEntry[]
+  /** Names this write, once: found in a row, it proves that the row was committed by it. */
+  readonly batchId: string
+  readonly at: string
+}
+
 /**
  * Writes a batch in one statement: live rows, the archive, the log and the outbox. Returns its evidence, or null when
  * there was nothing to write. An actor is due when its work may be
  * claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
  */
-export async function writeActors(
-  tx: Transaction,
-  batch: {
-    writes: readonly ActorWrite[]
-    log: readonly LogEntry[]
-    outbox: readonly OutboxEntry[]
-    /** Names this write, once: found in a row, it proves that the row was committed by it. */
-    batchId: string
-    at: string
-  },
-): Promise<Evidence | null> {
+export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<Evidence | null> {
   if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
-  const log = batch.log.map((entry) => ({
-    actor_id: entry.id,
-    kind: entry.kind,
-    revision: entry.revision,
-    machine_version: entry.machineVersion,
-    event: entry.event,
-    value: entry.value,
-    facts: entry.facts,
-    cause: entry.cause,
+  const log = batch.log.map(({ id: actor_id, machineVersion: machine_version, ...entry }) => ({
+    ...entry,
+    actor_id,
+    machine_version,
   }))
-  const outbox = batch.outbox.map((entry) => ({
-    organization_id: entry.organizationId,
-    kind: entry.kind,
-    subject_id: entry.subjectId,
-    data: entry.data,
+  const outbox = batch.outbox.map(({ organizationId: organization_id, subjectId: subject_id, ...entry }) => ({
+    ...entry,
+    organization_id,
+    subject_id,
   }))
   const { xid, number } = await tx.one(sql.type(Written)`
     with input as (

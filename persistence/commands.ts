@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
 import type { Connection, Transaction } from './database.ts'
+import { storable } from './tasks.ts'
 
 export interface NewCommand {
   readonly id: string
@@ -17,6 +18,8 @@ export interface NewCommand {
   /** SHA-256, hex, of the canonical content: the same key with another digest is another command. */
   readonly contentDigest: string
   readonly messageId: string
+  /** The first words of what was asked, for lists; null where there are none. */
+  readonly title: string | null
   readonly body: CommandBody
   /** The local task it continues or cancels, where it is known already. */
   readonly taskId: string | null
@@ -90,6 +93,7 @@ export async function insertCommands(
           JSON.stringify(c.body),
           c.taskId,
           c.status,
+          c.title === null ? null : storable(c.title),
         ]),
         [
           'uuid',
@@ -106,14 +110,15 @@ export async function insertCommands(
           'text',
           'uuid',
           'text',
+          'text',
         ],
       )} as i(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
-        remote_task_id, body, task_id, status)
+        remote_task_id, body, task_id, status, title)
     ), accepted as (
       insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
-        remote_task_id, body, status, created_at, updated_at)
+        remote_task_id, title, body, status, created_at, updated_at)
       select i.id, i.organization_id, i.agent_id, i.person_id, i.idempotency_key, i.content_digest, i.action, i.tenant,
-        i.message_id, i.remote_task_id, i.body, i.status, ${at}, ${at}
+        i.message_id, i.remote_task_id, i.title, i.body, i.status, ${at}, ${at}
       from input i join agent a on a.id = i.agent_id and a.organization_id = i.organization_id and a.enabled
       on conflict (organization_id, idempotency_key) do nothing
       returning id

@@ -37,6 +37,8 @@ export class App {
   readonly traces = new Traces()
   readonly sendings: Sendings
   readonly signedOut = createAtom(false)
+  /** The task whose composer takes the focus once it is shown: who sent from the keyboard stays at the keyboard. */
+  arrival: string | null = null
   readonly #element: HTMLElement
   readonly #closed = new AbortController()
 

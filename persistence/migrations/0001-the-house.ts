@@ -68,6 +68,7 @@ create table command (
   tenant text not null,
   message_id text not null,
   remote_task_id text,
+  title text,
   body text not null,
   status text not null check (status in ('pending', 'dispatching', 'succeeded', 'failed', 'uncertain')),
   error text,

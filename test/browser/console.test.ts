@@ -101,7 +101,8 @@ describe('the console', () => {
     await page.getByText('Which colour?').waitFor()
     await state(page, 'Needs input').waitFor()
 
-    await keyboard.press('r')
+    // Who sent from the keyboard is already where the answer is written.
+    await expect.poll(() => message(page).evaluate((field) => field.matches(':focus'))).toBe(true)
     await keyboard.type('Signal red')
     await keyboard.press('Control+Enter')
     await page.getByText('You said: Signal red').waitFor()
@@ -116,6 +117,8 @@ describe('the console', () => {
     await keyboard.type('hold')
     await keyboard.press('Control+Enter')
     await state(page, 'Working').waitFor()
+    await expect.poll(() => message(page).evaluate((field) => field.matches(':focus'))).toBe(true)
+    await keyboard.press('Escape')
     await keyboard.press('x')
     await page.getByRole('heading', { name: 'Cancel this task?' }).waitFor()
     await keyboard.press('Tab')

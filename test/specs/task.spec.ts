@@ -64,18 +64,19 @@ describe.each(bothDatabases)('tasks on %s', (database) => {
     })
   })
 
-  const page = 'limit must be 1–100 and offset must be 0 or more'
+  const limit = 'limit must be 1–100.'
+  const offset = 'offset must be 0 or more.'
   test.each([
     ['?filter=everything', 'Invalid task filter.'],
     ['?filter=', 'Invalid task filter.'],
     ['?filter=all&filter=done', 'Invalid task filter.'],
-    ['?limit=0', page],
-    ['?limit=101', page],
-    ['?limit=1.5', page],
-    ['?limit=ten', page],
-    ['?offset=-1', page],
-    ['?offset=', page],
-    ['?offset=99999999999999999999', page],
+    ['?limit=0', limit],
+    ['?limit=101', limit],
+    ['?limit=1.5', limit],
+    ['?limit=ten', limit],
+    ['?offset=-1', offset],
+    ['?offset=', offset],
+    ['?offset=99999999999999999999', offset],
   ])('400 for /api/tasks%s', async (query, message) => {
     const reply = await api.get(`/api/tasks${query}`)
     expect(reply.status).toBe(400)

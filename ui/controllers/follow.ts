@@ -36,13 +36,20 @@ export interface Followed {
 
 export class Follow implements ReactiveController {
   readonly #ask: () => Followed | undefined
+  readonly #host: ReactiveControllerHost
+  readonly #onVisibility = (): void => this.#host.requestUpdate()
   #localId: string | undefined
   #recalled: string | undefined
   #cut: AbortController | undefined
 
   constructor(host: ReactiveControllerHost, ask: () => Followed | undefined) {
     this.#ask = ask
+    this.#host = host
     host.addController(this)
+  }
+
+  hostConnected(): void {
+    document.addEventListener('visibilitychange', this.#onVisibility)
   }
 
   hostUpdated(): void {
@@ -62,6 +69,7 @@ export class Follow implements ReactiveController {
   }
 
   hostDisconnected(): void {
+    document.removeEventListener('visibilitychange', this.#onVisibility)
     this.#stop()
   }
 
@@ -72,7 +80,9 @@ export class Follow implements ReactiveController {
   }
 
   #isWorthReading({ task, elsewhere, recall }: Followed): boolean {
-    if (task.taskId === null || elsewhere) return false
+    // A browser opens six connections to a server of HTTP/1.1 for all its tabs: one that nobody looks at must not hold a
+    // stream. The shared signal of changes keeps it fresh enough, and it follows again as soon as it is seen.
+    if (task.taskId === null || elsewhere || document.visibilityState !== 'visible') return false
     if (!isSettled(task.state)) return true
     // While it runs it is still wanted; once it is over it is not begun again.
     return this.#localId === task.localId || (recall && this.#recalled !== task.localId)

@@ -80,6 +80,7 @@ export class SignalboxComposer extends LitElement {
     const localId = phase.localId ?? command?.result?.localId
     if (localId !== undefined && this.target?.taskId === undefined && this.scope !== scopeOfTask(localId)) {
       const { scope, app } = this
+      if (this.matches(':focus-within')) app.arrival = localId
       // After this update: navigating replaces this element.
       queueMicrotask(() => {
         app.sendings.rename(scope, scopeOfTask(localId))

@@ -53,8 +53,17 @@ const urlPart = (part: Part): TemplateResult =>
     >
   </p>`
 
+/** Longer texts freeze a page for seconds when they are laid out whole; their beginning is shown first. */
+const shownCharacters = 64 * 1024
+
+const textPart = (text: string): TemplateResult =>
+  text.length <= shownCharacters
+    ? html`<p class="said">${text}</p>`
+    : html`<p class="said">${text.slice(0, shownCharacters)}…</p>
+        <p class="faint">The first ${shownCharacters / 1024} kB of ${Math.ceil(text.length / 1024)} kB are shown.</p>`
+
 export function partView(app: App, part: Part): TemplateResult {
-  if (part.kind === 'text') return html`<p class="said">${textOf(part)}</p>`
+  if (part.kind === 'text') return textPart(textOf(part))
   if (part.kind === 'data') {
     return html`<div class="data">
       <p class="faint mono">${part.mediaType}</p>

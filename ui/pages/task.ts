@@ -158,6 +158,11 @@ export class SignalboxTask extends View {
 
   /** A reader at the end stays at the end; one who scrolled up is left in peace. */
   override updated(): void {
+    const composer = this.#composer
+    if (this.app && composer && this.app.arrival === this.taskId) {
+      this.app.arrival = null
+      composer.focus()
+    }
     if (!this.#following) return
     for (const area of this.renderRoot.querySelectorAll('.conversation, .growing')) area.scrollTop = area.scrollHeight
   }
