@@ -54,10 +54,10 @@ export function commandsSql(whose: Whose, from: number, to: number): readonly st
     `insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at)
      select 'command', id, '${organizationId}', '1', 3, '{"value":"succeeded","context":{"attempts":1,"error":null},"status":"done"}',
        ${at}, ${at} from past`,
-    `insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at)
-     select id, 'command', r, '1', '{"type":"xstate.init"}', '"dispatching"', array['command.accepted'], 'worker', ${at}
+    `insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at, batch_id)
+     select id, 'command', r, '1', '{"type":"xstate.init"}', '"dispatching"', array['command.accepted'], 'worker', ${at}, id
      from past, generate_series(1, 3) r`,
-    `insert into fact (organization_id, kind, subject_id, data, at)
-     select '${organizationId}', 'command.succeeded', id, '{}', ${at} from past, generate_series(1, 5)`,
+    `insert into fact (organization_id, kind, subject_id, data, at, batch_id)
+     select '${organizationId}', 'command.succeeded', id, '{}', ${at}, id from past, generate_series(1, 5)`,
   ]
 }
