@@ -8,7 +8,6 @@ import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMa
 import type {
   Snapshot,
   ActorRef,
-  ActorRow,
   ActorWrite,
   LeaseWrite,
   LogEntry,
@@ -32,7 +31,6 @@ interface Living {
   readonly lane: string | null
   readonly createdAt: string
   readonly fresh: boolean
-  row: ActorRow | null
   snapshot: Snapshot
   revision: number
   work: string | null
@@ -136,7 +134,6 @@ export class Batch {
         lane: row.lane,
         createdAt: row.createdAt,
         fresh: false,
-        row,
         snapshot: row.snapshot,
         revision: row.revision,
         work: row.work,
@@ -211,7 +208,6 @@ export class Batch {
       lane: spawn.lane,
       createdAt: this.context.at.toISOString(),
       fresh: true,
-      row: null,
       snapshot: snapshotOf(first),
       revision: 0,
       work: null,

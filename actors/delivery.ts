@@ -3,7 +3,7 @@
  * message id, the saved body. Tells honestly what is known afterwards; does not decide what follows (machines/command.ts).
  */
 import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
-import { builtInSidebandUris } from '../a2a/extensions/sideband.ts'
+import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
 import { WireError, type Message, type Part } from '../a2a/wire.ts'
 import { commandErrors, wordsOf, type CommandBody } from '../domain/command.ts'
@@ -133,8 +133,7 @@ export class Deliveries {
 
   /** What the caller asked for, what the agent offers and we understand, and the route of a skill-scoped send. */
   #extensions(card: FoundAgent, body: CommandBody): string[] {
-    const understood = new Set([...builtInSidebandUris, ...this.#t.sidebandUris])
-    const offered = card.card.capabilities.extensions.map(({ uri }) => uri).filter((uri) => understood.has(uri))
+    const offered = negotiatedSideband(card.card, this.#t.sidebandUris)
     const wanted = [...new Set([...(body.config?.extensions ?? []), ...offered])]
     return routeExtensions(this.#t.extensionHost, wanted, body.skillId ?? null)
   }

@@ -4,7 +4,7 @@
  * (machines/subscription.ts) or what an event changes (observe.ts).
  */
 import { encodeRequest, type Endpoint } from '../a2a/client.ts'
-import { builtInSidebandUris } from '../a2a/extensions/sideband.ts'
+import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { Source } from '../domain/fact.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
@@ -83,13 +83,11 @@ export class Following {
     if (!agent?.enabled) return agentGone
     const found = await Promise.race([this.#t.discovery.forDispatch(agent), aborted(signal)])
     if (found.kind === 'missed') return broken
-    const understood = new Set([...builtInSidebandUris, ...this.#t.sidebandUris])
-    const { capabilities } = found.card
     return {
       task,
       endpoint: task.tenant === '' ? found.endpoint : { ...found.endpoint, tenant: task.tenant },
-      streaming: capabilities.streaming,
-      extensions: capabilities.extensions.map(({ uri }) => uri).filter((uri) => understood.has(uri)),
+      streaming: found.card.capabilities.streaming,
+      extensions: negotiatedSideband(found.card, this.#t.sidebandUris),
     }
   }
 

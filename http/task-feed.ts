@@ -3,7 +3,7 @@
  * events it came from, with the side events in them. Reads only forward. Does not decide when a stream ends (stream.ts).
  */
 import { parseCard } from '../a2a/card.ts'
-import { builtInSidebandUris, decodeSideband, type SidebandEvent } from '../a2a/extensions/sideband.ts'
+import { decodeSideband, negotiatedSideband, type SidebandEvent } from '../a2a/extensions/sideband.ts'
 import type { StreamResponse } from '../a2a/wire.ts'
 import { Bell } from '../actors/bell.ts'
 import type { Viewer } from '../domain/access.ts'
@@ -100,9 +100,7 @@ export class TaskFeed {
 /** What the stored card advertises and this deployment understands. */
 function negotiated(card: string | null, configured: readonly string[]): readonly string[] {
   const parsed = card === null ? { fault: 'never seen' } : parseCard(JSON.parse(card))
-  if ('fault' in parsed) return []
-  const understood = new Set([...builtInSidebandUris, ...configured])
-  return parsed.card.capabilities.extensions.map(({ uri }) => uri).filter((uri) => understood.has(uri))
+  return 'fault' in parsed ? [] : negotiatedSideband(parsed.card, configured)
 }
 
 /** A side event as a person's page reads it; one without a time of its own was said when it arrived. */

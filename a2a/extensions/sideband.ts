@@ -3,6 +3,7 @@
  * for negotiated extension URIs only, and giving them one shape. Malformed or over-limit content is no event and no
  * error. Does not own dropping duplicates across events (the caller keeps `key`) or traces (trace.ts).
  */
+import type { AgentCard } from '../card.ts'
 import { isObject } from '../proto-json.ts'
 import type { JsonObject } from '../proto-json.ts'
 import { WireError } from '../wire.ts'
@@ -12,6 +13,12 @@ import { describeAgentEvent, describeTrace, titleOf, traceUri } from './trace.ts
 
 export const sidebandUri = 'urn:agent-observability:sideband-events:v1'
 export const builtInSidebandUris: readonly string[] = [sidebandUri, traceUri]
+
+/** What a card advertises and we understand: the built-in URIs and those a deployment adds. In card order. */
+export function negotiatedSideband(card: Pick<AgentCard, 'capabilities'>, configured: readonly string[]): string[] {
+  const understood = new Set([...builtInSidebandUris, ...configured])
+  return card.capabilities.extensions.map(({ uri }) => uri).filter((uri) => understood.has(uri))
+}
 
 export type SidebandLevel = 'debug' | 'info' | 'warning' | 'error'
 
