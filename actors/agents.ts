@@ -88,24 +88,32 @@ export class Agents {
     personId: string | null,
   ): Promise<AgentRow> {
     const id = this.#instruments.newToken()
+    const batchId = this.#instruments.newToken()
     const { agent, changed } = await this.#db.pool.transaction(async (tx) => {
       const registered = await registerAgent(tx, { id, organizationId, cardUrl, source, name: new URL(cardUrl).host })
-      if (registered.changed) await this.#record(tx, 'agent.registered', registered.agent, personId)
+      if (registered.changed) await this.#record(tx, 'agent.registered', registered.agent, personId, batchId)
       return registered
     })
-    if (changed) this.#changes.publish({ organizationId, subjects: new Set([agent.id]) })
+    if (changed) this.#tell(organizationId, agent.id, batchId)
     return agent
   }
 
   async remove(viewer: Viewer, id: string): Promise<void> {
+    const batchId = this.#instruments.newToken()
     await this.#db.pool.transaction(async (tx) => {
       const agent = await findAgent(tx, viewer.organizationId, id)
       if (!agent) throw new Refusal('agent.unknown')
       if (agent.source === 'env') throw new Refusal('agent.seeded')
       if (!(await disableAgent(tx, viewer.organizationId, id))) throw new Refusal('agent.unknown')
-      await this.#record(tx, 'agent.removed', agent, viewer.userId)
+      await this.#record(tx, 'agent.removed', agent, viewer.userId, batchId)
     })
-    this.#changes.publish({ organizationId: viewer.organizationId, subjects: new Set([id]) })
+    this.#tell(viewer.organizationId, id, batchId)
+  }
+
+  /** After the commit. */
+  #tell(organizationId: string, agentId: string, batchId: string): void {
+    const commit = { batchId, leftDue: new Set<string>() }
+    this.#changes.publish({ organizationId, subjects: new Set([agentId]), commit })
   }
 
   /** The fact and the audit row of a change, in its transaction. */
@@ -114,6 +122,7 @@ export class Agents {
     kind: 'agent.registered' | 'agent.removed',
     agent: AgentRow,
     personId: string | null,
+    batchId: string,
   ): Promise<void> {
     const at = this.#instruments.now().toISOString()
     const { id: subjectId, organizationId, cardUrl, source } = agent
@@ -124,7 +133,7 @@ export class Agents {
       writes: [],
       log: [],
       outbox: [{ organizationId, kind, subjectId, data: {} }],
-      batchId: this.#instruments.newToken(),
+      batchId,
       at,
     })
   }

@@ -15,7 +15,7 @@ import type {
   Evidence,
 } from '../persistence/actors.ts'
 import { findArchived, lockActors, writeActors } from '../persistence/actors.ts'
-import type { Transaction } from '../persistence/database.ts'
+import type { Flight } from '../persistence/flight.ts'
 import { outboxData, type Fact, type ToldFact } from '../domain/fact.ts'
 import type { StateValue } from '../domain/chart.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
@@ -31,6 +31,7 @@ interface Living {
   readonly lane: string | null
   readonly createdAt: string
   readonly fresh: boolean
+  readonly carry?: unknown
   snapshot: Snapshot
   revision: number
   work: string | null
@@ -42,6 +43,12 @@ interface Living {
   continuing: { token: string } | null
 }
 
+/** Operations under way: what follows from them, and whether that can need no lock. */
+export interface Asked {
+  readonly effects: Promise<readonly Effects[]>
+  readonly onlySpawn: boolean
+}
+
 const wavesLimit = 8
 const keyOf = (ref: ActorRef): string => `${ref.kind}/${ref.id}`
 
@@ -49,6 +56,11 @@ export class Batch {
   readonly context: BatchContext
   readonly launches: Launch[] = []
   readonly subjects = new Map<string, Set<string>>()
+  /** Names this batch in the outbox and in the log. */
+  readonly id: string
+  /** Kinds of which something due stays in its row, for there is no room here. */
+  readonly leftDue = new Set<string>()
+  readonly #tx: Flight
   readonly #kinds: Kinds
   readonly #reactions: Reactions
   readonly #intake: Intake
@@ -60,7 +72,7 @@ export class Batch {
 
   /** `startedAt`: monotonic milliseconds before the transaction began. */
   constructor(options: {
-    tx: Transaction
+    tx: Flight
     at: Date
     startedAt: number
     kinds: Kinds
@@ -69,20 +81,17 @@ export class Batch {
   }) {
     this.#startedAt = options.startedAt
     const { tx, at, intake } = options
-    this.context = { tx, at, newToken: () => intake.newToken(), tasks: new Map(), replies: new Map() }
+    this.id = intake.newToken()
+    this.#tx = tx
+    this.context = { tx, at, newToken: () => intake.newToken(), tasks: new Map(), writes: [], replies: new Map() }
     this.#kinds = options.kinds
     this.#reactions = options.reactions
     this.#intake = options.intake
   }
 
   /** Runs a wave of steps and whatever follows from their facts. Returns each step's snapshot, or why it did nothing. */
-  async run(steps: readonly Step[], effects: readonly Effects[]): Promise<readonly (Snapshot | Error)[]> {
-    // Tasks before actors, actors in one order: everybody who locks both does so, and nobody waits in a circle.
-    const foreseen = await foresee(
-      this.context,
-      steps.flatMap((step) => step.told),
-    )
-    await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf), ...foreseen])
+  async run(steps: readonly Step[], asked: Asked): Promise<readonly (Snapshot | Error)[]> {
+    const effects = await this.#lockFor(steps, asked)
     const told: ToldFact[] = []
     const results = steps.map((step) => this.#attempt(step, told))
     for (const effect of effects) this.#apply(effect, told)
@@ -94,16 +103,44 @@ export class Batch {
     return results
   }
 
-  /** Writes everything, once; call it last. Returns what proves the commit to whoever must ask for it. */
-  async write(): Promise<Evidence | null> {
+  /**
+   * Tasks before actors, actors in one order, all of a batch at once: everybody who locks both does so, and nobody waits in
+   * a circle. Operations that only bring new actors have nothing to lock, and so their statements leave together with the locks.
+   */
+  async #lockFor(steps: readonly Step[], { effects: asked, onlySpawn }: Asked): Promise<readonly Effects[]> {
+    const lock = async (effects: readonly Effects[]): Promise<void> => {
+      const reported = effects.flatMap(({ told = [] }) => told.map(({ fact }) => fact))
+      const foreseen = await foresee(this.context, [...steps.flatMap((step) => step.told), ...reported])
+      await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf), ...foreseen])
+    }
+    if (!onlySpawn) {
+      const effects = await asked
+      await lock(effects)
+      return effects
+    }
+    const [effects] = await Promise.all([asked, lock([])])
+    const late = effects.some((effect) => refsOf(effect).length > 0 || (effect.told ?? []).length > 0)
+    if (late) throw new Error('An operation that only spawns had something to lock.')
+    return effects
+  }
+
+  /** Writes everything, once, and commits. `prove` learns what the commit is known by before COMMIT is sent. */
+  async commit(prove: (evidence: Evidence) => void): Promise<void> {
     const moved = [...this.#living.values()].filter((actor) => actor.moved)
     for (const actor of moved) this.#settleLease(actor)
-    for (const [name, kind] of Object.entries(this.#kinds)) {
-      if (!kind.project) continue
-      const mine = moved.filter((actor) => actor.ref.kind === name)
-      if (mine.length > 0) await kind.project(this.context, mine)
+    const projecting = Object.entries(this.#kinds).flatMap(([name, { project }]) => {
+      const mine = project ? moved.filter((actor) => actor.ref.kind === name) : []
+      return project && mine.length > 0 ? [project(this.context, mine)] : []
+    })
+    const others = Promise.all([...this.context.writes.map((write) => write()), ...projecting])
+    const [entry = null] = this.#log
+    if (moved.length + this.#log.length + this.#outbox.length === 0) {
+      await Promise.all([others, this.#tx.commit()])
+      return
     }
-    return writeActors(this.context.tx, {
+    const xid = await this.#tx.xid()
+    prove({ batchId: this.id, xid, number: null, entry })
+    const writing = writeActors(this.context.tx, {
       writes: moved.map((actor) => ({
         ...actor.ref,
         organizationId: actor.organizationId,
@@ -120,9 +157,12 @@ export class Batch {
       })),
       log: this.#log,
       outbox: this.#outbox,
-      batchId: this.context.newToken(),
+      batchId: this.id,
       at: this.context.at.toISOString(),
     })
+    // Where nothing was logged, a fact's number is the only proof, and it must be known before COMMIT leaves.
+    if (entry === null) prove({ batchId: this.id, xid, number: await writing, entry })
+    await Promise.all([others, writing, this.#tx.commit()])
   }
 
   async #lock(refs: readonly ActorRef[]): Promise<void> {
@@ -208,6 +248,7 @@ export class Batch {
       lane: spawn.lane,
       createdAt: this.context.at.toISOString(),
       fresh: true,
+      carry: spawn.carry,
       snapshot: snapshotOf(first),
       revision: 0,
       work: null,
@@ -298,7 +339,7 @@ export class Batch {
     const kind = this.#kinds[actor.ref.kind]
     if (!kind) return
     const reserved = actor.continuing === null
-    if (reserved && !this.#intake.takeRoom(actor.ref.kind, actor.lane)) return
+    if (reserved && !this.#intake.takeRoom(actor.ref.kind, actor.lane)) return void this.leftDue.add(actor.ref.kind)
     const token = actor.continuing?.token ?? this.#intake.newToken()
     actor.lease = { kind: 'take', token, owner: this.#intake.owner, leaseMs: kind.leaseMs }
     actor.workStartedAt = this.context.at.toISOString()
@@ -310,6 +351,7 @@ export class Batch {
       token,
       lane: actor.lane,
       trustedFrom: this.#startedAt,
+      carry: actor.carry,
       reserved,
     })
   }

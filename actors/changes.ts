@@ -1,16 +1,30 @@
 /**
  * Who wants to know that something was committed. A change only shortens a wait: whoever waits reads the committed state
- * again. Commits of this process are published at once; those of others when the freshness token moves (system.ts).
+ * again. Commits of this process are published at once, others' when they are seen (freshness.ts).
  */
 export interface Change {
   /** Null: some process changed something, somewhere. */
   readonly organizationId: string | null
   /** Ids of the actors, tasks and agents that moved; empty where nobody knows. */
   readonly subjects: ReadonlySet<string>
+  /** The acknowledged commit of this process that it tells of; null where it was seen by looking. */
+  readonly commit: Commit | null
+}
+
+export interface Commit {
+  /** Names its facts in the outbox. */
+  readonly batchId: string
+  /** Kinds of actors of which it left something due in its row, for whoever has room. */
+  readonly leftDue: ReadonlySet<string>
 }
 
 export class Changes {
   readonly #heard = new Set<(change: Change) => void>()
+
+  /** How many wait. */
+  get listeners(): number {
+    return this.#heard.size
+  }
 
   /** Calls `heard` after each commit until the returned function is called. `heard` must not throw. */
   subscribe(heard: (change: Change) => void): () => void {

@@ -11,7 +11,7 @@ import { titleFrom } from '../domain/task.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findByKeys, insertCommands, projectCommands, type NewCommand, type TakenKey } from '../persistence/commands.ts'
 import type { StateValue } from '../domain/chart.ts'
-import type { Deliveries } from './delivery.ts'
+import { JustAccepted, type Deliveries } from './delivery.ts'
 import type { BatchContext, Kind, Projected } from './kinds.ts'
 import type { Answer, Operation } from './runtime.ts'
 
@@ -53,15 +53,17 @@ export function newCommand(
 /** Accept = one commit: the idempotency record, the input archive, the audit row and the actor. */
 export const acceptCommand: Operation<AcceptInput, Accepted> = {
   name: 'acceptCommand',
+  onlySpawns: true,
   async run(batch, inputs) {
     const at = batch.at.toISOString()
     const commands = inputs.map((input) => input.command)
     const inserted = await insertCommands(batch.tx, commands, at)
     const others = commands.filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
-    return commands.map((command) =>
-      inserted.has(command.id) ? accepted(command, at) : replayed(command, taken.get(keyOf(command))),
-    )
+    return commands.map((command) => {
+      const cardUrl = inserted.get(command.id)
+      return cardUrl === undefined ? replayed(command, taken.get(keyOf(command))) : accepted(command, cardUrl, at)
+    })
   },
 }
 
@@ -71,7 +73,7 @@ const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: s
 /** Accepted and discovered in one commit: one commit less before the first byte, and a third less work in all. */
 const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
 
-function accepted(command: NewCommand, at: string): Answer<Accepted> {
+function accepted(command: NewCommand, cardUrl: string, at: string): Answer<Accepted> {
   const { id, agentId, messageId, body, organizationId, personId } = command
   const record: Command = {
     id,
@@ -86,7 +88,8 @@ function accepted(command: NewCommand, at: string): Answer<Accepted> {
     updatedAt: at,
   }
   const ref = { kind: 'command', id }
-  const spawns = [{ ref, lane: agentId, isNew: true, organizationId, cause: personId }]
+  const carry = new JustAccepted({ agentId, agentEnabled: true, cardUrl, messageId, createdAt: at, body })
+  const spawns = [{ ref, lane: agentId, isNew: true, organizationId, cause: personId, carry }]
   const sends = command.status === 'dispatching' ? [{ ref, event: discoveryDone }] : []
   return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }
 }

@@ -40,11 +40,25 @@ export interface DeliveryTools {
 const needCredentials = 'Agent credentials are required.'
 const messageLimit = 2_000
 const outagePauseMs = 250
+const outagePauseToMs = 5_000
+const keepsLimit = 12
 const looksLimit = 3
 const lookPauseMs = 1000
 
 const found = (output: DiscoverOutcome): Done => ({ output })
 const ended = (output: DeliverOutcome): Done => ({ output })
+
+/**
+ * What the commit that accepted a command wrote, and what it found of the agent: when delivering begins with that same
+ * commit, reading it back would bring the same, a statement and a round trip later.
+ */
+export class JustAccepted {
+  readonly delivery: Delivery
+
+  constructor(delivery: Delivery) {
+    this.delivery = delivery
+  }
+}
 
 export class Deliveries {
   readonly #t: DeliveryTools
@@ -66,8 +80,9 @@ export class Deliveries {
   }
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
-  async deliver({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const delivery = await whileHeld(held, () => this.#saved.read(ref.id))
+  async deliver({ ref, carry }: LeasedActor, held: Held): Promise<Done> {
+    const saved = carry instanceof JustAccepted ? carry.delivery : undefined
+    const delivery = saved ?? (await whileHeld(held, () => this.#saved.read(ref.id)))
     // Also what was accepted and discovered at once: an agent that was removed since gets nothing any more.
     if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const card = await this.#cardOf(delivery, held)
@@ -85,8 +100,8 @@ export class Deliveries {
     if (event.kind === 'refused' && mayHaveWorked(event.error)) return ended({ kind: 'unknown' })
     if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error) })
     if (event.kind === 'invalid') return ended({ kind: 'unknown' })
-    await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
-    return this.#replied(ref.id, delivery, event.observation)
+    await this.#keep(event.blobs, held)
+    return this.#replied(ref.id, delivery, event.observation, held)
   }
 
   /** The card it was discovered by, or another look: three at most, as before dispatch. */
@@ -138,10 +153,26 @@ export class Deliveries {
     return routeExtensions(this.#t.extensionHost, wanted, body.skillId ?? null)
   }
 
-  async #replied(commandId: string, delivery: Delivery, reply: Observation): Promise<Done> {
+  /**
+   * Bytes are on disk before what names them is told. The agent has answered, so a full disk is waited for, 50 s at most:
+   * after that the outcome is in doubt, and the log says why.
+   */
+  async #keep(blobs: readonly Blob[], held: Held): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob)))
+        return
+      } catch (error) {
+        if (!isOutage(error) || attempt === keepsLimit || !held.isHeld()) throw error
+        await new Bell().wait(Math.min(outagePauseToMs, outagePauseMs * 2 ** attempt), held.signal)
+      }
+    }
+  }
+
+  async #replied(commandId: string, delivery: Delivery, reply: Observation, held: Held): Promise<Done> {
     const { body, agentId } = delivery
     const sent = body.action === 'send' ? sentWords(delivery, reply) : null
-    await Promise.all((sent?.blobs ?? []).map((blob) => this.#t.artifacts.put(blob)))
+    await this.#keep(sent?.blobs ?? [], held)
     const command: ReportingCommand = {
       id: commandId,
       title: titleFrom(wordsOf(body)),

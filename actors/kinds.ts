@@ -13,6 +13,8 @@ export interface LeasedActor {
   readonly ref: ActorRef
   readonly organizationId: string
   readonly context: Readonly<Record<string, unknown>>
+  /** What the spawner had in hand (Spawn); absent when the work begins later, by a claim. */
+  readonly carry?: unknown
 }
 
 /** What long work is given: it must stop when `signal` aborts, for then somebody else may hold the lease. */
@@ -39,6 +41,8 @@ export interface BatchContext {
   readonly newToken: () => string
   /** Tasks that the batch's reports name, locked before any actor: `foresee` puts them here. */
   readonly tasks: Map<string, LockedTask>
+  /** Statements that leave with the batch's last ones: each asks for all it has to write at once, and waits for nothing in between. */
+  readonly writes: (() => Promise<unknown>)[]
   /** The reply that a command brought, by command id; `observe` puts it here, the command's projection stores it. */
   readonly replies: Map<string, { readonly taskId: string; readonly reply: string }>
 }
@@ -63,7 +67,7 @@ export interface Kind {
   readonly work: Readonly<Record<string, WorkHandler>>
   /** Work that may be done twice without harm: given back unbegun when the process drains. */
   readonly repeatable: ReadonlySet<string>
-  /** Writes what people read of actors that moved. */
+  /** Writes what people read of actors that moved; asks for all its statements at once, for COMMIT leaves with them. */
   readonly project?: (batch: BatchContext, moved: readonly Projected[]) => Promise<void>
 }
 

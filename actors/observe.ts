@@ -57,7 +57,7 @@ export async function foresee(batch: BatchContext, told: readonly Fact[]): Promi
   const refs: ActorRef[] = []
   for (const task of await lockTasks(batch.tx, named)) {
     batch.tasks.set(keyOf(task), task)
-    refs.push({ kind: 'ownership', id: task.id }, { kind: 'subscription', id: task.id })
+    refs.push(...['ownership', 'push', 'subscription'].map((kind) => ({ kind, id: task.id })))
   }
   return refs
 }
@@ -116,7 +116,6 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
   const id = batch.newToken()
   const kind = remoteId === null ? 'message' : 'task'
   const state = kind === 'message' ? 'MESSAGE_ONLY' : unseen.state
-  const contextId = report.observations.find((seen) => seen.contextId !== null)?.contextId ?? null
   const { agentId, tenant, command } = report
   const fresh: NewTask = {
     id,
@@ -125,35 +124,37 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
     tenant,
     remoteId,
     kind,
-    contextId: contextId === null ? null : storable(contextId),
+    contextId: null,
     skillId: command?.skillId ?? null,
     title: command?.title ?? null,
     references: command?.referenceTaskIds ?? [],
   }
   const known = { ...unseen, state, messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold(known, batch.at.toISOString(), chainParts)
-  return { id, organizationId, agentId, fresh, fold, before: known, contextId, sources: new Set() }
+  return { id, organizationId, agentId, fresh, fold, before: known, contextId: null, sources: new Set() }
 }
 
 function foldIn(subject: Subject, report: Report): void {
-  if (report.command?.sent) subject.fold.add(report.command.sent, 'sent')
-  for (const observation of report.observations) {
-    if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId) continue
-    subject.fold.add(observation, report.source)
-    subject.contextId ??= observation.contextId
+  // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
+  const told = (observation: Observation, source: Report['source']): void => {
+    if (subject.fold.add(observation, source))
+      subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
   }
+  if (report.command?.sent) told(report.command.sent, 'sent')
+  for (const observation of report.observations)
+    if (report.remoteTaskId === null || observation.taskId === report.remoteTaskId) told(observation, report.source)
   subject.sources.add(report.source)
 }
 
-/** Writes what changed and tells it. A reply is told even when it changed nothing: it means that somebody answered. */
-async function settle(batch: BatchContext, subjects: readonly Subject[]): Promise<Effects> {
+/** Tells what changed, and has it written with the batch. A reply is told even when it changed nothing: it means that somebody answered. */
+function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
   const writes: TaskWrite[] = []
   const told: ToldFact[] = []
   for (const subject of subjects) {
     const folded = subject.fold.result()
     const { id, fresh, contextId, organizationId, agentId } = subject
     const sources = [...subject.sources]
-    if (folded.changed || fresh) writes.push({ id, fresh, contextId, folded })
+    if (folded.changed || fresh) writes.push({ id, fresh: fresh && { ...fresh, contextId }, contextId, folded })
     if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const tell = (fact: Fact): void => void told.push({ organizationId, subjectId: id, fact })
     const { state, stateAt, version } = folded
@@ -162,6 +163,6 @@ async function settle(batch: BatchContext, subjects: readonly Subject[]): Promis
     tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
     if (isTerminal(state) && !isTerminal(before.state)) tell({ type: 'task.settled', state, sources })
   }
-  await writeTasks(batch.tx, writes, batch.at.toISOString())
+  if (writes.length > 0) batch.writes.push(() => writeTasks(batch.tx, writes, batch.at.toISOString()))
   return { told }
 }

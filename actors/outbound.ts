@@ -98,25 +98,30 @@ export class StreamBroken extends Error {
   }
 }
 
-/** For tests: a resolver that lies, an authority nobody trusts. */
+/** For tests: a resolver that lies, an authority nobody trusts, and less time than the world has. */
 export interface OutboundWiring {
   readonly resolve?: ResolveAll
   readonly ca?: readonly string[]
+  /** Every deadline is multiplied by it; 1 where it is not said. */
+  readonly patience?: number
 }
 
 export class Outbound {
   readonly #policy: OutboundPolicy
+  readonly #patience: number
   readonly #fresh: Agent
   readonly #warm: Agent
   readonly #kept: Agent
   readonly #streams: Agent
 
   constructor(policy: OutboundPolicy, wiring: OutboundWiring = {}) {
+    const { patience = 1, ...sockets } = wiring
     this.#policy = policy
+    this.#patience = patience
     const connect = guardedConnector({
       permits: (address) => permitsAddress(policy, address),
       connectTimeoutMs,
-      ...wiring,
+      ...sockets,
     })
     // Timeouts of undici are off: they restart with every byte. The deadlines below do not.
     const common = { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes, allowH2: false }
@@ -135,7 +140,7 @@ export class Outbound {
     const call = new Call(bounds.maxBytes)
     const leash = new Leash(call, signal)
     try {
-      leash.endAfter(bounds.deadlineMs)
+      leash.endAfter(bounds.deadlineMs * this.#patience)
       const agents = { fresh: this.#fresh, warm: this.#warm, kept: this.#kept }
       const head = await this.#headOf(call, agents[connection], request)
       return answered(head, await collect(head, bounds.maxBytes))
@@ -151,11 +156,11 @@ export class Outbound {
     const call = new Call(bounds.maxBytes)
     const leash = new Leash(call, signal)
     try {
-      leash.endAfter(bounds.headDeadlineMs)
+      leash.endAfter(bounds.headDeadlineMs * this.#patience)
       const head = await this.#headOf(call, this.#streams, request)
       if (isEventStream(head)) {
-        leash.endAfter(bounds.deadlineMs)
-        return streaming(head, call, leash, bounds)
+        leash.endAfter(bounds.deadlineMs * this.#patience)
+        return streaming(head, call, leash, { ...bounds, idleMs: bounds.idleMs * this.#patience })
       }
       const answer = answered(head, await collect(head, bounds.maxBytes))
       leash.release()

@@ -7,6 +7,7 @@ import type { Effects } from './step.ts'
 import type { BatchContext } from './kinds.ts'
 import { observe } from './observe.ts'
 import { finishOwnership } from './ownership.ts'
+import { keepLook, noteLostTasks, seekCommand } from './reconciliation-reactions.ts'
 import { rearmSubscription, endSubscription } from './subscription-reactions.ts'
 
 /** All facts of one type that a wave brought, together: a reaction to a hundred facts is one statement, too. */
@@ -17,4 +18,7 @@ export const reactions: Reactions = [
   ['agent.reported', [observe]],
   ['task.observed', [rearmSubscription]],
   ['task.settled', [finishOwnership, endSubscription]],
+  ['command.uncertain', [seekCommand]],
+  ['command.looked_for', [keepLook]],
+  ['reconciliation.unanswered', [noteLostTasks]],
 ]

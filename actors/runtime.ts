@@ -20,6 +20,8 @@ import type { Reactions } from './reactions.ts'
 /** Something the runtime does for many callers in one statement, such as accepting commands. */
 export interface Operation<Input, Result> {
   readonly name: string
+  /** Its effects are new actors and nothing else, so that nothing has to be locked for it. */
+  readonly onlySpawns?: true
   /** One answer an input, in order: the result and what follows, or an expected no. */
   run(batch: BatchContext, inputs: readonly Input[]): Promise<readonly Answer<Result>[]>
 }
@@ -58,6 +60,7 @@ interface Item {
 /** An operation and its inputs, typed where it is called and run where the type is forgotten. */
 interface OperationCall {
   readonly name: string
+  readonly onlySpawns: boolean
   readonly input: unknown
   readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
 }
@@ -106,9 +109,10 @@ export class Runtime {
 
   /** Runs an operation together with whoever else asks for it in the same commit. */
   perform<Input, Result>(operation: Operation<Input, Result>, input: Input): Promise<Result> {
-    const { name } = operation
+    const { name, onlySpawns = false } = operation
     return this.#enqueue<Result>(null, {
       name,
+      onlySpawns,
       input,
       run: (batch, inputs) => operation.run(batch, inputs as readonly Input[]),
     })
@@ -188,19 +192,15 @@ export class Runtime {
     const settle: (() => void)[] = []
     let batch: Batch | null = null
     let evidence: Evidence | null = null
-    let ran: Promise<void> = Promise.resolve()
     try {
-      await db.pool.transaction((tx) => {
-        ran = (async () => {
-          batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
-          await fill(batch, items, settle)
-          evidence = await batch.write()
-        })()
-        return ran
+      await db.fly(async (tx) => {
+        batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+        await fill(batch, items, settle)
+        await batch.commit((proof) => {
+          evidence = proof
+        })
       })
     } catch (error) {
-      // Slonik rejects as soon as the connection breaks; what still runs may yet take room, which is to be given back.
-      await Promise.allSettled([ran])
       // The commit may have happened and only its acknowledgement be lost: then doing it again would do it twice.
       const committed = evidence !== null && isOutage(error) && (await this.#wasCommitted(evidence))
       if (!committed) {
@@ -228,7 +228,9 @@ export class Runtime {
 
   #committed(batch: Batch): void {
     for (const launch of batch.launches) this.#o.launch(launch)
-    for (const [organizationId, subjects] of batch.subjects) this.#o.changes.publish({ organizationId, subjects })
+    const commit = { batchId: batch.id, leftDue: batch.leftDue }
+    for (const [organizationId, subjects] of batch.subjects)
+      this.#o.changes.publish({ organizationId, subjects, commit })
   }
 }
 
@@ -239,14 +241,27 @@ type Flight =
 /** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
 const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
 
-/** Operations first, each once for all its inputs; then every step; then whatever follows from either. */
+/** Operations, each once for all its inputs, and every step; then whatever follows from either. */
 async function fill(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<void> {
-  const effects: Effects[] = []
-  const calls = Map.groupBy(
-    items.filter((item) => item.operation !== null),
-    (item) => item.operation?.name,
+  const calls = items.filter((item) => item.operation !== null)
+  const asked = {
+    effects: operate(batch, calls, settle),
+    onlySpawn: calls.every(({ operation }) => operation?.onlySpawns === true),
+  }
+  const stepping = items.flatMap((item) => (item.step === null ? [] : [{ item, step: item.step }]))
+  const results = await batch.run(
+    stepping.map(({ step }) => step),
+    asked,
   )
-  for (const mine of calls.values()) {
+  stepping.forEach(({ item }, i) => {
+    const result = results[i]
+    settle.push(() => (result instanceof Error ? item.reject(result) : item.resolve(result)))
+  })
+}
+
+async function operate(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<readonly Effects[]> {
+  const effects: Effects[] = []
+  for (const mine of Map.groupBy(items, (item) => item.operation?.name).values()) {
     const answers =
       (await mine[0]?.operation?.run(
         batch.context,
@@ -262,13 +277,5 @@ async function fill(batch: Batch, items: readonly Item[], settle: (() => void)[]
       }
     })
   }
-  const stepping = items.flatMap((item) => (item.step === null ? [] : [{ item, step: item.step }]))
-  const results = await batch.run(
-    stepping.map(({ step }) => step),
-    effects,
-  )
-  stepping.forEach(({ item }, i) => {
-    const result = results[i]
-    settle.push(() => (result instanceof Error ? item.reject(result) : item.resolve(result)))
-  })
+  return effects
 }

@@ -27,6 +27,8 @@ export interface Spawn {
   readonly isNew: boolean
   readonly organizationId: string
   readonly cause: string
+  /** What the spawner has in hand and the work would have to read: given to it if it begins with this very commit. */
+  readonly carry?: unknown
 }
 
 /** What follows from a fact, or from an operation. A send to an actor that is no longer alive is dropped. */
@@ -46,6 +48,7 @@ export interface Launch {
   readonly lane: string | null
   /** Monotonic milliseconds before which the lease cannot have been granted. */
   readonly trustedFrom: number
+  readonly carry?: unknown
   /** Room was taken for it; a launch that goes on under its step's lease has room already. */
   readonly reserved: boolean
 }

@@ -3,39 +3,18 @@
  * commit what comes under the lease. Everything here may be repeated. Does not decide when to try again
  * (machines/subscription.ts) or what an event changes (observe.ts).
  */
-import { encodeRequest, type Endpoint } from '../a2a/client.ts'
-import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
-import type { Observation } from '../domain/observation.ts'
-import type { Source } from '../domain/fact.ts'
+import { encodeRequest } from '../a2a/client.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { subscriptionMachine, type FollowOutcome } from '../machines/subscription.ts'
-import { readAgent } from '../persistence/agents.ts'
-import type { ArtifactStore } from '../persistence/artifacts.ts'
-import type { Database } from '../persistence/database.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
-import { aborted } from './bell.ts'
-import type { Discovery } from './discovery.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
-import { limits, StreamBroken, type Outbound, type Streaming } from './outbound.ts'
+import { limits, StreamBroken, type Streaming } from './outbound.ts'
+import { commitSeen, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
-import type { ParserPool } from './threads/pool.ts'
-
-export interface FollowTools {
-  readonly db: Database
-  readonly discovery: Discovery
-  readonly outbound: Outbound
-  readonly pool: ParserPool
-  readonly artifacts: ArtifactStore
-  readonly sidebandUris: readonly string[]
-  readonly newToken: () => string
-}
 
 /** A task with the way to its agent. */
-interface Line {
+interface Line extends AgentLine {
   readonly task: FollowedTask
-  readonly endpoint: Endpoint
-  readonly streaming: boolean
-  readonly extensions: readonly string[]
 }
 
 const agentGone: FollowOutcome = { kind: 'gone', reason: 'The agent was removed.' }
@@ -43,9 +22,9 @@ const taskGone: FollowOutcome = { kind: 'gone', reason: 'The agent no longer kno
 const broken: FollowOutcome = { kind: 'broken' }
 
 export class Following {
-  readonly #t: FollowTools
+  readonly #t: LineTools
 
-  constructor(tools: FollowTools) {
+  constructor(tools: LineTools) {
     this.#t = tools
   }
 
@@ -79,16 +58,9 @@ export class Following {
   async #line(taskId: string, signal: AbortSignal): Promise<Line | FollowOutcome> {
     const task = await readFollowed(this.#t.db.pool, taskId)
     if (!task) return taskGone
-    const agent = await readAgent(this.#t.db.pool, task.agentId)
-    if (!agent?.enabled) return agentGone
-    const found = await Promise.race([this.#t.discovery.forDispatch(agent), aborted(signal)])
-    if (found.kind === 'missed') return broken
-    return {
-      task,
-      endpoint: task.tenant === '' ? found.endpoint : { ...found.endpoint, tenant: task.tenant },
-      streaming: found.card.capabilities.streaming,
-      extensions: negotiatedSideband(found.card, this.#t.sidebandUris),
-    }
+    const line = await openLine(this.#t, task, signal)
+    if ('kind' in line) return line.kind === 'gone' ? agentGone : broken
+    return { ...line, task }
   }
 
   /** Holds one stream until the agent waits, finishes, or the stream ends. */
@@ -125,7 +97,7 @@ export class Following {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const watch = new Rest(line.task, answered)
     const take = async (events: readonly ParsedEvent[]): Promise<'gone' | 'broken' | 'settled' | 'more'> => {
-      await this.#commit(line, 'stream', events, held)
+      await commitSeen(this.#t, line.task, 'stream', events, held)
       // An event that could not be read may have been a chunk: from here on only the whole task can be trusted.
       if (events.some((e) => e.kind === 'invalid')) return 'broken'
       if (events.some((e) => e.kind === 'refused' && e.error.reason === 'TASK_NOT_FOUND')) return 'gone'
@@ -140,28 +112,11 @@ export class Following {
     return last === 'gone' || last === 'broken' ? last : 'ended'
   }
 
-  async #commit(line: Line, source: Source, events: readonly ParsedEvent[], held: Held): Promise<void> {
-    const observations: Observation[] = []
-    for (const event of events) {
-      if (event.kind !== 'observation') continue
-      await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
-      observations.push(event.observation)
-    }
-    if (observations.length === 0) return
-    const { agentId, tenant, remoteId } = line.task
-    await held.record({ agentId, tenant, source, command: null, remoteTaskId: remoteId, observations })
-  }
-
   /** Reads the task once. Null when the agent gave no answer; otherwise the task, as committed. */
   async #reread(line: Line, held: Held): Promise<FollowedTask | null> {
-    const requestId = this.#t.newToken()
-    const options = { requestId, extensions: line.extensions }
-    const request = encodeRequest(line.endpoint, 'get', { id: line.task.remoteId }, options)
-    const sent = await this.#t.outbound.exchange(request, { ...limits.answer, connection: 'kept' }, held.signal)
-    if (sent.kind !== 'answered') return null
-    const event = await this.#t.pool.parseReply(line.endpoint, 'get', sent, requestId)
-    if (event.kind !== 'observation' || event.observation.taskId !== line.task.remoteId) return null
-    await this.#commit(line, 'poll', [event], held)
+    const look = await lookAt(this.#t, line, line.task.remoteId, held.signal)
+    if (look.kind !== 'seen') return null
+    await commitSeen(this.#t, line.task, 'poll', [look.event], held)
     // What was committed counts, not what was said: an agent's late word may have changed nothing.
     return readFollowed(this.#t.db.pool, line.task.id)
   }

@@ -19,7 +19,14 @@ export interface SupervisedLoops {
   finish(): Promise<void>
 }
 
+/** A loop found the database away at `at` (ISO 8601) and waited so long before it tried again. */
+export interface LoopOutage {
+  readonly at: string
+  readonly pauseMs: number
+}
+
 export class Supervisor {
+  readonly #outages = new Map<string, LoopOutage>()
   readonly #supervised: SupervisedLoops
   readonly #actor: ActorRefFrom<typeof supervisorMachine>
   /** Rejects when the loops keep failing or the drain failed: the process must end non-zero. Resolves when stopped. */
@@ -46,6 +53,7 @@ export class Supervisor {
             throw error
           }
           log.warn({ err: error, loop: input.name, pauseMs }, 'the database is away')
+          this.#outages.set(input.name, { at: instruments.now().toISOString(), pauseMs })
           await new Bell().wait(pauseMs, signal)
         }
       }
@@ -78,6 +86,11 @@ export class Supervisor {
     if (this.snapshot.matches('broken')) return this.#supervised.finish()
     this.#actor.send({ type: 'drain' })
     await this.ended
+  }
+
+  /** The last outage that each loop met: no failure, so the machine knows nothing of it. */
+  get outages(): ReadonlyMap<string, LoopOutage> {
+    return this.#outages
   }
 
   get snapshot(): SnapshotFrom<typeof supervisorMachine> {

@@ -4,21 +4,27 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import type { Viewer } from '../domain/access.ts'
-import { freshnessToken } from '../persistence/actors.ts'
 import { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { ensureLocalAdministrator } from '../persistence/people.ts'
 import { Commands } from './acceptance.ts'
 import { Agents } from './agents.ts'
-import { Bell } from './bell.ts'
 import { Changes } from './changes.ts'
 import { commandKind } from './command.ts'
 import { Deliveries } from './delivery.ts'
 import { Discovery } from './discovery.ts'
+import { Freshness } from './freshness.ts'
+import { Housekeeping, keepingByDefault, type Keeping } from './housekeeping.ts'
 import type { Kinds } from './kinds.ts'
 import { Outbound, type OutboundPolicy } from './outbound.ts'
 import { ownershipKind } from './ownership.ts'
+import { Pushing, pushKind } from './push.ts'
+import type { PushOptions } from './push-credential.ts'
+import { endOutlived, pushReactions } from './push-reactions.ts'
+import { PushReceipts } from './push-receipts.ts'
 import { reactions } from './reactions.ts'
+import { Reconciling, reconciliationKind } from './reconciliation.ts'
+import { watchScopes } from './reconciliation-scopes.ts'
 import { Runtime, type Instruments } from './runtime.ts'
 import { Following, subscriptionKind } from './subscription.ts'
 import { Supervisor } from './supervisor.ts'
@@ -35,6 +41,16 @@ export interface SystemOptions {
   readonly extensionHost: string
   readonly sidebandUris: readonly string[]
   readonly parserThreads: number
+  /** Absent: push is off, and no agent is asked to call. */
+  readonly push?: PushOptions
+  /** Clocks and names; the machine's own when absent. */
+  readonly instruments?: Instruments
+  /** The door to the network; one by `policy` when absent. */
+  readonly outbound?: Outbound
+  /** How long facts, logs and unreferenced bytes are kept. */
+  readonly keeping?: Keeping
+  /** Lays another rhythm (leases, polls) over the table of kinds. */
+  readonly rhythm?: (kinds: Kinds) => Kinds
 }
 
 /** Time-ordered names: a UUIDv7 keeps inserts at the right edge of every index. */
@@ -47,9 +63,6 @@ export const instruments: Instruments = {
   newToken,
 }
 
-const channel = 'signalbox'
-const freshnessPollMs = 250
-const housekeepingPollMs = 30_000
 const localSlug = 'local'
 const localName = 'Local administrator'
 
@@ -57,55 +70,74 @@ export class System {
   readonly changes = new Changes()
   readonly agents: Agents
   readonly commands: Commands
+  readonly receipts: PushReceipts
   readonly artifacts: ArtifactStore
   readonly runtime: Runtime
   readonly worker: Worker
   readonly kinds: Kinds
   readonly supervisor: Supervisor
   readonly pool: ParserPool
+  /** Whether this process does the background work, or leaves it to external workers. */
+  readonly works: boolean
   readonly #o: SystemOptions
   readonly #outbound: Outbound
-  readonly #fresh = new Bell()
-  #token: string | null = null
-  #deaf: (() => Promise<void>) | null = null
+  readonly #housekeeping: Housekeeping
+  readonly #time: Instruments
+  readonly #freshness: Freshness
 
   constructor(options: SystemOptions) {
     const { db, log, policy, sidebandUris, extensionHost } = options
+    const { rhythm = (kinds: Kinds) => kinds } = options
+    const time = options.instruments ?? instruments
+    const push = options.push ?? null
+    this.#time = time
     this.#o = options
-    this.#outbound = new Outbound(policy)
+    this.works = options.works
+    this.#outbound = options.outbound ?? new Outbound(policy)
     this.pool = new ParserPool({ threads: options.parserThreads })
-    this.artifacts = new ArtifactStore(options.artifactDirectory, newToken)
-    const discovery = new Discovery(db, this.#outbound, instruments)
+    this.artifacts = new ArtifactStore(options.artifactDirectory, { newName: newToken, now: time.now })
+    const discovery = new Discovery(db, this.#outbound, time)
     const tools = { db, discovery, outbound: this.#outbound, pool: this.pool, artifacts: this.artifacts, sidebandUris }
-    this.kinds = {
+    this.kinds = rhythm({
       command: commandKind(new Deliveries({ ...tools, extensionHost })),
       subscription: subscriptionKind(new Following({ ...tools, newToken })),
       ownership: ownershipKind,
-    }
-    this.worker = new Worker({ db, kinds: this.kinds, instruments, log }, () => this.runtime)
+      reconciliation: reconciliationKind(
+        new Reconciling({ ...tools, newToken, now: time.now, monotonic: time.monotonic }),
+      ),
+      push: pushKind(new Pushing({ ...tools, newToken, push, now: time.now })),
+    })
+    this.worker = new Worker({ db, kinds: this.kinds, instruments: time, log }, () => this.runtime)
     this.runtime = new Runtime({
       db,
       kinds: this.kinds,
-      reactions,
+      reactions: push ? [...reactions, ...pushReactions] : reactions,
       changes: this.changes,
-      instruments,
+      instruments: time,
       intake: this.worker,
       launch: (launch) => this.worker.launch(launch),
     })
-    this.agents = new Agents(db, discovery, this.changes, instruments)
+    const nudge = (kind: string): void => this.worker.nudge(kind)
+    const { works } = options
+    this.#freshness = new Freshness({ db, changes: this.changes, log, works, kinds: Object.keys(this.kinds), nudge })
+    this.agents = new Agents(db, discovery, this.changes, time)
     this.commands = new Commands({
       db,
       runtime: this.runtime,
       changes: this.changes,
-      instruments,
+      instruments: time,
       extensionHost,
       isDiscovered: (agentId) => this.worker.hasRoom('command', agentId) && discovery.isAtHand(agentId),
     })
+    const { runtime, pool, artifacts } = this
+    this.receipts = new PushReceipts({ db, runtime, pool, artifacts, instruments: time, push })
+    const { artifactDirectory, keeping = keepingByDefault } = options
+    this.#housekeeping = new Housekeeping({ db, log, instruments: time, artifactDirectory, works, keeping })
     this.supervisor = this.#supervisor()
   }
 
   #supervisor(): Supervisor {
-    const { db, log, works } = this.#o
+    const { db, log, works, push } = this.#o
     const loop = (kind: string) => (signal: AbortSignal) => (works ? this.worker.loop(kind, signal) : idle(signal))
     return new Supervisor(
       {
@@ -114,50 +146,32 @@ export class System {
           command: loop('command'),
           subscription: loop('subscription'),
           ownership: loop('ownership'),
-          // An embedded database has no other process whose commits could be missed.
-          freshness: (signal) => (db.profile === 'pglite' ? idle(signal) : this.#watch(signal)),
-          housekeeping: async (signal) => {
-            for (const bell = new Bell(); !signal.aborted; await bell.wait(housekeepingPollMs, signal))
-              await db.housekeep()
+          reconciliation: loop('reconciliation'),
+          scopes: (signal) =>
+            works ? watchScopes({ db, runtime: this.runtime, instruments: this.#time }, signal) : idle(signal),
+          push: async (signal) => {
+            if (!works || !push) return idle(signal)
+            await endOutlived(db, this.runtime, signal)
+            await this.worker.loop('push', signal)
           },
+          // An embedded database has no other process whose commits could be missed.
+          freshness: (signal) => (db.profile === 'pglite' ? idle(signal) : this.#freshness.watch(signal)),
+          housekeeping: (signal) => this.#housekeeping.loop(signal),
         },
         prepare: async () => {
-          // Other processes are woken after the commit, never inside it: NOTIFY in a transaction serialises commits.
-          this.changes.subscribe((change) => {
-            if (change.organizationId !== null)
-              db.notify(channel).catch((err: unknown) => log.warn({ err }, 'notify failed'))
-          })
-          this.#deaf = await db.listen(channel, (from) => {
-            // What this process committed it has launched and published itself; looking again cost four statements every 5 ms.
-            if (from === 'here') return
-            this.worker.nudgeAll()
-            this.#fresh.ring()
-          })
+          await this.#freshness.open()
           if (works) this.worker.open()
         },
         finish: async () => {
           await this.worker.drain()
-          await this.#deaf?.()
+          await this.#freshness.close()
           await this.#outbound.close()
           await this.pool.close()
         },
       },
-      instruments,
+      this.#time,
       log,
     )
-  }
-
-  /** Commits of other processes, seen by the outbox's last number. */
-  async #watch(signal: AbortSignal): Promise<void> {
-    // Kept across restarts of this loop: what was committed while the database was away is news, too.
-    this.#token ??= await freshnessToken(this.#o.db.pool)
-    while (!signal.aborted) {
-      await this.#fresh.wait(freshnessPollMs, signal)
-      const token = await freshnessToken(this.#o.db.pool)
-      if (token === this.#token) continue
-      this.#token = token
-      this.changes.publish({ organizationId: null, subjects: new Set() })
-    }
   }
 
   /** The person behind every request in development mode. */

@@ -4,7 +4,8 @@
  */
 import { availableParallelism } from 'node:os'
 import { pino, type Logger } from 'pino'
-import { System } from '../actors/system.ts'
+import { System, type SystemOptions } from '../actors/system.ts'
+import type { Backend } from '../persistence/backend.ts'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { migrateUp, requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
@@ -21,16 +22,30 @@ export interface Running {
 /** Never in a log: whatever a header or a configuration might carry. Bodies are not logged at all. */
 const secrets = ['req.headers.cookie', 'req.headers.authorization', 'res.headers["set-cookie"]', '*.token', '*.secret']
 
+/** Parts that another composition root lays in: the fault suite's are clocks that jump, drivers and sockets that fail. */
+export interface Parts extends Pick<SystemOptions, 'instruments' | 'outbound' | 'rhythm'> {
+  /** Stands between the pool and its driver. */
+  readonly backend?: (backend: Backend) => Backend
+}
+
 export const openLog = (level: Config['logLevel']): Logger => pino({ level, redact: secrets })
 
 /** Opens and starts everything below HTTP. Throws DirectoryLocked, SchemaMismatch, or what the database says. */
-export async function openSystem(config: Config, log: Logger, works: boolean, migrates: boolean): Promise<Running> {
+export async function openSystem(
+  config: Config,
+  log: Logger,
+  works: boolean,
+  migrates: boolean,
+  parts: Parts = {},
+): Promise<Running> {
+  const { backend, ...laidIn } = parts
   const release = takeDirectories(config)
   try {
     const db = await openDatabase(
       config.database.profile === 'pglite'
         ? { kind: 'pglite', dataDir: config.database.directory }
         : { kind: 'postgresql', url: config.database.url },
+      backend,
     )
     try {
       await db.raw(async (client) => {
@@ -38,13 +53,16 @@ export async function openSystem(config: Config, log: Logger, works: boolean, mi
         await requireSchema(client, migrations)
       })
       const system = new System({
+        ...laidIn,
         db,
         log,
         works,
         artifactDirectory: config.directories.artifacts,
+        keeping: config.keeping,
         policy: config.network,
         extensionHost: config.agents.extensionHost,
         sidebandUris: config.agents.sidebandExtensionUris,
+        ...(config.push ? { push: config.push } : {}),
         // One thread beside the main one on a small machine; parsing is bursty, so more than four would mostly sleep.
         parserThreads: Math.min(4, Math.max(1, availableParallelism() - 1)),
       })

@@ -168,6 +168,11 @@ export const Variables = z.object({
   A2A_ARTIFACT_DATA_DIR: text,
   A2A_AUTO_MIGRATE: yesOrNo,
 
+  // Beyond the specification: how long diagnostics and unreferenced bytes are kept (docs/operations.md).
+  A2A_FACT_RETENTION_DAYS: integer(1, 36_500),
+  A2A_LOG_RETENTION_DAYS: integer(1, 36_500),
+  A2A_ARTIFACT_GRACE_HOURS: integer(1, 87_600),
+
   A2A_COMMAND_WORKER_MODE: rule((value) =>
     value === 'embedded' || value === 'external' ? value : new Wrong('Invalid A2A_COMMAND_WORKER_MODE.'),
   ),

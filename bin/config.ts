@@ -48,6 +48,8 @@ export interface Config {
   readonly database: DatabaseConfig
   readonly directories: DirectoriesConfig
   readonly worker: { readonly mode: 'embedded' | 'external'; readonly decisionSweepMs: number }
+  /** How long facts, logs of archived actors, and bytes that no task refers to are kept. */
+  readonly keeping: { readonly factDays: number; readonly logDays: number; readonly artifactGraceMs: number }
   /** `development` reaches loopback over http and needs no allowlist; it follows the sign-in mode, not NODE_ENV. */
   readonly network: {
     readonly profile: 'development' | 'production'
@@ -125,6 +127,11 @@ function assemble(variables: Variables, env: Environment): Config {
     database,
     directories,
     worker: workerFrom(variables, database),
+    keeping: {
+      factDays: variables.A2A_FACT_RETENTION_DAYS ?? 7,
+      logDays: variables.A2A_LOG_RETENTION_DAYS ?? 30,
+      artifactGraceMs: (variables.A2A_ARTIFACT_GRACE_HOURS ?? 24) * 3_600_000,
+    },
     network: {
       profile: development ? 'development' : 'production',
       allowedOrigins: variables.A2A_ALLOWED_AGENT_ORIGINS ?? [],

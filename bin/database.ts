@@ -3,16 +3,11 @@
  * `database <migrate [version] | down [count] | list | pending | check>`. One line per result on stdout, errors on stderr
  * with exit code 1. Takes the embedded database's directory lock, so a running console makes it fail rather than lose data.
  */
-import { ConfigError, readDatabaseConfig, type DatabaseConfig } from './config.ts'
-import { DirectoryLocked, lockDataDirectory } from './directory-lock.ts'
 import type { RawClient } from '../persistence/backend.ts'
-import { openDatabase } from '../persistence/database.ts'
-import { migrateDown, migrateUp, requireSchema, schemaStatus, SchemaMismatch } from '../persistence/migrate.ts'
+import { migrateDown, migrateUp, requireSchema, schemaStatus } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
-
-class UsageError extends Error {
-  override readonly name = 'UsageError'
-}
+import { readDatabaseConfig } from './config.ts'
+import { runScript, UsageError, withDatabase } from './script.ts'
 
 type Command = (client: RawClient, argument: number | undefined) => Promise<string[]>
 
@@ -51,24 +46,6 @@ function positive(text: string): number {
   throw new UsageError('The version or count must be a whole number from 1.')
 }
 
-async function withDatabase<T>(config: DatabaseConfig, work: (client: RawClient) => Promise<T>): Promise<T> {
-  const lock = config.profile === 'pglite' ? lockDataDirectory(config.directory) : undefined
-  try {
-    const db = await openDatabase(
-      config.profile === 'pglite'
-        ? { kind: 'pglite', dataDir: config.directory }
-        : { kind: 'postgresql', url: config.url, maxConnections: 1 },
-    )
-    try {
-      return await db.raw(work)
-    } finally {
-      await db.close()
-    }
-  } finally {
-    lock?.release()
-  }
-}
-
 async function main(): Promise<void> {
   const [name = '', argument] = process.argv.slice(2)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
@@ -76,21 +53,8 @@ async function main(): Promise<void> {
   // Before anything is opened: a wrong word must not create a data directory.
   const number = argument === undefined ? undefined : positive(argument)
   const { database } = readDatabaseConfig(process.env)
-  const lines = await withDatabase(database, (client) => command(client, number))
+  const lines = await withDatabase(database, (db) => db.raw((client) => command(client, number)))
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
-/** What an operator can act on is one line; anything else is a defect and keeps its stack. */
-function explain(error: unknown): string {
-  const expected = [UsageError, ConfigError, DirectoryLocked, SchemaMismatch].some((kind) => error instanceof kind)
-  if (expected && error instanceof Error) return error.message
-  if (error instanceof Error && 'code' in error) return `The database failed: ${error.message} (${String(error.code)})`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
-}
-
-try {
-  await main()
-} catch (error) {
-  process.stderr.write(`${explain(error)}\n`)
-  process.exitCode = 1
-}
+await runScript(main)

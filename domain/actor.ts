@@ -3,9 +3,10 @@
  * themselves are domain/chart.ts. Does not own an actor's row (persistence/actors.ts) or what its context may show.
  */
 import * as z from 'zod/mini'
+import { CommandEvidence } from './evidence.ts'
 import type { ActorDetail, ActorStep, ActorSummary, StateValue } from './chart.ts'
 
-const StateValueSchema: z.ZodMiniType<StateValue> = z.lazy(() =>
+export const StateValueSchema: z.ZodMiniType<StateValue> = z.lazy(() =>
   z.union([z.string(), z.record(z.string(), StateValueSchema)]),
 )
 
@@ -60,11 +61,49 @@ export const ActorPage: z.ZodMiniType<ActorPage> = z.object({
   next: z.nullable(z.string()),
 })
 
+/** Why work that is due is not done: whose places are taken, and how many wait before it. */
+export const ActorWait = z.object({
+  dueAt: z.string(),
+  /** Of its kind, due before it and not held; counted up to a limit (domain/queue.ts). */
+  ahead: z.number(),
+  /** `ofLane`: of these, for the same agent. */
+  taken: z.array(z.object({ owner: z.string(), taken: z.number(), ofLane: z.number() })),
+  /** Places of one process for this kind, and how many of them one agent may take. */
+  places: z.number(),
+  perAgent: z.number(),
+})
+export type ActorWait = z.infer<typeof ActorWait>
+
+/** What the console recorded of one delivery. Times are ISO 8601. */
+export const DeliveryRecord = z.object({
+  action: z.enum(['send', 'cancelTask']),
+  /** The task that it continued or was to cancel, where that is known here. */
+  localId: z.nullable(z.string()),
+  acceptedAt: z.string(),
+  /** The commit after which the first byte may have left; null when nothing was sent. */
+  leftAt: z.nullable(z.string()),
+  endedAt: z.nullable(z.string()),
+  /** The worker's own word, or `interrupted` when it never gave one. Null while it is under way. */
+  ended: z.nullable(z.enum(['replied', 'refused', 'unsent', 'unknown', 'interrupted', 'undelivered'])),
+})
+export type DeliveryRecord = z.infer<typeof DeliveryRecord>
+
 /** `GET /api/actors/{kind}/{id}`. */
 export interface ActorAnswer {
   readonly actor: ActorDetail
+  /** Null unless its work is due and nobody does it. */
+  readonly wait: ActorWait | null
+  /** Commands only. */
+  readonly delivery: DeliveryRecord | null
+  /** Commands whose outcome is uncertain. */
+  readonly evidence: CommandEvidence | null
 }
-export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({ actor: Detail })
+export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
+  actor: Detail,
+  wait: z.nullable(ActorWait),
+  delivery: z.nullable(DeliveryRecord),
+  evidence: z.nullable(CommandEvidence),
+})
 
 /** A page of an actor's log; `next` is the revision to read on after, null where the log ends. */
 export interface ActorLogPage {
@@ -74,24 +113,4 @@ export interface ActorLogPage {
 export const ActorLogPage: z.ZodMiniType<ActorLogPage> = z.object({
   steps: z.array(Step),
   next: z.nullable(z.number()),
-})
-
-/** `GET /api/supervisor`: the live supervisor of the process that answers. It is never persisted, so it has no log. */
-export interface SupervisorView {
-  readonly value: StateValue
-  readonly machineVersion: string
-  /** Loops that failed and were started again, since the process began. */
-  readonly restarts: number
-  readonly lastFailure: string | null
-}
-export interface SupervisorAnswer {
-  readonly supervisor: SupervisorView
-}
-export const SupervisorAnswer: z.ZodMiniType<SupervisorAnswer> = z.object({
-  supervisor: z.object({
-    value: StateValueSchema,
-    machineVersion: z.string(),
-    restarts: z.number(),
-    lastFailure: z.nullable(z.string()),
-  }),
 })

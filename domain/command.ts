@@ -3,6 +3,7 @@
  * the record's shape and the sentences a person reads about it. Does not own its life (machines/command.ts).
  */
 import * as z from 'zod/mini'
+import { CommandEvidence } from './evidence.ts'
 
 export const commandStatuses = ['pending', 'dispatching', 'succeeded', 'failed', 'uncertain'] as const
 export const CommandStatus = z.enum(commandStatuses)
@@ -87,6 +88,8 @@ export const Command = z.object({
   error: z.nullable(z.string()),
   createdAt: z.string(),
   updatedAt: z.string(),
+  /** Beyond the specification, and only on an uncertain command: what was seen of it at the agent since. Changes nothing. */
+  evidence: z.optional(CommandEvidence),
 })
 export type Command = z.infer<typeof Command>
 

@@ -3,6 +3,7 @@
  * that made it. Machines emit the small ones; whoever did the work tells `agent.reported`. Does not own what follows
  * from a fact (actors/reactions.ts).
  */
+import type { EvidenceLook, LookedFor } from './evidence.ts'
 import type { Observation } from './observation.ts'
 
 /** How an agent's words reached us. `sent` are our own words, stored beside the agent's. */
@@ -41,6 +42,12 @@ export type MachineFact =
   | { readonly type: 'subscription.paused' }
   | { readonly type: 'subscription.finished' }
   | { readonly type: 'subscription.stopped'; readonly reason: string }
+  | { readonly type: 'reconciliation.woken' }
+  | { readonly type: 'reconciliation.rested' }
+  | { readonly type: 'reconciliation.failing'; readonly reason: string }
+  | { readonly type: 'reconciliation.recovered' }
+  | { readonly type: 'push.registered' }
+  | { readonly type: 'push.stopped'; readonly reason: string }
   | { readonly type: 'task.claimed'; readonly membershipId: string }
   | { readonly type: 'task.released' }
   | { readonly type: 'task.assigned'; readonly membershipId: string }
@@ -66,6 +73,12 @@ export type Fact =
       readonly agentId: string
     }
   | { readonly type: 'task.settled'; readonly state: string; readonly sources: readonly Source[] }
+  /** The agent does not know a task that it had told of. `taskIds` are ours. */
+  | { readonly type: 'reconciliation.unanswered'; readonly taskIds: readonly string[] }
+  | { readonly type: 'task.lost'; readonly reason: string }
+  /** Somebody looked for an uncertain command at the agent; the command itself stays what it is. */
+  | ({ readonly type: 'command.looked_for' } & LookedFor)
+  | { readonly type: 'command.evidence'; readonly outcome: EvidenceLook['outcome'] }
 
 export type FactType = Fact['type']
 

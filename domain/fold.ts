@@ -108,8 +108,7 @@ export class Fold {
     const news = [
       this.#addStatus(observation, position),
       this.#addMessages(observation, position),
-      // Only the stream is ordered, so only there does an update without an id add to what is known.
-      this.#addArtifacts(observation, position, source === 'stream' || source === 'reply'),
+      this.#addArtifacts(observation, position, source),
     ]
     if (!news.includes(true)) return false
     for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
@@ -167,13 +166,26 @@ export class Fold {
     return news
   }
 
-  #addArtifacts(observation: Observation, position: number, ordered: boolean): boolean {
+  #addArtifacts(observation: Observation, position: number, source: Source): boolean {
+    // Only the stream is ordered, so only there does an update without an id add to what is known.
+    const ordered = source === 'stream' || source === 'reply'
     let news = false
     observation.artifacts.forEach((artifact, index) => {
       if (artifact.append && !ordered) return
+      if (source === 'push' && this.#isPieceOfKnown(artifact)) return
       if (this.#addArtifact(artifact, placed(position, index))) news = true
     })
     return news
+  }
+
+  /**
+   * Pushes come in any order, and beside a stream that is followed: one may bring an artifact that is not known, or the
+   * whole of one that was not, but none grows bit by bit. An early piece that comes late would shrink it, and a piece that
+   * comes before the stream's own would stand there twice.
+   */
+  #isPieceOfKnown(seen: ObservedArtifact): boolean {
+    const known = this.#artifacts.get(seen.artifactId)
+    return known !== undefined && (known.complete || !seen.complete)
   }
 
   #addArtifact(seen: ObservedArtifact, position: number): boolean {

@@ -45,21 +45,40 @@ export interface Observation {
   readonly stored: readonly StoredBytes[]
 }
 
-/** Turns the base64 of a `raw` part into a reference; throws when it is over the limit or not base64. */
-export type KeepBytes = (base64: string) => StoredBytes
+/** Bytes that may not be kept; the sentence is the specification's and stands in their place. */
+export interface RefusedBytes {
+  readonly refused: string
+}
+
+/** Turns the base64 of a `raw` part into a reference, or into why it is not kept; throws when it is not base64. */
+export type KeepBytes = (base64: string) => StoredBytes | RefusedBytes
 
 /** Reduces one event of an agent. Throws only what `keepBytes` throws. */
 export function observationFrom(event: StreamResponse, keepBytes: KeepBytes): Observation {
-  const stored: StoredBytes[] = []
-  const keep: KeepBytes = (base64) => {
-    const bytes = keepBytes(base64)
-    stored.push(bytes)
-    return bytes
-  }
   // Bytes are moved out once, so that the stored event and the normalised parts name the same reference.
-  const slim = withoutBytes(event, keep)
-  const changes = changesOf(slim)
-  return { ...changes, event: JSON.stringify(slim), stored }
+  const slim = mapParts(event, (part): SlimPart => {
+    if (part.raw === undefined) return part
+    const { raw, ...rest } = part
+    const kept = keepBytes(raw)
+    return 'refused' in kept ? { ...rest, refused: kept.refused } : { ...rest, stored: kept }
+  })
+  return { ...changesOf(slim), event: JSON.stringify(slim), stored: referencesOf(slim) }
+}
+
+/** Reads a stored event back, as it was observed: projections are rebuilt from it. */
+export function observationOf(event: string): Observation {
+  // We wrote it, from a checked event.
+  const slim = JSON.parse(event) as StreamResponse
+  return { ...changesOf(slim), event, stored: referencesOf(slim) }
+}
+
+function referencesOf(slim: StreamResponse): StoredBytes[] {
+  const stored: StoredBytes[] = []
+  mapParts(slim, (part: SlimPart) => {
+    if (part.stored !== undefined) stored.push(part.stored)
+    return part
+  })
+  return stored
 }
 
 type Changes = Omit<Observation, 'event' | 'stored'>
@@ -132,8 +151,8 @@ const ofArtifact = (artifact: Artifact, append: boolean, complete: boolean): Obs
   complete,
 })
 
-/** A part with its bytes moved out carries this in place of `raw`. */
-type SlimPart = Omit<WirePart, 'raw'> & { stored?: StoredBytes }
+/** A part with its bytes moved out carries one of these in place of `raw`; a reader of the wire never makes them. */
+type SlimPart = Omit<WirePart, 'raw'> & { stored?: StoredBytes } & Partial<RefusedBytes>
 
 /** Gives every kind of part one shape. A part without any content stays visible as `unknown`. */
 export function normalise(part: SlimPart): StoredPart {
@@ -145,6 +164,9 @@ export function normalise(part: SlimPart): StoredPart {
     return { kind: 'text', value: part.text, mediaType: part.mediaType ?? 'text/plain', ...rest }
   if (part.stored !== undefined)
     return { kind: 'raw', value: part.stored, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
+  // Visible where the file would be: a person reads why it is missing.
+  if (part.refused !== undefined)
+    return { kind: 'unknown', value: part.refused, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
   if (part.url !== undefined)
     return { kind: 'url', value: part.url, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
   if (Object.hasOwn(part, 'data'))
@@ -152,12 +174,8 @@ export function normalise(part: SlimPart): StoredPart {
   return { kind: 'unknown', value: null, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
 }
 
-function withoutBytes(event: StreamResponse, keep: KeepBytes): StreamResponse {
-  const slimPart = (part: WirePart): WirePart => {
-    if (part.raw === undefined) return part
-    const { raw, ...rest } = part
-    return { ...rest, stored: keep(raw) } as WirePart
-  }
+/** The event with every part of it mapped. */
+function mapParts(event: StreamResponse, slimPart: (part: WirePart) => SlimPart): StreamResponse {
   const slimParts = <T extends { parts: WirePart[] }>(owner: T): T => ({ ...owner, parts: owner.parts.map(slimPart) })
   const slimStatus = (status: TaskStatus): TaskStatus =>
     status.message ? { ...status, message: slimParts(status.message) } : status

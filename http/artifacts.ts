@@ -17,6 +17,7 @@ export const artifactRoutes: FastifyPluginCallbackZod<Door> = (app, { db, system
     { config: { permission: 'read' }, schema: { params: OfBytes } },
     async (request, reply) => {
       const { digest } = request.params
+      // Not a refusal: this one answer is plain text, and a digest that is none is not told from one that nobody knows.
       const { organizationId } = viewerOf(request)
       const known = sha256.test(digest) && (await isReferenced(db.pool, organizationId, digest))
       const bytes = known ? await system.artifacts.get(digest) : null

@@ -8,6 +8,7 @@ import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
+import { readEvidence } from '../persistence/evidence.ts'
 import { CommandRequest } from './command-body.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
@@ -99,7 +100,12 @@ export const commandRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) =
     { config: { permission: 'read' }, schema: { params: OfCommand } },
     async (request) => {
       const id = localId(request.params.commandId, 'command.unknown')
-      return { command: await door.system.commands.find(viewerOf(request), id) }
+      const viewer = viewerOf(request)
+      const command = await door.system.commands.find(viewer, id)
+      if (command.status !== 'uncertain') return { command }
+      // An addition to the specified record: what a person needs who has to decide what follows.
+      const evidence = (await readEvidence(door.db.pool, viewer.organizationId, [id])).get(id)
+      return { command: evidence === undefined ? command : { ...command, evidence } }
     },
   )
   app.post(

@@ -11,8 +11,13 @@ import {
   type ActorStep,
   type ActorSummary,
   type ChartDefinition,
+  type ChartNode,
+  type StateValue,
 } from '../domain/chart.ts'
-import type { ActorRecord, LogRecord } from '../persistence/actor-views.ts'
+import type { DeliveryRecord } from '../domain/actor.ts'
+import { isAbandoned } from '../domain/explanation.ts'
+import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
+import type { SendRecord } from '../persistence/unsettled-sends.ts'
 import { isUuid } from './door.ts'
 
 /** Definitions by `<kind>@<version>`; an actor of a version that is not there is shown without edges. */
@@ -24,6 +29,8 @@ const shownContext: Readonly<Record<string, readonly string[]>> = {
   command: ['attempts', 'error'],
   subscription: ['failures', 'reads', 'reason', 'answered'],
   ownership: ['assignee', 'claimedAt', 'dueAt', 'level', 'escalatedAt'],
+  reconciliation: ['failures', 'reason', 'listReason', 'passes'],
+  push: ['failures', 'reason', 'settled'],
 }
 const shownEvent: ReadonlySet<string> = new Set([
   'at',
@@ -58,14 +65,35 @@ function eventOf(text: string): ActorStep['event'] {
   return { type: event['type'], ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
 }
 
-const isAbandoned = ({ work, leaseUntil }: ActorRecord, now: Date): boolean =>
-  work !== null && leaseUntil !== null && Date.parse(leaseUntil) < now.getTime()
+/** Every state that a machine of ours marks for a person to look at, as its rows store it. */
+export const attentionStates = (definitions: Definitions): readonly AttentionState[] =>
+  [...definitions].flatMap(([key, { root }]) => {
+    const kind = key.slice(0, key.lastIndexOf('@'))
+    return marked(root).map((value) => ({ kind, state: JSON.stringify(value) }))
+  })
+
+/** The values of the marked leaves below a state; a parallel state's other regions are left open. */
+function marked(node: ChartNode): readonly StateValue[] {
+  return node.children.flatMap((child): readonly StateValue[] => {
+    if (child.children.length === 0) return child.tags.includes('attention') ? [child.key] : []
+    return marked(child).map((inner) => ({ [child.key]: inner }))
+  })
+}
+
+const isSilent = ({ work, workStartedAt, leaseOwner, leaseUntil }: ActorRecord, now: Date): boolean =>
+  isAbandoned(
+    {
+      work: work === null ? null : { id: work, startedAt: workStartedAt },
+      lease: leaseOwner === null || leaseUntil === null ? null : { owner: leaseOwner, until: leaseUntil },
+    },
+    now.getTime(),
+  )
 
 export function summaryOf(record: ActorRecord, definitions: Definitions, now: Date): ActorSummary {
   const { kind, id, snapshot, revision, machineVersion, updatedAt, title } = record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
-  const attention = isAbandoned(record, now) || leaves.some((node) => node.tags.includes('attention'))
+  const attention = isSilent(record, now) || leaves.some((node) => node.tags.includes('attention'))
   const { value, status } = snapshot
   return { kind, id, value, status, revision, machineVersion, updatedAt, attention, title: title ?? '' }
 }
@@ -87,6 +115,31 @@ export function detailOf(record: ActorRecord, definitions: Definitions, now: Dat
     agentId: record.agentId,
     taskId: record.taskId,
   }
+}
+
+const endings: Readonly<Record<string, DeliveryRecord['ended']>> = {
+  replied: 'replied',
+  refused: 'refused',
+  unsent: 'unsent',
+  unknown: 'unknown',
+}
+
+/** When a command's request may have left and how that ended, by its log: the step that marks it begun precedes every byte. */
+export function deliveryOf({ action, localId, createdAt }: SendRecord, log: readonly LogRecord[]): DeliveryRecord {
+  const left = log.findIndex(({ value }) => value === 'dispatching')
+  const last = log.at(-1)
+  const record = { action, localId, acceptedAt: createdAt, leftAt: log[left]?.at ?? null }
+  if (!last || (last.value !== 'succeeded' && last.value !== 'failed' && last.value !== 'uncertain'))
+    return { ...record, endedAt: null, ended: null }
+  const { type, ...event } = eventOf(last.event)
+  const output = isRecord(event['output']) ? event['output']['kind'] : null
+  const ended =
+    left < 0
+      ? 'undelivered'
+      : type === 'interrupted'
+        ? 'interrupted'
+        : ((typeof output === 'string' ? endings[output] : undefined) ?? 'unknown')
+  return { ...record, endedAt: last.at, ended }
 }
 
 /** People among the causes of a log; everything else that causes a step is a word: `worker`, `timer`, `reaction`. */

@@ -1,19 +1,25 @@
 /**
- * The actor debugger: lists, one actor, its log, the supervisor. Reads only: nothing here moves an actor. What of a row may
- * be shown is debug-views.ts; the page that shows it is ui/pages/actors.ts.
+ * The actor debugger: lists, one actor, its log. Reads only: nothing here moves an actor. What of a row may be shown is
+ * debug-views.ts, the system as a whole debug-system.ts; the page that shows it is ui/pages/actors.ts.
  */
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { chartsOf } from '../actors/charts.ts'
+import type { Kinds } from '../actors/kinds.ts'
 import { instruments } from '../actors/system.ts'
 import type { Viewer } from '../domain/access.ts'
-import type { ActorAnswer, ActorLogPage, ActorPage, SupervisorAnswer } from '../domain/actor.ts'
+import type { ActorAnswer, ActorLogPage, ActorPage } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findActor, listActors, readActorLog, type ActorFilter, type ActorRecord } from '../persistence/actor-views.ts'
 import type { Connection } from '../persistence/database.ts'
+import { readEvidence } from '../persistence/evidence.ts'
 import { displayNames } from '../persistence/person-names.ts'
-import { detailOf, peopleOf, stepsOf, summaryOf, type Definitions } from './debug-views.ts'
+import { readWait } from '../persistence/queue-views.ts'
+import { findSend } from '../persistence/unsettled-sends.ts'
+import { sendRoutes } from './debug-sends.ts'
+import { systemRoutes } from './debug-system.ts'
+import { attentionStates, deliveryOf, detailOf, peopleOf, stepsOf, summaryOf, type Definitions } from './debug-views.ts'
 import { isUuid, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
@@ -21,6 +27,7 @@ import { viewerOf } from './guard.ts'
 interface Asked {
   readonly db: Connection
   readonly viewer: Viewer
+  readonly kinds: Kinds
   readonly definitions: Definitions
 }
 
@@ -84,9 +91,17 @@ function jsonOf(text: string): unknown {
   }
 }
 
-async function listPage({ db, viewer, definitions }: Asked, query: z.infer<typeof ListQuery>): Promise<ActorPage> {
+async function listPage(
+  { db, viewer, kinds, definitions }: Asked,
+  query: z.infer<typeof ListQuery>,
+): Promise<ActorPage> {
   const { kind, state, q, attention, cursor, limit } = query
-  const filter = { kind: kind ?? null, state: state ?? null, q: q ?? null, attention: attention === 'true' }
+  const filter = {
+    kinds: kind === undefined ? Object.keys(kinds) : [kind],
+    state: state ?? null,
+    q: q ?? null,
+    attention: attention === 'true' ? attentionStates(definitions) : null,
+  }
   // One more than asked for tells whether there is a next page.
   const rows = await listActors(db, viewer.organizationId, { ...filter, before: placeOf(cursor), limit: limit + 1 })
   const page = rows.slice(0, limit)
@@ -102,6 +117,28 @@ async function actorOf({ db, viewer }: Asked, { kind, id }: Ref): Promise<ActorR
   const record = isUuid(id) ? await findActor(db, viewer.organizationId, kind, id.toLowerCase()) : null
   if (!record) throw new Refusal('actor.unknown')
   return record
+}
+
+async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
+  const record = await actorOf(asked, ref)
+  const { db, viewer, kinds, definitions } = asked
+  const { kind, id } = record
+  const wait = await readWait(db, viewer.organizationId, kind, id)
+  const rhythm = kinds[kind]
+  return {
+    actor: detailOf(record, definitions, instruments.now()),
+    wait: wait && rhythm ? { ...wait, places: rhythm.concurrency, perAgent: rhythm.laneLimit } : null,
+    delivery: kind === 'command' ? await deliveryRecord(asked, id) : null,
+    evidence: kind === 'command' ? ((await readEvidence(db, viewer.organizationId, [id])).get(id) ?? null) : null,
+  }
+}
+
+/** A command's life is short: discovery three times, one delivery. More steps than this it cannot have. */
+const stepsOfCommand = 50
+
+async function deliveryRecord({ db, viewer }: Asked, id: string) {
+  const send = await findSend(db, viewer.organizationId, id)
+  return send && deliveryOf(send, await readActorLog(db, 'command', id, 0, stepsOfCommand))
 }
 
 async function logPage(asked: Asked, ref: Ref, query: z.infer<typeof LogQuery>): Promise<ActorLogPage> {
@@ -123,24 +160,26 @@ async function logPage(asked: Asked, ref: Ref, query: z.infer<typeof LogQuery>):
 /** Context and causes may concern people; from part 3 on this asks for `administer`. */
 const config = { permission: 'read' } as const
 
-export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
+export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
+  const { system, db } = door
+  app.register(systemRoutes, door)
+  app.register(sendRoutes, door)
   const definitions = chartsOf(system.kinds)
-  const asked = (request: FastifyRequest): Asked => ({ db: db.pool, viewer: viewerOf(request), definitions })
+  const asked = (request: FastifyRequest): Asked => ({
+    db: db.pool,
+    viewer: viewerOf(request),
+    kinds: system.kinds,
+    definitions,
+  })
   app.get('/api/actors', { config, schema: { querystring: ListQuery } }, (request) =>
     listPage(asked(request), request.query),
   )
-  app.get('/api/actors/:kind/:id', { config, schema: { params: OfActor } }, async (request): Promise<ActorAnswer> => {
-    const record = await actorOf(asked(request), request.params)
-    return { actor: detailOf(record, definitions, instruments.now()) }
-  })
+  app.get('/api/actors/:kind/:id', { config, schema: { params: OfActor } }, (request) =>
+    actorAnswer(asked(request), request.params),
+  )
   const log = { params: OfActor, querystring: LogQuery }
   app.get('/api/actors/:kind/:id/log', { config, schema: log }, (request) =>
     logPage(asked(request), request.params, request.query),
   )
-  app.get('/api/supervisor', { config }, (): SupervisorAnswer => {
-    const { value, machine, context } = system.supervisor.snapshot
-    const { restarts, lastFailure } = context
-    return { supervisor: { value, machineVersion: machine.version ?? '0', restarts, lastFailure } }
-  })
   done()
 }

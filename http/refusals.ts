@@ -15,7 +15,7 @@ import { sentenceOf } from './bodies.ts'
  * operation declines in the state that things are in. Clients match on the status; the message is for people.
  */
 type Shape = 'door' | 'operation'
-type Status = 400 | 401 | 403 | 404 | 409 | 502 | 503 | 504
+type Status = 400 | 401 | 403 | 404 | 409 | 415 | 429 | 502 | 503 | 504
 
 /** A code without a line here does not compile. */
 export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = {
@@ -52,8 +52,18 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'skill.unsupported': [400, 'operation'],
   'cursor.invalid': [400, 'door'],
   'actor.unknown': [404, 'door'],
-  'artifact.unknown': [404, 'door'],
   'artifact.identity': [400, 'door'],
+  // The push receiver's own shape is a bare sentence (http/push-receiver.ts); the one said here is never seen.
+  'push.off': [503, 'door'],
+  'push.unauthenticated': [401, 'door'],
+  'push.limit': [429, 'door'],
+  'push.media': [415, 'door'],
+  'push.delivery': [400, 'door'],
+  'push.envelope': [400, 'door'],
+  'push.payload': [400, 'door'],
+  'push.task': [409, 'door'],
+  'push.scope': [409, 'door'],
+  'push.unavailable': [503, 'door'],
   'route.unknown': [404, 'door'],
   'event.ignored': [409, 'operation'],
 }

@@ -15,6 +15,7 @@ import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
 import { guardRoutes, type Guard } from './guard.ts'
 import { pageRoutes } from './pages.ts'
+import { pushRoutes } from './push-receiver.ts'
 import { answerFailure } from './refusals.ts'
 import { streamRoutes } from './stream.ts'
 import { taskEventRoutes } from './task-events.ts'
@@ -65,6 +66,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   const resources = [authRoutes, agentRoutes, commandRoutes, streamRoutes, taskRoutes, taskEventRoutes, artifactRoutes]
   for (const routes of resources) app.register(routes, door)
   app.register(debugRoutes, door)
+  app.register(pushRoutes, door)
   if (uiDirectory !== null) app.register(pageRoutes, { directory: uiDirectory })
   return app
 }

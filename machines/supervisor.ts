@@ -15,7 +15,17 @@ export interface LoopInput {
   readonly name: string
 }
 
-export const loopNames = ['leases', 'command', 'subscription', 'ownership', 'freshness', 'housekeeping'] as const
+export const loopNames = [
+  'leases',
+  'command',
+  'subscription',
+  'ownership',
+  'reconciliation',
+  'scopes',
+  'push',
+  'freshness',
+  'housekeeping',
+] as const
 export type LoopName = (typeof loopNames)[number]
 
 const notProvided = (): Promise<never> => Promise.reject(new Error('The supervisor was started without its loops.'))
@@ -24,7 +34,7 @@ const config = setup({
   types: {
     context: {} as {
       /** Recent failures, oldest first; `at` in monotonic milliseconds. */
-      failures: readonly { readonly name: string; readonly at: number }[]
+      failures: readonly { readonly name: string; readonly at: number; readonly message: string }[]
       restarts: number
       lastFailure: string | null
     },
@@ -45,7 +55,9 @@ const config = setup({
     noteFailure: assign(({ context, event }) =>
       event.type === 'failed'
         ? {
-            failures: [...context.failures, { name: event.name, at: event.at }].slice(-failuresRemembered),
+            failures: [...context.failures, { name: event.name, at: event.at, message: event.message }].slice(
+              -failuresRemembered,
+            ),
             restarts: context.restarts + 1,
             lastFailure: `${event.name}: ${event.message}`,
           }
@@ -85,6 +97,9 @@ export const supervisorMachine = config.createMachine({
         command: region('command'),
         subscription: region('subscription'),
         ownership: region('ownership'),
+        reconciliation: region('reconciliation'),
+        scopes: region('scopes'),
+        push: region('push'),
         freshness: region('freshness'),
         housekeeping: region('housekeeping'),
       },

@@ -4,6 +4,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
+import { leaseGraceMs } from '../domain/explanation.ts'
 import type { Snapshot, Timer } from './actors.ts'
 import type { Connection } from './database.ts'
 
@@ -20,7 +21,7 @@ export interface ActorRecord {
   readonly machineVersion: string
   readonly createdAt: string
   readonly updatedAt: string
-  /** What a person calls it: the task's title, or the first words of the message. */
+  /** What a person calls it: the task's title, the first words of the message, or the agent that it is about. */
   readonly title: string | null
   readonly agentId: string | null
   /** The local task it is about. */
@@ -51,12 +52,19 @@ const Record_ = z.object({
   taskId: z.string().nullable(),
 })
 
+/** States that need a person, as the machines tag them: `state` is the JSON text that the stored value must contain. */
+export interface AttentionState {
+  readonly kind: string
+  readonly state: string
+}
+
 export interface ActorFilter {
-  readonly kind: string | null
+  /** Which kinds: every one that lives here, or one. */
+  readonly kinds: readonly string[]
   /** A state's name, anywhere in the state value. */
   readonly state: string | null
-  /** Only what needs a person's eye: failed, uncertain, stopped, or a lease that ran out. */
-  readonly attention: boolean
+  /** Only what is in one of these states, or whose lease ran out. Null: everything. */
+  readonly attention: readonly AttentionState[] | null
   /** Part of the id, or of the state. */
   readonly q: string | null
   readonly before: { readonly updatedAt: string; readonly id: string } | null
@@ -64,16 +72,16 @@ export interface ActorFilter {
 }
 
 const everyActor = sql.fragment`
-  select kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers, lease_owner, lease_until,
-    created_at, updated_at from actor
+  select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, lease_owner,
+    lease_until, created_at, updated_at from actor
   union all
-  select kind, id, organization_id, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null,
+  select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null,
     created_at, updated_at from actor_archive`
 
 const selected = sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
     a.lease_until as "leaseUntil", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
-    a.updated_at as "updatedAt", coalesce(t.title, c.title) as title, coalesce(t.agent_id, c.agent_id) as "agentId",
+    a.updated_at as "updatedAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 
 const subjects = sql.fragment`
@@ -81,11 +89,28 @@ const subjects = sql.fragment`
   left join lateral (
     select command.agent_id, command.task_id, coalesce(owned.title, command.title) as title
     from command left join task owned on owned.id = command.task_id where command.id = a.id and a.kind = 'command'
-  ) c on true`
+  ) c on true
+  left join agent g on g.id = a.lane and t.id is null and c.agent_id is null`
 
-const attentionStates = sql.fragment`(
-  a.snapshot->>'value' in ('failed', 'uncertain', 'stopped') or a.snapshot->'value'->'open'->>'deadline' in ('overdue', 'escalated')
-  or (a.work is not null and a.lease_until < now()))`
+/** Live work whose holder stopped renewing, and nobody has taken it over. */
+export const abandoned = sql.fragment`
+  (a.work is not null and a.lease_until < now() - ${leaseGraceMs} * interval '1 millisecond')`
+
+/** Of `actor a` or `actor_archive a`: in one of these states. */
+export const isInState = (states: readonly AttentionState[]) =>
+  states.length === 0
+    ? sql.fragment`false`
+    : sql.fragment`exists (
+        select 1 from ${sql.unnest(
+          states.map(({ kind, state }) => [kind, state]),
+          ['text', 'text'],
+        )} as wanted(kind, state) where wanted.kind = a.kind and a.snapshot->'value' @> wanted.state::jsonb)`
+
+/** In the words of the index `actor_archive_unusual`, which the planner looks for. */
+export const unusualEnd = sql.fragment`a.snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported')`
+
+/** Words are looked for among this many finished actors of a kind, the newest: a million are not read for a pattern. */
+const searchedArchive = 10_000
 
 /** Actors of an organization, the last moved first. */
 export async function listActors(
@@ -93,24 +118,70 @@ export async function listActors(
   organizationId: string,
   filter: ActorFilter,
 ): Promise<readonly ActorRecord[]> {
-  const conditions = [sql.fragment`a.organization_id = ${organizationId}`]
-  if (filter.kind !== null) conditions.push(sql.fragment`a.kind = ${filter.kind}`)
-  if (filter.state !== null) conditions.push(sql.fragment`a.snapshot->>'value' like ${`%${escapeLike(filter.state)}%`}`)
-  if (filter.attention) conditions.push(attentionStates)
-  if (filter.q !== null) {
-    const pattern = `%${escapeLike(filter.q)}%`
-    conditions.push(
-      sql.fragment`(a.id::text like ${pattern} or a.kind like ${pattern} or a.snapshot->>'value' like ${pattern})`,
-    )
-  }
-  if (filter.before !== null)
-    conditions.push(sql.fragment`(a.updated_at, a.id) < (${filter.before.updatedAt}, ${filter.before.id})`)
-  return db.any(
-    sql.type(Record_)`${selected} from (${everyActor}) a ${subjects}
-      where ${sql.join(conditions, sql.fragment` and `)} order by a.updated_at desc, a.id desc limit ${filter.limit}`,
-  )
+  const { kinds, before, limit } = filter
+  const page = sql.fragment`order by updated_at desc, id desc limit ${limit}`
+  const older =
+    before === null ? sql.fragment`true` : sql.fragment`(a.updated_at, a.id) < (${before.updatedAt}, ${before.id})`
+  const words = wordConditions(filter)
+  const live = [
+    sql.fragment`a.organization_id = ${organizationId}`,
+    sql.fragment`a.kind = any(${sql.array([...kinds], 'text')})`,
+    older,
+    ...words,
+  ]
+  if (filter.attention !== null) live.push(sql.fragment`(${isInState(filter.attention)} or ${abandoned})`)
+  return db.any(sql.type(Record_)`
+    with found as (
+      (select a.kind, a.id, a.updated_at from actor a where ${allOf(live)} ${page})
+      union all
+      (${archived(organizationId, filter, older, words)})
+    ), newest as (select * from found ${page})
+    ${selected}
+    from newest n join lateral (select * from (${everyActor}) b where b.kind = n.kind and b.id = n.id) a on true ${subjects}
+    order by a.updated_at desc, a.id desc`)
 }
 
+type Fragment = ReturnType<typeof sql.fragment>
+const allOf = (conditions: readonly Fragment[]): Fragment =>
+  sql.fragment`${sql.join([...conditions], sql.fragment` and `)}`
+
+function wordConditions({ state, q }: ActorFilter): Fragment[] {
+  const value = sql.fragment`a.snapshot->>'value'`
+  const like = (text: string): string => `%${escapeLike(text)}%`
+  return [
+    ...(state === null ? [] : [sql.fragment`${value} like ${like(state)}`]),
+    ...(q === null
+      ? []
+      : [sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} like ${like(q)})`]),
+  ]
+}
+
+/** The archive's part of a page, by the index that fits: none of these reads more than it was told to look at. */
+function archived(organizationId: string, filter: ActorFilter, older: Fragment, words: readonly Fragment[]): Fragment {
+  const { kinds, attention, limit } = filter
+  const wanted = sql.array([...kinds], 'text')
+  const page = sql.fragment`order by a.updated_at desc, a.id desc limit ${limit}`
+  const columns = sql.fragment`a.kind, a.id, a.updated_at`
+  if (attention !== null)
+    return sql.fragment`
+      select ${columns} from actor_archive a where a.organization_id = ${organizationId} and ${unusualEnd}
+        and a.kind = any(${wanted}) and ${isInState(attention)} and ${allOf([older, ...words])} ${page}`
+  if (filter.q !== null && wholeId.test(filter.q))
+    return sql.fragment`
+      select ${columns} from actor_archive a
+      where a.organization_id = ${organizationId} and a.kind = any(${wanted}) and a.id = ${filter.q} ${page}`
+  const ofKind = sql.fragment`a.organization_id = ${organizationId} and a.kind = k.kind and ${older}`
+  const arm =
+    words.length === 0
+      ? sql.fragment`select ${columns} from actor_archive a where ${ofKind} ${page}`
+      : sql.fragment`
+          select ${columns} from (
+            select a.* from actor_archive a where ${ofKind} order by a.updated_at desc, a.id desc limit ${searchedArchive}
+          ) a where ${allOf(words)} ${page}`
+  return sql.fragment`select s.* from unnest(${wanted}) as k(kind) cross join lateral (${arm}) s`
+}
+
+const wholeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (c) => `\\${c}`)
 
 export async function findActor(

@@ -46,9 +46,8 @@ export interface ActorRow extends ActorRef {
 // Runtime rows are our own writes, hundreds a second: they are typed here and not validated again on every read.
 const Row = z.custom<ActorRow>()
 const Ref = z.custom<ActorRef>()
-const Written = z.object({ xid: z.string(), number: z.number().nullable() })
+const Written = z.object({ number: z.number().nullable() })
 const Fate = z.object({ fate: z.enum(['committed', 'aborted', 'unknown']) })
-const Freshness = z.object({ last: z.number(), known: z.number() })
 
 /** Of `actor a`, as an ActorRow. */
 export const actorColumns = sql.fragment`
@@ -153,7 +152,7 @@ export interface ActorBatch {
  * there was nothing to write. An actor is due when its work may be
  * claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
  */
-export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<Evidence | null> {
+export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<number | null> {
   if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
   const log = batch.log.map(({ id: actor_id, machineVersion: machine_version, ...entry }) => ({
     ...entry,
@@ -165,7 +164,7 @@ export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<E
     organization_id,
     subject_id,
   }))
-  const { xid, number } = await tx.one(sql.type(Written)`
+  const { number } = await tx.one(sql.type(Written)`
     with input as (
       select i.*,
         case when i.lease_token is null then null
@@ -207,9 +206,8 @@ export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<E
         organization_id uuid, kind text, subject_id text, data jsonb)
       returning number
     )
-    select pg_current_xact_id()::text as xid, (select max(number) from told) as number`)
-  const [entry] = batch.log
-  return { batchId: batch.batchId, xid, number, entry: entry ?? null }
+    select (select max(number) from told) as number`)
+  return number
 }
 
 /** Where a commit can be found again: by a fact's number, or by a log entry's key. */
@@ -236,14 +234,4 @@ export async function fateOf(db: Connection, evidence: Evidence): Promise<'commi
       when ${xid}::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) then 'aborted'
       when pg_xact_status(${xid}::xid8) = 'in progress' then 'unknown'
       else 'aborted' end as fate`)
-}
-
-/** The outbox's last number, and how many of the last thousand are there: a late commit below the maximum changes it too. */
-export async function freshnessToken(db: Connection): Promise<string> {
-  const row = await db.one(
-    sql.type(Freshness)`
-      select coalesce(max(number), 0) as last, count(*) as known
-      from fact where number > (select coalesce(max(number), 0) - 1000 from fact)`,
-  )
-  return `${row.last}.${row.known}`
 }

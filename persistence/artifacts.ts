@@ -1,39 +1,107 @@
 /**
  * Bytes of artifacts: content-addressed files in one directory, written whole or not at all, verified when read. Replicas
- * share them by sharing the directory. Who may read them is in the rows (task_bytes), not here.
+ * share them by sharing the directory. Who may read them is in the rows (task_bytes), not here; what nobody refers to is
+ * removed by persistence/artifact-sweep.ts.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { sql } from 'slonik'
 import { z } from 'zod'
+import { Refusal } from '../domain/refusal.ts'
 import type { Connection } from './database.ts'
 
 export interface NewBytes {
+  /** SHA-256 of the bytes, lower-case hex. */
   readonly digest: string
   readonly bytes: Uint8Array
 }
 
-export class ArtifactStore {
-  readonly #directory: string
-  readonly #newName: () => string
+/**
+ * The file system did not do what was asked: full (ENOSPC, EDQUOT), over a limit (EFBIG), read-only, failing. An outage:
+ * nothing of it is kept, and the same may be asked again later.
+ */
+export class ArtifactsUnavailable extends Error {
+  override readonly name = 'ArtifactsUnavailable'
+  readonly code: string
+  constructor(cause: Error & { readonly code: string }) {
+    super(`The artifact directory failed (${cause.code}).`, { cause })
+    this.code = cause.code
+  }
+}
 
-  /** `newName` names temporary files; it must not repeat. */
-  constructor(directory: string, newName: () => string) {
-    this.#directory = directory
-    this.#newName = newName
+/** A file that the sweep has set aside carries this behind its name until it is removed or put back. */
+export const setAside = '.swept'
+
+const digestShape = /^[0-9a-f]{64}$/
+/** Two hexadecimal characters: 256 folders, so that a million files are four thousand in each. */
+export const shardOf = (digest: string): string => digest.slice(0, 2)
+
+export interface ArtifactClock {
+  /** Names temporary files; must not repeat. */
+  readonly newName: () => string
+  readonly now: () => Date
+}
+
+export class ArtifactStore {
+  readonly directory: string
+  readonly #clock: ArtifactClock
+
+  constructor(directory: string, clock: ArtifactClock) {
+    this.directory = directory
+    this.#clock = clock
   }
 
-  /** Stores bytes under their SHA-256. Returns once they are on disk; bytes that are there already cost one look. */
+  /**
+   * Stores bytes under their digest. Returns once file and name are on disk. Rejects with ArtifactsUnavailable, and then
+   * nothing of it is left; with a refusal where the digest is none.
+   */
   async put({ digest, bytes }: NewBytes): Promise<void> {
     const path = this.#path(digest)
-    const there = await stat(path).then(
-      (found) => found.size === bytes.byteLength,
-      () => false,
-    )
-    if (there) return
-    await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
-    const temporary = `${path}.${this.#newName()}`
+    try {
+      if (await this.#renewed(path, bytes.byteLength)) return
+      const folder = await this.#folder(dirname(path))
+      await this.#write(path, bytes)
+      await flushed(folder)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  /** The bytes of a digest; null when they are missing or are not what their name says. */
+  async get(digest: string): Promise<Uint8Array | null> {
+    const path = this.#path(digest)
+    try {
+      // In this order, the first one twice: the sweep moves a file aside, and back, by renaming it.
+      const bytes = (await readIfThere(path)) ?? (await readIfThere(path + setAside)) ?? (await readIfThere(path))
+      return bytes && createHash('sha256').update(bytes).digest('hex') === digest ? bytes : null
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  /**
+   * Whether these bytes are there already; then their file is young again, which keeps the sweep away until whoever asked
+   * has committed. The look comes after the touch: a sweep that renamed the file in between is seen by the one or sees the other.
+   */
+  async #renewed(path: string, size: number): Promise<boolean> {
+    const now = this.#clock.now()
+    const there = await ifThere(utimes(path, now, now).then(() => stat(path)))
+    if (there?.size !== size) return false
+    // Another process may have renamed it into place and not yet flushed the name.
+    await flushed(dirname(path))
+    return true
+  }
+
+  async #folder(folder: string): Promise<string> {
+    const first = await mkdir(folder, { recursive: true, mode: 0o700 })
+    // A name is durable once the folder that holds it is: what was created, from the inside out.
+    if (first !== undefined) await flushed(dirname(folder))
+    return folder
+  }
+
+  async #write(path: string, bytes: Uint8Array): Promise<void> {
+    const temporary = `${path}.${this.#clock.newName()}`
     try {
       const file = await open(temporary, 'wx', 0o600)
       try {
@@ -49,22 +117,42 @@ export class ArtifactStore {
     }
   }
 
-  /** The bytes of a digest; null when they are missing or are not what their name says. */
-  async get(digest: string): Promise<Uint8Array | null> {
-    let bytes: Uint8Array
-    try {
-      bytes = await readFile(this.#path(digest))
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-      throw error
-    }
-    return createHash('sha256').update(bytes).digest('hex') === digest ? bytes : null
-  }
-
   #path(digest: string): string {
-    if (!/^[0-9a-f]{64}$/.test(digest)) throw new Error('Invalid artifact identity.')
-    return join(this.#directory, digest.slice(0, 2), digest)
+    if (!digestShape.test(digest)) throw new Refusal('artifact.identity')
+    return join(this.directory, shardOf(digest), digest)
   }
+}
+
+/** fsync of a directory: what was created in it, renamed into it or removed from it survives a loss of power. */
+async function flushed(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const readIfThere = (path: string): Promise<Uint8Array | null> => ifThere(readFile(path))
+
+/** Null where the file is not there. */
+export async function ifThere<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
+const codeOf = (error: unknown): string | null =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
+
+/** What the file system said, as an outage; anything else as it came. */
+export function unavailable(error: unknown): unknown {
+  if (error instanceof Error && 'errno' in error && 'code' in error && typeof error.code === 'string')
+    return new ArtifactsUnavailable(Object.assign(error, { code: error.code }))
+  return error
 }
 
 /** Whether a task of the organization refers to these bytes. */

@@ -1,6 +1,7 @@
 /** What a driver must offer: the part of a database that PostgreSQL and the embedded one do differently. And their limits. */
 import type pg from 'pg'
 import type { DriverFactory } from 'slonik'
+import type { Flight } from './flight.ts'
 
 /** Enough of a node-postgres client for the migrator: several statements in one text, no Slonik. */
 export type RawClient = Pick<pg.ClientBase, 'query'>
@@ -12,6 +13,8 @@ export interface Backend {
   readonly profile: 'postgresql' | 'pglite'
   readonly driverFactory: DriverFactory
   readonly maxConnections: number
+  /** Whether wake-ups of other processes arrive; behind a pooler they do not, and are found by looking. */
+  readonly hearsOthers: boolean
   /**
    * Hears wake-ups on a channel: from this process at once, from other processes on PostgreSQL. They carry nothing and
    * may be lost or repeated: polling stays the truth. Resolves to the way to stop hearing.
@@ -21,6 +24,8 @@ export interface Backend {
   readonly notify: (channel: string) => Promise<void>
   /** Embedded only: CHECKPOINT by volume and time, VACUUM ANALYZE daily. Call it every minute; nothing on PostgreSQL. */
   readonly housekeep: () => Promise<void>
+  /** One transaction of the loop, on a connection that waits for nobody else (flight.ts). Not to be nested. */
+  readonly fly: <T>(work: (flight: Flight) => Promise<T>) => Promise<T>
   /** A plain client of one's own: a fresh connection on PostgreSQL, the whole database on the embedded one. */
   readonly raw: <T>(work: (client: RawClient) => Promise<T>) => Promise<T>
   /** Aborts when this database can't come back in this process (the embedded one's thread died): exit then. */

@@ -5,17 +5,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   createPool,
-  SchemaValidationError,
-  sql,
   type ClientConfigurationInput,
   type CommonQueryMethods,
   type DatabasePool,
-  type DatabaseTransactionConnection,
   type Interceptor,
+  type QuerySqlToken,
 } from 'slonik'
+import { Admission, admitted } from './admission.ts'
 import type { Backend } from './backend.ts'
 import { openPglite } from './pglite.ts'
 import { openPostgres } from './postgres.ts'
+import { validRow } from './rows.ts'
 
 export type Profile =
   | { readonly kind: 'postgresql'; readonly url: string; readonly maxConnections?: number }
@@ -27,12 +27,16 @@ export type Profile =
       readonly template?: Uint8Array
     }
 
-export type Transaction = DatabaseTransactionConnection
-/** A pool, a connection or a transaction: whatever runs a query. */
+/** What runs inside one transaction: Slonik's, or a flight of the loop (flight.ts). */
+export interface Transaction extends Pick<CommonQueryMethods, 'any' | 'maybeOne' | 'one'> {
+  /** For a statement whose rows nobody reads. */
+  readonly query: (statement: QuerySqlToken) => Promise<unknown>
+}
+/** A pool, a connection or a transaction of Slonik's: whatever runs a query. */
 export type Connection = CommonQueryMethods
 export interface Database extends Pick<
   Backend,
-  'profile' | 'listen' | 'notify' | 'housekeep' | 'raw' | 'lost' | 'close'
+  'profile' | 'hearsOthers' | 'listen' | 'notify' | 'housekeep' | 'raw' | 'lost' | 'fly' | 'close'
 > {
   readonly pool: DatabasePool
 }
@@ -41,25 +45,16 @@ const IDLE_CONNECTION_MS = 60_000
 const CONNECT_TIMEOUT_MS = 5_000
 const CLOSE_TIMEOUT_MS = 5_000
 const CLOSE_LOOK_MS = 5
+/** Who waits longer for a connection is told so: a caller hears 503 while it still listens, a loop tries again. */
+const ADMISSION_WAIT_MS = 5_000
+/** Two thousand pages that look again at once, each with two questions, wait and are served; a pile is not. */
+const ADMISSION_QUEUE = 5_000
 
-/** The parser that Slonik gives to every `sql.unsafe`: one object, so that recognising it costs a comparison. */
-const unvalidated = sql.unsafe`select 1`.parser
-
-/**
- * Rows are checked against their query's schema, and the checked row is what the caller gets. A query whose rows need
- * no check (hot, ours, and covered by a test) is written with `sql.unsafe`, which skips this at no cost.
- */
+/** Rows are checked against their query's schema, and the checked row is what the caller gets (rows.ts). */
 const validation: Interceptor = {
   name: 'row-validation',
-  transformRow: (context, query, row) => {
-    const schema = context.resultParser
-    if (!schema || schema === unvalidated) return row
-    const result = schema['~standard'].validate(row)
-    if (result instanceof Promise) throw new TypeError('A row schema must be synchronous.')
-    // Slonik's error would carry the row and the values, which may be secrets, into the log; the issues name the columns.
-    if (result.issues) throw new SchemaValidationError({ sql: query.sql, values: [] }, {}, result.issues)
-    return result.value as typeof row
-  },
+  transformRow: ({ resultParser }, query, row) =>
+    validRow({ sql: query.sql, ...(resultParser && { parser: resultParser }) }, row) as typeof row,
 }
 
 export class DatabaseClosed extends Error {
@@ -95,10 +90,19 @@ function isBusy(pool: DatabasePool): boolean {
   return acquiredConnections + pendingConnections + waitingClients > 0
 }
 
-export async function openDatabase(profile: Profile): Promise<Database> {
-  const backend: Backend = profile.kind === 'postgresql' ? await openPostgres(profile) : await openPglite(profile)
+/** `via` stands between the pool and its driver: the fault suite loses acknowledgements there (test/chaos). */
+export async function openDatabase(
+  profile: Profile,
+  via: (backend: Backend) => Backend = (backend) => backend,
+): Promise<Database> {
+  const backend = via(profile.kind === 'postgresql' ? await openPostgres(profile) : await openPglite(profile))
   const gate = new Gate()
   const pool = await createPool(profile.kind === 'postgresql' ? profile.url : 'postgres://', settingsFor(backend, gate))
+  const admission = new Admission({
+    places: backend.maxConnections,
+    waitMs: ADMISSION_WAIT_MS,
+    queue: ADMISSION_QUEUE,
+  })
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     try {
@@ -110,12 +114,14 @@ export async function openDatabase(profile: Profile): Promise<Database> {
   }
   return {
     profile: backend.profile,
-    pool,
+    hearsOthers: backend.hearsOthers,
+    pool: admitted(pool, admission),
     listen: backend.listen,
     notify: backend.notify,
     housekeep: backend.housekeep,
     raw: backend.raw,
     lost: backend.lost,
+    fly: backend.fly,
     close: () => (closing ??= close()),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Schema migrations, on both databases. A migration is one transaction; a session advisory lock keeps two processes
- * from applying the same one; a checksum notices that a shipped migration was edited. It prints nothing: bin/database.ts does.
+ * Schema migrations, on both databases. A migration is one transaction; an advisory lock keeps two processes from applying
+ * the same one; a checksum notices that a shipped migration was edited. It prints nothing: bin/database.ts does.
  */
 import { createHash } from 'node:crypto'
 import type { RawClient } from './backend.ts'
@@ -78,39 +78,52 @@ export async function requireSchema(client: RawClient, all: readonly Migration[]
 }
 
 /** Applies what is pending, up to `to`. Safe to call from several processes at once. Returns what it applied. */
-export function migrateUp(client: RawClient, all: readonly Migration[], to = Infinity): Promise<readonly Migration[]> {
-  return locked(client, async () => {
-    await client.query(journal)
-    const { pending } = await schemaStatus(client, all)
-    const chosen = pending.filter(({ version }) => version <= to)
-    for (const migration of chosen) {
-      await inTransaction(client, async () => {
-        await client.query(migration.up)
-        await client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
-          migration.version,
-          migration.name,
-          checksumOf(migration),
-        ])
-      })
-    }
-    return chosen
-  })
+export async function migrateUp(
+  client: RawClient,
+  all: readonly Migration[],
+  to = Infinity,
+): Promise<readonly Migration[]> {
+  const done: Migration[] = []
+  // Each round applies one or is the last.
+  for (let round = 0; round <= all.length; round++) {
+    const applied = await locked(client, async () => {
+      await client.query(journal)
+      const [next] = (await schemaStatus(client, all)).pending
+      if (!next || next.version > to) return null
+      await client.query(next.up)
+      await client.query('insert into schema_migration (version, name, checksum) values ($1, $2, $3)', [
+        next.version,
+        next.name,
+        checksumOf(next),
+      ])
+      return next
+    })
+    if (!applied) break
+    done.push(applied)
+  }
+  return done
 }
 
 /** Takes back the last `count` migrations, newest first. Returns them. */
-export function migrateDown(client: RawClient, all: readonly Migration[], count = 1): Promise<readonly Migration[]> {
-  return locked(client, async () => {
-    const { applied } = await schemaStatus(client, all)
-    const versions = new Set(applied.slice(-count).map(({ version }) => version))
-    const chosen = all.filter(({ version }) => versions.has(version)).toReversed()
-    for (const migration of chosen) {
-      await inTransaction(client, async () => {
-        await client.query(migration.down)
-        await client.query('delete from schema_migration where version = $1', [migration.version])
-      })
-    }
-    return chosen
-  })
+export async function migrateDown(
+  client: RawClient,
+  all: readonly Migration[],
+  count = 1,
+): Promise<readonly Migration[]> {
+  const done: Migration[] = []
+  for (let round = 0; round < Math.min(count, all.length); round++) {
+    const taken = await locked(client, async () => {
+      const { current } = await schemaStatus(client, all)
+      const last = all.find(({ version }) => version === current)
+      if (!last) return null
+      await client.query(last.down)
+      await client.query('delete from schema_migration where version = $1', [last.version])
+      return last
+    })
+    if (!taken) break
+    done.push(taken)
+  }
+  return done
 }
 
 async function appliedMigrations(client: RawClient): Promise<AppliedMigration[]> {
@@ -122,21 +135,17 @@ async function appliedMigrations(client: RawClient): Promise<AppliedMigration[]>
   return applied.rows
 }
 
-/** A session lock, not a transaction's: it spans the migrations' own transactions. Dies with its connection. */
+/**
+ * A transaction that nobody else's migration overlaps. The lock is the transaction's, not the session's: behind a pooler in
+ * transaction mode a session's lock would stay on whichever connection took it, and the next migrator would wait for ever.
+ */
 async function locked<T>(client: RawClient, work: () => Promise<T>): Promise<T> {
-  await client.query('select pg_advisory_lock($1)', [ADVISORY_LOCK])
-  try {
-    return await work()
-  } finally {
-    await client.query('select pg_advisory_unlock($1)', [ADVISORY_LOCK])
-  }
-}
-
-async function inTransaction(client: RawClient, work: () => Promise<void>): Promise<void> {
   await client.query('begin')
   try {
-    await work()
+    await client.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    const result = await work()
     await client.query('commit')
+    return result
   } catch (error) {
     await client.query('rollback')
     throw error

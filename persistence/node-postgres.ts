@@ -53,8 +53,8 @@ const PREPARED_LIMIT = 400
 
 /**
  * Names for statements worth preparing: those seen for the second time. The name comes from the text, so every
- * connection and every process gives one statement the same name. PgBouncer in transaction mode carries
- * protocol-level prepared statements since 1.21 (`max_prepared_statements` above 0).
+ * connection and every process gives one statement the same name. Behind a pooler they are used only where it
+ * carries them (pooler.ts).
  */
 export class StatementNames {
   readonly #names = new Map<string, string | undefined>()
@@ -101,6 +101,18 @@ export async function runStatement(
     }
   } catch (error) {
     throw namedError(error, { sql })
+  }
+}
+
+/** Several statements of ours in one round trip, by the simple protocol; the answer is the first one's. */
+export async function runTogether(client: pg.Client, text: string): Promise<DriverQueryResult> {
+  try {
+    const answers: unknown = await client.query(text)
+    const [first] = answers as pg.QueryResult[]
+    if (!first) throw new Error('Several statements were asked and nothing was answered.')
+    return { command: commandOf(first.command), fields: [], rowCount: first.rowCount, rows: [] }
+  } catch (error) {
+    throw namedError(error, { sql: text })
   }
 }
 

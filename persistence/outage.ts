@@ -1,14 +1,19 @@
 /**
- * Which failures are outages: the database went away, is closing, or does not keep up. They say nothing about what was
+ * Which failures are outages: the database went away, is closing, or does not keep up, or the
+ * artifact directory is full. They say nothing about what was
  * asked; the lease holder tries again, a caller is told to. Everything else is a refusal or a defect.
  */
 import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, StatementTimeoutError } from 'slonik'
+import { DatabaseBusy } from './admission.ts'
+import { ArtifactsUnavailable } from './artifacts.ts'
 import { DatabaseClosed } from './database.ts'
 import { EmbeddedDatabaseBusy } from './pglite-session.ts'
 import { isConnectionFailure, isRetryable, isServerTrouble } from './sqlstate.ts'
 
 const kinds = [
+  ArtifactsUnavailable,
   ConnectionError,
+  DatabaseBusy,
   DatabaseClosed,
   EmbeddedDatabaseBusy,
   IdleTransactionTimeoutError,

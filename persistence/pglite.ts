@@ -6,9 +6,11 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { createDriverFactory, type DriverFactory } from 'slonik'
 import { IDLE_TRANSACTION_TIMEOUT_MS, type Backend, type RawClient } from './backend.ts'
+import { fly } from './flight.ts'
 import { columnTypes, runStatement, StatementNames, streamRows } from './node-postgres.ts'
 import { PgliteServer, PgliteSocket, type ThreadOptions } from './pglite-server.ts'
 import { Session, Turns } from './pglite-session.ts'
+import { Prepared, StatementGroup, type GroupedStatement } from './statement-group.ts'
 import { WakeUps } from './wake-ups.ts'
 
 /** Slonik's clients, not sessions: with one, a query outside a transaction would wait for its own transaction for ever. */
@@ -127,6 +129,9 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
       idleMs: IDLE_TRANSACTION_TIMEOUT_MS,
       betweenTurns: () => housekeeping.checkpointIfFull(),
     })
+  const prepared = new Prepared(columnTypes)
+  const send = (statements: readonly GroupedStatement[]): void =>
+    void client.query(new StatementGroup(statements, prepared))
   const exclusively = async <T>(work: (client: RawClient) => Promise<T>): Promise<T> => {
     const session = newSession()
     await session.begin()
@@ -141,6 +146,7 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     profile: 'pglite',
     driverFactory: pgliteDriver(names, newSession),
     maxConnections: POOL_CLIENTS,
+    hearsOthers: false,
     listen: (channel, heard) => {
       const remove = wakeUps.add(channel, heard)
       return Promise.resolve(() => Promise.resolve(remove()))
@@ -148,7 +154,12 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     notify: (channel) => wakeUps.notify(channel),
     housekeep: () => exclusively(() => housekeeping.run()),
     // Raw work may change the schema, and with it what a prepared statement returns.
-    raw: (work) => exclusively(work).finally(() => names.renew()),
+    fly: (work) => exclusively(() => fly({ send }, work)),
+    raw: (work) =>
+      exclusively(work).finally(() => {
+        names.renew()
+        prepared.renew()
+      }),
     lost: server.lost,
     close: async () => {
       try {

@@ -1,9 +1,11 @@
 /**
  * Wake-ups between processes over PostgreSQL's LISTEN and NOTIFY: one connection of its own, opened by the first use
- * and reopened with growing pauses until closed. While it is away wake-ups are lost, which costs time, not truth.
+ * and reopened with growing pauses until closed. While it is away wake-ups are lost, which costs time, not truth. Behind a
+ * pooler LISTEN would land on whichever server is free and stay there for nobody, so it is not asked; NOTIFY is.
  */
 import pg from 'pg'
 import type { Heard } from './backend.ts'
+import type { Route } from './pooler.ts'
 import { isConnectionFailure } from './sqlstate.ts'
 import { WakeUps } from './wake-ups.ts'
 
@@ -18,6 +20,7 @@ interface Line {
 
 export class PostgresWakeUps {
   readonly #config: pg.ClientConfig
+  readonly #route: Route
   readonly #local = new WakeUps((channel) => this.#send(channel))
   readonly #closed = new AbortController()
   #line: Line | undefined
@@ -25,13 +28,15 @@ export class PostgresWakeUps {
   #asked: Promise<unknown> = Promise.resolve()
   #kept: Promise<void> = Promise.resolve()
 
-  constructor(config: pg.ClientConfig) {
+  constructor(config: pg.ClientConfig, route: Route) {
     this.#config = config
+    this.#route = route
   }
 
   async listen(channel: string, heard: Heard): Promise<() => Promise<void>> {
     const known = this.#local.has(channel)
     const remove = this.#local.add(channel, heard)
+    if (this.#route.isPooled) return () => Promise.resolve(remove())
     try {
       await this.#opened()
       if (!known) await this.#ask(`listen ${pg.escapeIdentifier(channel)}`)
@@ -59,15 +64,16 @@ export class PostgresWakeUps {
   async #send(channel: string): Promise<void> {
     if (this.#closed.signal.aborted) return
     await this.#opened()
-    await this.#ask('select pg_notify($1, $2)', [channel, ''])
+    // A wake-up holds nothing worth waiting for the disk: its commit need not, and a lost one costs a pause.
+    await this.#ask(`set local synchronous_commit = off; select pg_notify(${pg.escapeLiteral(channel)}, '')`)
   }
 
   /** Between two connections there is nobody to ask, and the next one listens to every channel anyway. */
-  #ask(text: string, values: string[] = []): Promise<void> {
+  #ask(text: string): Promise<void> {
     // One statement after the other: node-postgres will not queue them for us for ever.
     const asked = this.#asked.then(async () => {
       try {
-        await this.#line?.client.query(text, values)
+        await this.#line?.client.query(text)
       } catch (error) {
         if (!isConnectionFailure(error)) throw error
       }
@@ -103,7 +109,8 @@ export class PostgresWakeUps {
       // This process's listeners heard their own wake-up before it was sent.
       if (processId !== own) this.#local.ring(channel, 'elsewhere')
     })
-    for (const channel of this.#local.channels()) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
+    const heard = this.#route.isPooled ? [] : this.#local.channels()
+    for (const channel of heard) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
     return { client, gone }
   }
 

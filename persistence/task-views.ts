@@ -163,7 +163,7 @@ export async function listViewIds(
 /** The stored parts have no ids: a part's id is its owner's and its place. */
 const partOf = (owner: string, json: Omit<Part, 'id'>, index: number): Part => ({ id: `${owner}:${index}`, ...json })
 
-async function readMessages(db: Connection, ids: Ids): Promise<Map<string, TaskMessage[]>> {
+async function readMessages(db: Transaction, ids: Ids): Promise<Map<string, TaskMessage[]>> {
   const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
     select task_id as "taskId", message_id as id, role, parts, said_at as timestamp, from_status as "fromStatus"
     from task_message where task_id = any(${ids}) order by task_id, position, message_id`)
@@ -173,7 +173,7 @@ async function readMessages(db: Connection, ids: Ids): Promise<Map<string, TaskM
   ])
 }
 
-async function readArtifacts(db: Connection, ids: Ids): Promise<Map<string, TaskArtifact[]>> {
+async function readArtifacts(db: Transaction, ids: Ids): Promise<Map<string, TaskArtifact[]>> {
   const rows = await db.any(sql.type(
     z.custom<{
       taskId: string
@@ -203,7 +203,7 @@ async function readArtifacts(db: Connection, ids: Ids): Promise<Map<string, Task
   ])
 }
 
-async function readTransitions(db: Connection, ids: Ids): Promise<Map<string, Transition[]>> {
+async function readTransitions(db: Transaction, ids: Ids): Promise<Map<string, Transition[]>> {
   const rows = await db.any(sql.type(z.custom<Transition & { taskId: string }>())`
     select task_id as "taskId", state, at as timestamp from task_transition where task_id = any(${ids})
     order by task_id, position`)

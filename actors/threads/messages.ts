@@ -13,11 +13,23 @@ export interface Blob {
 }
 
 export type ParsedEvent =
-  | { readonly kind: 'observation'; readonly observation: Observation; readonly blobs: Blob[] }
+  | {
+      readonly kind: 'observation'
+      readonly observation: Observation
+      readonly blobs: Blob[]
+      /** A push only: the tenant that its body names, where it names one. */
+      readonly tenant?: string
+    }
   /** The agent declined, in its own words. */
   | { readonly kind: 'refused'; readonly error: AgentError }
   /** What was received proves nothing. `defect` is for the log: our own code failed on it, or a thread died of it. */
-  | { readonly kind: 'invalid'; readonly message: string; readonly defect?: string }
+  | {
+      readonly kind: 'invalid'
+      readonly message: string
+      readonly defect?: string
+      /** A push only: whether its body is no event at all, or an event that cannot be read. */
+      readonly fault?: 'envelope' | 'payload'
+    }
 
 /** Operations whose answer is an event or a task. */
 export type ReplyOperation = Extract<Operation, 'send' | 'stream' | 'get' | 'cancel' | 'subscribe'>
@@ -43,4 +55,10 @@ export interface ReplyTask {
   readonly reply: Reply
 }
 
-export type ParserTask = FramesTask | ReplyTask
+/** The body of a delivery: one event, that nobody asked for. */
+export interface PushTask {
+  readonly kind: 'push'
+  readonly body: Uint8Array
+}
+
+export type ParserTask = FramesTask | ReplyTask | PushTask

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { Piscina } from 'piscina'
 import type { Endpoint } from '../../a2a/client.ts'
 import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
-import type { FramesTask, ParsedEvent, ParserTask, Reply, ReplyOperation } from './messages.ts'
+import type { FramesTask, ParsedEvent, ParserTask, PushTask, Reply, ReplyOperation, ReplyTask } from './messages.ts'
 import { parseTask } from './stream-parser.ts'
 
 /** One event may be as large as a whole stream: a 16 MiB part is 21.4 MiB of base64 in a single frame. */
@@ -96,8 +96,17 @@ export class ParserPool {
     reply: Reply,
     requestId: string,
   ): Promise<ParsedEvent> {
-    const [event] = await this.#parse({ kind: 'reply', endpoint, requestId, operation, reply })
-    // A reply is exactly one event; the type of a batch does not say so.
+    return this.#parseOne({ kind: 'reply', endpoint, requestId, operation, reply })
+  }
+
+  /** Reads the body of a push. A large body is moved to a thread: its bytes are gone for the caller. */
+  parsePush(body: Uint8Array): Promise<ParsedEvent> {
+    return this.#parseOne({ kind: 'push', body })
+  }
+
+  async #parseOne(task: ReplyTask | PushTask): Promise<ParsedEvent> {
+    const [event] = await this.#parse(task)
+    // It is exactly one event; the type of a batch does not say so.
     return event ?? { kind: 'invalid', message: 'The answer is empty.' }
   }
 
@@ -112,7 +121,7 @@ export class ParserPool {
 
   async #parse(task: ParserTask): Promise<ParsedEvent[]> {
     if (this.#closed) throw new ParserPoolClosed('closed')
-    const pieces = task.kind === 'frames' ? task.frames : [task.reply.body]
+    const pieces = task.kind === 'frames' ? task.frames : [task.kind === 'push' ? task.body : task.reply.body]
     if (placeFor(pieces) === 'here') {
       this.#framesHere += pieces.length
       return parseTask(task)
@@ -197,6 +206,10 @@ function withOwnBuffers(task: ParserTask): [ParserTask, ArrayBuffer[]] {
   if (task.kind === 'frames') {
     const frames = task.frames.map(owned)
     return [{ ...task, frames }, frames.map((frame) => frame.buffer)]
+  }
+  if (task.kind === 'push') {
+    const body = owned(task.body)
+    return [{ ...task, body }, [body.buffer]]
   }
   const body = owned(task.reply.body)
   return [{ ...task, reply: { ...task.reply, body } }, [body.buffer]]

@@ -8,17 +8,19 @@ import { move, transferableSymbol, valueSymbol } from 'piscina'
 import { decodeEvent, decodeResponse } from '../../a2a/client.ts'
 import type { Answer } from '../../a2a/client.ts'
 import { WireError } from '../../a2a/proto-json.ts'
+import { parsePushBody } from '../../a2a/push.ts'
 import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/wire.ts'
 import { observationFrom } from '../../domain/observation.ts'
 import type { KeepBytes, Observation } from '../../domain/observation.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
-import type { Blob, FramesTask, ParsedEvent, ParserTask, ReplyTask } from './messages.ts'
+import type { Blob, FramesTask, ParsedEvent, ParserTask, PushTask, ReplyTask } from './messages.ts'
 
 /** Bytes of one part, decoded. */
 const partLimitBytes = 16 * 1024 * 1024
+const partTooLarge = { refused: 'Artifact exceeds the 16 MB persistence limit.' }
 
-/** A part that may not be kept; the sentence is the specification's. */
+/** A part whose bytes cannot be read. */
 class PartRefused extends Error {
   override readonly name = 'PartRefused'
 }
@@ -26,7 +28,7 @@ class PartRefused extends Error {
 /** Never throws: what cannot be read is an event that says so, so that one frame costs one frame. */
 export function parseTask(task: ParserTask): ParsedEvent[] {
   if (task.kind === 'frames') return parseFrames(task)
-  const event = parseReply(task)
+  const event = task.kind === 'push' ? parsePush(task) : parseReply(task)
   return event === null ? [] : [event]
 }
 
@@ -55,6 +57,26 @@ function parseReply(task: ReplyTask): ParsedEvent | null {
   })
 }
 
+function parsePush({ body }: PushTask): ParsedEvent | null {
+  let fault: 'envelope' | 'payload' = 'envelope'
+  let tenant: string | undefined
+  const event = guarded(() => {
+    const text = new TextDecoder().decode(body)
+    checkValues(text)
+    try {
+      const push = parsePushBody(text)
+      fault = 'payload'
+      tenant = push.tenant
+      return { kind: 'ok', value: push.event }
+    } catch (error) {
+      if (error instanceof WireError && error.path !== '') fault = 'payload'
+      throw error
+    }
+  })
+  if (event?.kind === 'invalid') return { ...event, fault }
+  return event?.kind === 'observation' && tenant !== undefined ? { ...event, tenant } : event
+}
+
 /** Null where there was nothing to read. */
 function guarded(decode: () => Answer<StreamResponse> | null): ParsedEvent | null {
   try {
@@ -76,7 +98,10 @@ const parsed = (answer: Answer<StreamResponse>): ParsedEvent =>
 export function observed(value: StreamResponse): { readonly observation: Observation; readonly blobs: Blob[] } {
   const blobs = new Map<string, Blob>()
   const keep: KeepBytes = (base64) => {
-    const bytes = decodedBytes(base64)
+    const size = sizeOf(base64)
+    // The rest of what the agent said counts: only this part is left out, and says so.
+    if (size > partLimitBytes) return partTooLarge
+    const bytes = decodedBytes(base64, size)
     const digest = createHash('sha256').update(bytes).digest('hex')
     blobs.set(digest, { digest, bytes })
     return { digest, size: bytes.length, href: `/api/artifacts/${digest}` }
@@ -84,11 +109,12 @@ export function observed(value: StreamResponse): { readonly observation: Observa
   return { observation: observationFrom(value, keep), blobs: [...blobs.values()] }
 }
 
+/** In bytes, of standard padded base64. */
+const sizeOf = (base64: string): number =>
+  (base64.length / 4) * 3 - (base64.endsWith('==') ? 2 : Number(base64.endsWith('=')))
+
 /** Takes standard padded base64 (a2a/wire.ts has seen to it) and checks it again by length: Node skips what it cannot read. */
-function decodedBytes(base64: string): Uint8Array<ArrayBuffer> {
-  const padding = base64.endsWith('==') ? 2 : Number(base64.endsWith('='))
-  const size = (base64.length / 4) * 3 - padding
-  if (size > partLimitBytes) throw new PartRefused('Artifact exceeds the 16 MB persistence limit.')
+function decodedBytes(base64: string, size: number): Uint8Array<ArrayBuffer> {
   // Allocated rather than Buffer.from: small ones would share a slab, and a slab cannot be moved to another thread.
   const bytes = new Uint8Array(new ArrayBuffer(Math.max(0, Math.ceil(size))))
   const written = Buffer.from(bytes.buffer).write(base64, 'base64')

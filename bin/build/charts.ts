@@ -13,12 +13,21 @@ import { statesOf, type ChartDefinition } from '../../domain/chart.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { commandMachine } from '../../machines/command.ts'
 import { ownershipMachine } from '../../machines/ownership.ts'
+import { pushMachine } from '../../machines/push.ts'
+import { reconciliationMachine } from '../../machines/reconciliation.ts'
 import { subscriptionMachine } from '../../machines/subscription.ts'
 import { supervisorMachine } from '../../machines/supervisor.ts'
 import type { ChartFile, ChartIndex, ChartLayouts } from '../../ui/statechart/layout.ts'
 import { layOut, startElk } from './chart-layout.ts'
 
-const machines: readonly AnyStateMachine[] = [commandMachine, ownershipMachine, subscriptionMachine, supervisorMachine]
+const machines: readonly AnyStateMachine[] = [
+  commandMachine,
+  ownershipMachine,
+  pushMachine,
+  reconciliationMachine,
+  subscriptionMachine,
+  supervisorMachine,
+]
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const cacheDir = join(root, 'node_modules/.cache/signalbox-charts')

@@ -1,5 +1,9 @@
 /** Every migration, oldest first. The last one's version is the schema version that this release knows. */
 import type { Migration } from '../migrate.ts'
 import { theHouse } from './0001-the-house.ts'
+import { reconciliation } from './0002-reconciliation.ts'
+import { push } from './0003-push.ts'
+import { retention } from './0004-retention.ts'
+import { actorViews } from './0005-actor-views.ts'
 
-export const migrations: readonly Migration[] = [theHouse]
+export const migrations: readonly Migration[] = [theHouse, reconciliation, push, retention, actorViews]

@@ -136,13 +136,19 @@ describe('bytes', () => {
     })
   })
 
-  it('over the limit of a part are refused in the words of the specification', async () => {
+  it('over the limit of a part are left out, and the words of the specification stand in their place', async () => {
     const content = Buffer.alloc(16 * MiB + 1)
     const parser = stream()
-    expect(one(await parser.parse(rawFrame('a', content.toString('base64'))))).toEqual({
-      kind: 'invalid',
-      message: 'Artifact exceeds the 16 MB persistence limit.',
+    const event = one(await parser.parse(rawFrame('a', content.toString('base64'))))
+    if (event.kind !== 'observation') throw new Error(event.kind)
+    const [seen] = event.observation.artifacts
+    expect(event.blobs).toEqual([])
+    expect(event.observation.stored).toEqual([])
+    expect(JSON.parse(seen?.parts[0] ?? '')).toMatchObject({
+      kind: 'unknown',
+      value: 'Artifact exceeds the 16 MB persistence limit.',
     })
+    expect(event.observation.event.length).toBeLessThan(1_000)
     expect(idsOf(await parser.parse(textFrame('next', 10)))).toEqual(['next'])
   })
 })

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { benchCommands } from './commands.ts'
+import { benchCost } from './cost.ts'
 import { benchLatency } from './latency.ts'
 import { benchLists } from './lists.ts'
 import { benchStart } from './start.ts'
@@ -21,6 +22,7 @@ export interface BenchOptions {
 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
   commands: benchCommands,
+  cost: benchCost,
   latency: benchLatency,
   streams: benchStreams,
   lists: benchLists,

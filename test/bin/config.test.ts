@@ -51,6 +51,7 @@ test('an empty environment is a development console on loopback with the embedde
     database: { profile: 'pglite', directory: join(data, 'pglite'), autoMigrate: true },
     directories: { data, pglite: join(data, 'pglite'), artifacts: join(data, 'artifacts') },
     worker: { mode: 'embedded', decisionSweepMs: 15_000 },
+    keeping: { factDays: 7, logDays: 30, artifactGraceMs: 24 * 3_600_000 },
     network: { profile: 'development', allowedOrigins: [], allowPrivateNetworks: false },
     push: null,
     notify: null,
@@ -74,6 +75,12 @@ const good: [string, Env, (config: Config) => unknown, unknown][] = [
   ['PORT 0 is any free one', { PORT: '0' }, (c) => c.listen.port, 0],
   ['HOST', { HOST: '[::1]' }, (c) => c.listen.host, '::1'],
   ['HOST beyond loopback under oidc', { ...oidc, HOST: '0.0.0.0' }, (c) => c.listen.host, '0.0.0.0'],
+  [
+    'retention',
+    { A2A_FACT_RETENTION_DAYS: '1', A2A_LOG_RETENTION_DAYS: '90', A2A_ARTIFACT_GRACE_HOURS: '2' },
+    (c) => c.keeping,
+    { factDays: 1, logDays: 90, artifactGraceMs: 2 * 3_600_000 },
+  ],
   ['A2A_AUTH_MODE in production is oidc', { ...oidc, A2A_AUTH_MODE: '' }, (c) => c.auth.mode, 'oidc'],
   [
     'both switches allow development in production',

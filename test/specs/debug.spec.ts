@@ -1,6 +1,7 @@
 /** What the actor debugger answers, over actors that really moved. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ActorAnswer, ActorLogPage, ActorPage, SupervisorAnswer } from '../../domain/actor.ts'
+import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
+import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'

@@ -20,7 +20,7 @@ import { openTestLog, type TestLog } from './test-log.ts'
 export interface ConsoleOptions {
   /** A fresh database of that kind, or one that the test opened and will close. */
   readonly database: (typeof bothDatabases)[number] | Database
-  readonly system?: Partial<Pick<SystemOptions, 'works' | 'policy' | 'sidebandUris'>>
+  readonly system?: Partial<Pick<SystemOptions, 'works' | 'policy' | 'sidebandUris' | 'push' | 'rhythm'>>
   /** Who a request is, where it is not always the local administrator. */
   readonly identify?: (administrator: Viewer, request: { readonly headers: IncomingHttpHeaders }) => Viewer | null
   readonly auth?: ServerOptions['auth']

@@ -12,6 +12,8 @@ import {
 } from 'xstate'
 import { commandMachine } from '../../machines/command.ts'
 import { ownershipMachine } from '../../machines/ownership.ts'
+import { reconciliationMachine } from '../../machines/reconciliation.ts'
+import { pushMachine } from '../../machines/push.ts'
 import { subscriptionMachine } from '../../machines/subscription.ts'
 
 const done = (work: string, output: Record<string, unknown>): EventObject =>
@@ -63,6 +65,49 @@ export const durableMachines: readonly {
       interrupted,
       { type: 'rearmed' },
       { type: 'settled' },
+    ],
+  },
+  {
+    machine: pushMachine,
+    events: [
+      done('register', { kind: 'registered' }),
+      done('register', { kind: 'unsupported' }),
+      done('register', { kind: 'gone' }),
+      done('register', { kind: 'refused', reason: 'no' }),
+      done('register', { kind: 'missed', reason: 'unreachable' }),
+      failed('register'),
+      ...['read', 'remove'].flatMap((work) => [
+        done(work, { kind: 'ended' }),
+        done(work, { kind: 'missed' }),
+        failed(work),
+      ]),
+      after('backoff', 'push.waiting'),
+      after('backoff', 'push.reading.pausing'),
+      after('backoff', 'push.removing.pausing'),
+      interrupted,
+      { type: 'settled', pushed: false } as EventObject,
+      { type: 'settled', pushed: true } as EventObject,
+    ],
+  },
+  {
+    machine: reconciliationMachine,
+    events: [
+      { type: 'wanted', agentId: anna, tenant: 'north' } as EventObject,
+      done('check', { kind: 'more', after: ben }),
+      done('check', { kind: 'busy' }),
+      done('check', { kind: 'idle' }),
+      done('check', { kind: 'gone', reason: 'removed' }),
+      done('check', { kind: 'failed', reason: 'unreachable', after: null, progressed: false }),
+      done('check', { kind: 'failed', reason: 'one task', after: ben, progressed: true }),
+      failed('check'),
+      done('list', { kind: 'listed' }),
+      done('list', { kind: 'unsupported' }),
+      done('list', { kind: 'failed', reason: 'unreachable' }),
+      failed('list'),
+      after('checkPause', 'reconciliation.pausing'),
+      after('breath', 'reconciliation.yielding'),
+      after('backoff', 'reconciliation.backingOff'),
+      interrupted,
     ],
   },
   {

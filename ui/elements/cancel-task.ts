@@ -7,7 +7,7 @@ import * as z from 'zod/mini'
 import type { TaskView } from '../../domain/task.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
-import { meansUncertain, uncertain } from '../command-words.ts'
+import { explainCommand, meansUncertain } from '../../domain/command-explanation.ts'
 import { taskQuestion } from '../questions.ts'
 import { icon } from './icon.ts'
 import { keepKeys } from './modal.ts'
@@ -139,13 +139,12 @@ export class SignalboxCancelTask extends LitElement {
       </p>`
     }
     if (meansUncertain(fault.message)) {
-      const { title, meaning, advice } = uncertain('cancelTask')
+      const told = explainCommand({ status: 'uncertain', error: fault.message, action: 'cancelTask' })
       return html`<div class="notice warn" role="alert">
         ${icon('triangle-alert', 15)}
         <div>
-          <b>${title}</b>
-          <p>${meaning}</p>
-          <p>${advice}</p>
+          <b>${told?.title}</b>
+          ${told?.sentences.map((sentence) => html`<p>${sentence}</p>`)}
         </div>
       </div>`
     }

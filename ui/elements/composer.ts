@@ -4,8 +4,8 @@
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import type { Command } from '../../domain/command.ts'
+import { explainCommand } from '../../domain/command-explanation.ts'
 import type { App } from '../app.ts'
-import { explain } from '../command-words.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { keepDraft, readDraft } from '../drafts.ts'
@@ -244,16 +244,15 @@ export class SignalboxComposer extends LitElement {
   }
 
   #outcome(command: Command, text: string): TemplateResult | typeof nothing {
-    const explanation = explain(command)
+    const explanation = explainCommand(command)
     if (!explanation) return nothing
-    const { tone, title, meaning, advice } = explanation
+    const { tone, title, sentences } = explanation
     const actor = `/actors/command/${command.id}`
     return html`<div class="notice ${tone}" role="alert">
       ${icon(tone === 'warn' ? 'triangle-alert' : 'circle-x', 15)}
       <div class="grow">
         <b>${title}</b>
-        <p>${meaning}</p>
-        <p>${advice}</p>
+        ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
         <p class="said quoted">${text}</p>
         <a class="link" href=${this.app.router.href(actor)} data-route=${actor}>What the command did</a>
       </div>

@@ -72,6 +72,9 @@ export function partView(app: App, part: Part): TemplateResult {
   }
   if (part.kind === 'raw') return rawPart(app, part)
   if (part.kind === 'url') return urlPart(part)
+  // What could not be kept says why in the place of its content.
+  const notice = textOf(part)
+  if (notice !== '') return html`<p class="faint">${notice} ${part.filename ?? part.mediaType} was not kept.</p>`
   return html`<p class="faint">A part without content (${part.mediaType}).</p>`
 }
 
@@ -105,6 +108,8 @@ export function faceOf(app: App, artifact: TaskArtifact): ArtifactFace {
   }
   if (only.kind === 'data') return { icon: 'file-json', name, summary: only.mediaType }
   if (only.kind === 'url') return { icon: 'link-2', name, summary: 'Address, not opened' }
+  if (only.kind === 'unknown' && textOf(only) !== '')
+    return { icon: 'file', name, summary: `${only.mediaType}, not kept` }
   const bytes = bytesOf(only)
   return { icon: 'file', name, summary: `${only.mediaType}${bytes ? `, ${app.format.bytes(bytes.size)}` : ''}` }
 }

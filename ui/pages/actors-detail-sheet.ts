@@ -62,7 +62,7 @@ const frame = css`
     position: relative;
   }
   signalbox-statechart {
-    flex: 1;
+    flex: 1 0 55%;
     min-height: 0;
   }
   .stage.past::after {
@@ -77,9 +77,19 @@ const frame = css`
     border-bottom: 1px solid var(--sb-border);
     padding: 8px 16px;
   }
+  /* The chart keeps most of the stage, however much there is to say. */
+  .why {
+    flex: 0 1 auto;
+    min-height: 40px;
+    overflow: auto;
+    scrollbar-width: thin;
+  }
   .why p {
     max-width: 92ch;
     text-wrap: pretty;
+  }
+  .why:focus-visible {
+    outline-offset: -2px;
   }
 `
 
@@ -254,12 +264,17 @@ const details = css`
   .next .event {
     font-weight: 500;
   }
-  .next .to,
-  .next .if {
+  .next .to {
     font-size: 11px;
   }
-  .next .if {
+  .next .when {
     display: block;
+    font-size: var(--sb-text-s);
+    color: var(--sb-text-2);
+  }
+  .meaning {
+    font-size: 12.5px;
+    overflow-wrap: anywhere;
   }
   .timers .row {
     gap: 7px;

@@ -4,7 +4,10 @@
  */
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
+import { explainActor, type Explanation } from '../../domain/explanation.ts'
 import { describeEvent, type ActorDetail, type ActorStep, type StateValue } from '../../domain/chart.ts'
+import { Again } from '../controllers/again.ts'
+import type { App } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
@@ -23,7 +26,7 @@ import { LogReader } from './actors-log.ts'
 import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
-import { whyAttention } from './actors-words.ts'
+import { explanationNotice, explanationSheet, type Subject } from './explanation-view.ts'
 
 /** What was copied is told for this long. */
 const copiedMs = 2000
@@ -34,7 +37,7 @@ const copiedMs = 2000
  * @attr actor-id - its id
  */
 export class SignalboxActor extends View {
-  static override styles = [sheet, detailSheet]
+  static override styles = [sheet, explanationSheet, detailSheet]
   static override properties: PropertyDeclarations = {
     ...viewProperties,
     kind: { type: String },
@@ -81,9 +84,14 @@ export class SignalboxActor extends View {
     this._pane = 'log'
     this._copied = 'no'
     new Clock(this)
+    // Who waits for a place commits nothing, and whose places it waits for may be of another process.
+    new Again(this, () => {
+      if (this.#actor.data?.wait) this.#actor.refresh()
+    })
     new Seconds(this, () => {
       const detail = this.#detail
-      return detail !== undefined && (detail.timers.length > 0 || detail.lease !== null)
+      const wait = this.#actor.data?.wait ?? null
+      return detail !== undefined && (detail.timers.length > 0 || detail.lease !== null || wait !== null)
     })
   }
 
@@ -194,13 +202,20 @@ export class SignalboxActor extends View {
     return html`<div class="actor ${this._pane === 'log' ? 'shows-log' : 'shows-details'}">
       ${this.#header(detail, past, chart !== undefined)}
       <div class="stage ${past ? 'past' : ''}">
-        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#why(detail, chart)}
+        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#why(detail)}
         ${this.#picture(past?.value ?? detail.value, chart)}
       </div>
       ${this.#below(this.#replay())}
       <aside class="scroll details" aria-label="Actor details" tabindex="0">
         <div class="sections">
-          ${inspector({ actor: detail, definition: chart?.definition, past, app: this.app, nowMs: Date.now() })}
+          ${inspector({
+            actor: detail,
+            definition: chart?.definition,
+            past,
+            app: this.app,
+            nowMs: Date.now(),
+            explanations: this.#explanations,
+          })}
         </div>
       </aside>
     </div>`
@@ -235,13 +250,22 @@ export class SignalboxActor extends View {
     })
   }
 
-  #why(detail: ActorDetail, chart: ChartFile | undefined): TemplateResult | typeof nothing {
-    const why = this._looking === null ? whyAttention(detail, chart?.definition, Date.now()) : null
-    if (!why) return nothing
-    return html`<div class="notice warn why" role="note">
-      ${icon('triangle-alert', 15)}
-      <p><b>${why.title}.</b> <bdi>${why.sentence}</bdi></p>
-    </div>`
+  get #explanations(): readonly Explanation[] {
+    const { data } = this.#actor
+    return data ? explainActor(data, Date.now()) : []
+  }
+
+  /** Null for a command that never came to a task; then its task is where its message was found. */
+  #subject(app: App, { kind, id, agentId, taskId }: ActorDetail): Subject {
+    const localId = taskId ?? this.#actor.data?.delivery?.localId ?? this.#actor.data?.evidence?.localId ?? null
+    return { app, commandId: kind === 'command' ? id : null, agentId, localId }
+  }
+
+  #why(detail: ActorDetail): TemplateResult | typeof nothing {
+    const { app } = this
+    if (this._looking !== null || !app) return nothing
+    const loud = this.#explanations.filter(({ tone }) => tone !== 'quiet')
+    return html`${loud.map((each) => explanationNotice(each, this.#subject(app, detail)))}`
   }
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {

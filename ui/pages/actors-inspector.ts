@@ -1,7 +1,6 @@
 /** What is known of one actor beside its chart: where it is, what can come, what is stored. Draws; asks nobody. */
 import { html, nothing, type TemplateResult } from 'lit'
 import {
-  describeEvent,
   pathsOf,
   whatCanHappen,
   type ActorDetail,
@@ -10,6 +9,8 @@ import {
   type NextEvent,
   type StateValue,
 } from '../../domain/chart.ts'
+import type { Explanation } from '../../domain/explanation.ts'
+import { eventWords, guardWords, timerWords, workWords } from '../../domain/next-words.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import type { Format } from '../format.ts'
@@ -21,6 +22,8 @@ export interface Inspected {
   readonly past: ActorStep | undefined
   readonly app: App
   readonly nowMs: number
+  /** What is to be said about it; what needs a person stands above the chart already. */
+  readonly explanations: readonly Explanation[]
 }
 
 const section = (title: string, content: TemplateResult): TemplateResult =>
@@ -38,12 +41,25 @@ const left = (format: Format, iso: string, nowMs: number): string => {
 export function inspector(inspected: Inspected): TemplateResult {
   const { actor, definition, past } = inspected
   const value = past?.value ?? actor.value
-  return html`${section(past ? `State after step ${past.revision}` : 'State', statePaths(value))}
+  return html`${section(
+    past ? `State after step ${past.revision}` : 'State',
+    html`${statePaths(value)}${past ? nothing : meaning(inspected)}`,
+  )}
   ${section(past ? 'Could happen next' : 'Can happen next', nextEvents(definition, value))}
   ${past ? section(`Step ${past.revision}`, stepFacts(past)) : nothing}
   ${past ? html`<p class="muted then">The rest is stored now and was not kept for step ${past.revision}.</p>` : nothing}
   ${stored(inspected)}`
 }
+
+/** Where it is, in words; and what is due there without anybody doing it. */
+const meaning = ({ explanations, app }: Inspected): TemplateResult =>
+  html`${explanations
+    .filter(({ tone }) => tone === 'quiet')
+    .map(
+      ({ title, sentences, known }) =>
+        html`<p class="meaning"><b>${title}.</b> ${sentences.map((sentence) => html`<bdi>${sentence}</bdi> `)}</p>
+          ${known.map(({ words, at }) => html`<p class="muted meaning"><bdi>${words}</bdi> ${at === null ? nothing : app.format.at(at)}</p>`)}`,
+    )}`
 
 const statePaths = (value: StateValue): TemplateResult =>
   html`${pathsOf(value).map(
@@ -64,11 +80,11 @@ function nextEvents(definition: ChartDefinition | undefined, value: StateValue):
 
 function nextEvent(next: NextEvent, before: NextEvent | undefined): TemplateResult {
   const otherwise = next.guard === undefined && before?.event === next.event && before.guard !== undefined
-  const condition = next.guard === undefined ? (otherwise ? 'otherwise' : '') : `if ${next.guard}`
+  const condition = next.guard === undefined ? (otherwise ? 'otherwise' : '') : `if ${guardWords(next.guard)}`
   const where = next.to.length === 0 ? 'stays' : `→ ${next.to.join(', ')}`
   return html`<li>
     <span class="mono event">${next.label}</span> <span class="mono faint to">${where}</span>
-    ${condition === '' ? nothing : html`<span class="mono faint if">${condition}</span>`}
+    <span class="when">when ${eventWords(next.event)}${condition === '' ? '' : `, ${condition}`}</span>
   </li>`
 }
 
@@ -108,7 +124,7 @@ function work({ work: wanted, lease }: ActorDetail, format: Format, nowMs: numbe
         ? nothing
         : html`<div>
               <dt>Wants</dt>
-              <dd class="mono">${wanted.id}</dd>
+              <dd>${workWords(wanted.id)} <span class="mono faint">${wanted.id}</span></dd>
             </div>
             <div>
               <dt>Started</dt>
@@ -140,7 +156,7 @@ const timers = ({ timers: pending }: ActorDetail, format: Format, nowMs: number)
     ${pending.map(
       ({ id, dueAt }) =>
         html`<li class="row">
-          ${icon('timer', 13)}<span class="mono grow ell" title=${id}>${describeEvent(id).label}</span>
+          ${icon('timer', 13)}<span class="grow" title=${id}>${timerWords(id)}</span>
           <time class="num" datetime=${dueAt} title=${format.full(dueAt)}>${left(format, dueAt, nowMs)}</time>
         </li>`,
     )}

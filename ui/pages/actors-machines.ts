@@ -28,10 +28,6 @@ export class SignalboxMachines extends LitElement {
         padding: 14px 16px;
         border-bottom: 1px solid var(--sb-border);
       }
-      h2 {
-        font-size: var(--sb-text-l);
-        font-weight: 620;
-      }
       .segments {
         justify-self: start;
       }
@@ -82,7 +78,6 @@ export class SignalboxMachines extends LitElement {
     const file = this.#chart.data
     const chosen = this.#chosen
     return html`<header>
-        <h2>Machines</h2>
         <p class="muted">Choose an actor to see where it is. These are the machines that actors live by.</p>
         <div class="segments" role="group" aria-label="Machine">
           ${data.charts.map(

@@ -1,6 +1,7 @@
 /** What the Actors page asks the server, and the paths it links to. */
 import * as z from 'zod/mini'
-import { ActorAnswer, ActorPage, SupervisorAnswer } from '../../domain/actor.ts'
+import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
+import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import type { Question } from '../queries.ts'
 import type { ChartFile, ChartIndex } from '../statechart/layout.ts'
 
@@ -32,6 +33,8 @@ export const supervisorQuestion: Question<SupervisorAnswer> = {
   schema: SupervisorAnswer,
   freshness: 'live',
 }
+
+export const queuesQuestion: Question<QueuesAnswer> = { path: '/api/queues', schema: QueuesAnswer, freshness: 'live' }
 
 const apiPath = (kind: string, id: string): string =>
   `/api/actors/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`

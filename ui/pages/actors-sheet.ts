@@ -45,6 +45,41 @@ export const actorsSheet = css`
     padding: 2px 6px;
     font-size: var(--sb-text-s);
   }
+  .whole {
+    min-width: 0;
+    padding: 4px;
+    border-radius: var(--sb-radius-s);
+    font-size: var(--sb-text-s);
+    line-height: 18px;
+  }
+  .whole:hover {
+    background: var(--sb-hover);
+  }
+  .standing {
+    display: inline-flex;
+    align-items: flex-start;
+    gap: 6px;
+  }
+  .standing .icon {
+    margin-top: 2px;
+  }
+  .machinery {
+    display: grid;
+    grid-template: auto minmax(0, 1fr) / minmax(0, 1fr);
+    height: 100%;
+  }
+  .machinery nav {
+    padding: 11px 16px;
+    border-bottom: 1px solid var(--sb-border);
+  }
+  .machinery .button[aria-current] {
+    background: var(--sb-selected);
+    border-color: var(--sb-border-strong);
+  }
+  .machinery .back {
+    display: none;
+    margin-inline-start: -8px;
+  }
   .arrived {
     justify-content: center;
     width: 100%;
@@ -134,6 +169,9 @@ export const actorsSheet = css`
     /* The list and its heading are away; the page keeps one for those who hear it. */
     .page.one .chosen > h1 {
       display: block;
+    }
+    .machinery .back {
+      display: inline-flex;
     }
     .page.one .list,
     .page:not(.one) .chosen {

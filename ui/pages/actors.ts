@@ -5,9 +5,11 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { ActorPage } from '../../domain/actor.ts'
+import { systemStanding } from '../../domain/queue-words.ts'
 import { pathsOf, type ActorSummary } from '../../domain/chart.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
+import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
@@ -22,6 +24,8 @@ import { SignalboxMachines } from './actors-machines.ts'
 import { arrange, keyOf } from './actors-order.ts'
 import * as ask from './actors-questions.ts'
 import { actorsSheet } from './actors-sheet.ts'
+import { SignalboxSystem, standingMark } from './actors-system.ts'
+import { systemPath } from './explanation-view.ts'
 
 /** A pause in typing that asks the server. */
 const typingMs = 200
@@ -54,6 +58,11 @@ export class SignalboxActors extends View {
     this,
     () => this.app && { queries: this.app.queries, question: ask.listQuestion(this._filter) },
   )
+  readonly #supervisor = new Query(
+    this,
+    () => this.app && { queries: this.app.queries, question: ask.supervisorQuestion },
+  )
+  readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: ask.queuesQuestion })
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
   #kept: readonly string[] | null = null
   #typing: ReturnType<typeof setTimeout> | undefined
@@ -68,6 +77,10 @@ export class SignalboxActors extends View {
     this._older = null
     this._olderFault = undefined
     new Clock(this)
+    new Again(this, () => {
+      this.#supervisor.refresh()
+      this.#queues.refresh()
+    })
     new RowKeys(this, '.rows a', () => [
       { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
     ])
@@ -92,7 +105,25 @@ export class SignalboxActors extends View {
       : undefined
   }
 
+  /** What is shown while no actor is chosen. Asked for by its address, a narrow page shows it instead of the list. */
+  get #view(): { readonly name: 'system' | 'machines'; readonly asked: boolean } {
+    const route = this.#route.value
+    const show = route?.page === 'actors' ? route.query.get('show') : null
+    return { name: show === 'machines' ? 'machines' : 'system', asked: show !== null }
+  }
+
+  /** A link may ask for what needs a person, of one kind. Taken once, for the person goes on from there. */
+  #takeFilter(): void {
+    const route = this.#route.value
+    if (!route || route.path === this.#filterOf) return
+    this.#filterOf = route.path
+    if (route.page !== 'actors' || route.query.get('needs') !== 'attention') return
+    this._filter = { ...this._filter, kind: route.query.get('kind') ?? '', attention: true }
+  }
+  #filterOf: string | undefined
+
   override willUpdate(changed: PropertyValues<this>): void {
+    this.#takeFilter()
     if (changed.has('_filter')) {
       this.#paging.abort()
       this.#paging = new AbortController()
@@ -122,17 +153,58 @@ export class SignalboxActors extends View {
     const { app } = this
     if (!app) return nothing
     const chosen = this.#chosen
-    return html`<div class=${chosen ? 'page one' : 'page'}>
+    const one = chosen !== undefined || this.#view.asked
+    return html`<div class=${one ? 'page one' : 'page'}>
       ${this.#list(app)}
-      <section class="chosen" aria-label=${chosen ? 'The chosen actor' : 'Machines'}>
+      <section class="chosen" aria-label=${chosen ? 'The chosen actor' : 'The machinery'}>
         <h1 class="sr">Actors</h1>
         ${
           chosen
             ? html`<signalbox-actor .app=${app} .kind=${chosen.kind} .actorId=${chosen.id}></signalbox-actor>`
-            : html`<signalbox-machines .app=${app}></signalbox-machines>`
+            : this.#machinery(app)
         }
       </section>
     </div>`
+  }
+
+  #machinery(app: App): TemplateResult {
+    const { name } = this.#view
+    const tab = (view: 'system' | 'machines', words: string): TemplateResult => {
+      const path = `/actors?show=${view}`
+      return html`<a
+        class="button small"
+        href=${app.router.href(path)}
+        data-route=${path}
+        aria-current=${name === view ? 'page' : nothing}
+        >${words}</a
+      >`
+    }
+    return html`<div class="machinery">
+      <nav class="row" aria-label="The machinery">
+        <a
+          class="button ghost small icon-only back"
+          href=${app.router.href('/actors')}
+          data-route="/actors"
+          aria-label="All actors"
+          >${icon('arrow-left', 15)}</a
+        >
+        ${tab('system', 'System')}${tab('machines', 'Machines')}
+      </nav>
+      ${
+        name === 'machines'
+          ? html`<signalbox-machines .app=${app}></signalbox-machines>`
+          : html`<signalbox-system .app=${app}></signalbox-system>`
+      }
+    </div>`
+  }
+
+  /** How the whole stands, above the list and on every width: a link to the rest of it. */
+  #standing(app: App): TemplateResult | typeof nothing {
+    const { data } = this.#supervisor
+    if (!data) return nothing
+    return html`<a class="whole" href=${app.router.href(systemPath)} data-route=${systemPath} title="System">
+      ${standingMark(systemStanding(data, this.#queues.data, Date.now()))}
+    </a>`
   }
 
   #list(app: App): TemplateResult {
@@ -154,7 +226,7 @@ export class SignalboxActors extends View {
           maxlength="200"
           @input=${(event: Event & { currentTarget: HTMLInputElement }) => this.#typed(event)}
         />
-        ${this.#filters()}
+        ${this.#filters()}${this.#standing(app)}
       </header>
       <div role="status">
         ${waiting > 0 ? html`<button class="small arrived" @click=${showNew}>${plural(waiting, 'new actor')}. Show</button>` : nothing}
@@ -226,7 +298,11 @@ export class SignalboxActors extends View {
         ${icon(onlyAttention ? 'circle-check' : 'list-filter', 28)}
         <b>${onlyAttention ? 'Nothing needs attention' : 'No actor matches'}</b>
         <p>
-          ${onlyAttention ? 'No command is uncertain, nothing has failed or lost its worker.' : 'Try fewer words, another kind, or all actors.'}
+          ${
+            onlyAttention
+              ? 'No command is uncertain, nothing has failed or lost its worker.'
+              : 'Try fewer words, another kind, or all actors. Finished actors are searched among the newest 10,000 of a kind; a whole ID finds any.'
+          }
         </p>
       </div>`
     }
@@ -256,6 +332,7 @@ export class SignalboxActors extends View {
 
 define('signalbox-actor', SignalboxActor)
 define('signalbox-machines', SignalboxMachines)
+define('signalbox-system', SignalboxSystem)
 define('signalbox-actors', SignalboxActors)
 
 declare global {

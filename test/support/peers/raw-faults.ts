@@ -11,7 +11,7 @@ export type AnswerFault =
   /** Never writes a byte. */
   | { readonly fault: 'hang-before-head' }
   /** Writes a 200 head and nothing more. */
-  | { readonly fault: 'hang-after-head' }
+  | { readonly fault: 'hang-after-head'; readonly type?: string }
   /** Answers properly, but only after so many milliseconds: for the tests of deadlines, which are about time. */
   | { readonly fault: 'delay'; readonly delayMs: number }
   /** Resets the connection with the request read; `performed` says whether the agent did the work all the same. */
@@ -24,15 +24,18 @@ export type AnswerFault =
   /** 200 with these exact bytes; see `garbage`, `wrongTypes` and `deepJson`. */
   | { readonly fault: 'body'; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
   /** 200 with spaces, compressed about a thousandfold. */
-  | { readonly fault: 'gzip-bomb'; readonly bytes: number }
+  | { readonly fault: 'gzip-bomb'; readonly bytes: number; readonly type?: string }
   /** 200 with a string so long, not compressed. */
-  | { readonly fault: 'flood'; readonly bytes: number }
+  | { readonly fault: 'flood'; readonly bytes: number; readonly type?: string }
+  /** A 200 head that promises more than comes, and our half of the connection closed. */
+  | { readonly fault: 'cut-short'; readonly body: string; readonly type?: string }
   /** A head that goes on, for at most so many bytes. */
   | { readonly fault: 'endless-headers'; readonly bytes: number }
   /** One space every so often, never an end. */
-  | { readonly fault: 'trickle'; readonly everyMs: number }
+  | { readonly fault: 'trickle'; readonly everyMs: number; readonly type?: string }
 
 const json = { 'content-type': 'application/json' }
+const typed = ({ type }: { readonly type?: string }) => (type === undefined ? json : { 'content-type': type })
 
 export const garbage: AnswerFault = { fault: 'body', body: '{"jsonrpc": "2.0", "result": {"task', headers: json }
 /** Well-formed JSON whose every field has a type it must not have. */
@@ -62,7 +65,11 @@ export function answerWith(fault: AnswerFault, { request, response, rpcId }: Exc
     case 'delay':
       return
     case 'hang-after-head':
-      response.writeHead(200, json).flushHeaders()
+      response.writeHead(200, typed(fault)).flushHeaders()
+      return
+    case 'cut-short':
+      response.writeHead(200, { ...typed(fault), 'content-length': fault.body.length + 1 }).write(fault.body)
+      request.socket.end()
       return
     case 'reset':
       request.socket.resetAndDestroy()
@@ -80,14 +87,14 @@ export function answerWith(fault: AnswerFault, { request, response, rpcId }: Exc
       response.writeHead(200, fault.headers).end(fault.body)
       return
     case 'gzip-bomb': {
-      response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
+      response.writeHead(200, { ...typed(fault), 'content-encoding': 'gzip' })
       const gzip = createGzip()
       gzip.pipe(response)
       pour(gzip, fault.bytes, ' ')
       return
     }
     case 'flood':
-      response.writeHead(200, json).write('"')
+      response.writeHead(200, typed(fault)).write('"')
       pour(response, fault.bytes, 'x')
       return
     case 'endless-headers':
@@ -95,7 +102,7 @@ export function answerWith(fault: AnswerFault, { request, response, rpcId }: Exc
       pour(request.socket, fault.bytes, `x-more: ${'y'.repeat(1000)}\r\n`)
       return
     case 'trickle':
-      trickle(response, fault.everyMs)
+      trickle(response, fault)
   }
 }
 
@@ -134,8 +141,8 @@ function pour(sink: NodeJS.WritableStream | Socket, bytes: number, fill: string)
   more()
 }
 
-function trickle(response: ServerResponse, everyMs: number): void {
-  response.writeHead(200, json)
-  const timer = setInterval(() => response.write(' '), everyMs)
+function trickle(response: ServerResponse, fault: { readonly everyMs: number; readonly type?: string }): void {
+  response.writeHead(200, typed(fault))
+  const timer = setInterval(() => response.write(' '), fault.everyMs)
   response.on('close', () => clearInterval(timer))
 }

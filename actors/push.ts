@@ -1,0 +1,152 @@
+/**
+ * The work of push: register a callback for one task with its agent, read the task when a push told its end, and take the
+ * registration back. Everything here may be repeated: the configuration carries our own id. Does not decide when to try
+ * again (machines/push.ts) and does not take deliveries (push-receipts.ts).
+ */
+import { decodeResponse, encodeRequest, type AgentError, type Answer, type Params } from '../a2a/client.ts'
+import { isTerminal } from '../domain/task.ts'
+import { pushMachine, type ClosingOutcome, type RegisterOutcome } from '../machines/push.ts'
+import type { ActorRef } from '../persistence/actors.ts'
+import { openRegistration, registrationOf, type PushRegistration } from '../persistence/push.ts'
+import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
+import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
+import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
+import { commitSeen, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
+
+export interface PushTools extends LineTools {
+  /** Null: push is not configured, and nothing here is ever asked for. */
+  readonly push: PushOptions | null
+  readonly now: () => Date
+}
+
+/** A push configuration is some hundred bytes; an answer over this is none. */
+const answerLimits = { maxBytes: 64 * 1024, deadlineMs: 10_000, connection: 'kept' } as const
+
+const registered = (output: RegisterOutcome): Done => ({ output })
+const closed = (output: ClosingOutcome): Done => ({ output })
+const ended = closed({ kind: 'ended' })
+const missed = closed({ kind: 'missed' })
+const notConfigured = 'Push delivery is not configured.'
+
+export class Pushing {
+  readonly #t: PushTools
+
+  constructor(tools: PushTools) {
+    this.#t = tools
+  }
+
+  async register({ ref }: LeasedActor, held: Held): Promise<Done> {
+    const { push, db } = this.#t
+    if (!push) return registered({ kind: 'refused', reason: notConfigured })
+    const task = await readFollowed(db.pool, ref.id)
+    if (!task) return registered({ kind: 'gone' })
+    const line = await openLine(this.#t, task, held.signal)
+    if ('kind' in line) {
+      if (line.kind === 'gone') return registered(line)
+      return registered({ kind: 'missed', reason: line.message })
+    }
+    if (!line.pushNotifications) return registered({ kind: 'unsupported' })
+    const wanted = { id: this.#t.newToken(), taskId: task.id, tenant: line.endpoint.tenant ?? '' }
+    // Kept before the agent hears of it: its first call may come before its answer.
+    const registration = await openRegistration(db.pool, wanted, this.#t.now().toISOString())
+    const answer = await this.#ask(line, 'pushCreate', configuration(push, registration, task), held)
+    return registered(outcomeOf(answer))
+  }
+
+  async read({ ref }: LeasedActor, held: Held): Promise<Done> {
+    const found = await this.#found(ref, held)
+    if ('output' in found) return found
+    const { task, line } = found
+    const look = await lookAt(this.#t, line, task.remoteId, held.signal)
+    if (look.kind === 'refused') return ended
+    // A replica of the agent that lags behind shows the task as it was: that is no answer yet.
+    if (look.kind === 'unread' || !isTerminal(look.event.observation.status?.state ?? '')) return missed
+    await commitSeen(this.#t, task, 'poll', [look.event], held)
+    return ended
+  }
+
+  async remove({ ref }: LeasedActor, held: Held): Promise<Done> {
+    const registration = await registrationOf(this.#t.db.pool, ref.id)
+    if (!registration) return ended
+    const found = await this.#found(ref, held)
+    if ('output' in found) return found
+    const { task, line } = found
+    const answer = await this.#ask(line, 'pushDelete', { taskId: task.remoteId, id: registration.id }, held)
+    return answer.kind === 'missed' ? missed : ended
+  }
+
+  async #found(ref: ActorRef, held: Held): Promise<Done | { readonly task: FollowedTask; readonly line: AgentLine }> {
+    const task = await readFollowed(this.#t.db.pool, ref.id)
+    const line = task && (await openLine(this.#t, task, held.signal))
+    if (!task || !line) return ended
+    if ('kind' in line) return line.kind === 'gone' ? ended : missed
+    return { task, line }
+  }
+
+  /** `missed`: nothing is known of what the agent did. */
+  async #ask<O extends 'pushCreate' | 'pushDelete'>(
+    line: AgentLine,
+    operation: O,
+    params: Params[O],
+    held: Held,
+  ): Promise<Answer<unknown> | { readonly kind: 'missed'; readonly message: string }> {
+    const requestId = this.#t.newToken()
+    const request = encodeRequest(line.endpoint, operation, params, { requestId, extensions: [] })
+    const sent = await this.#t.outbound.exchange(request, answerLimits, held.signal)
+    if (sent.kind !== 'answered') return { kind: 'missed', message: sent.message }
+    const { status, contentType } = sent
+    const body = new TextDecoder().decode(sent.body)
+    return decodeResponse(line.endpoint, operation, { status, contentType, body }, requestId)
+  }
+}
+
+/** Both forms of the credential: senders differ in which of the two they use, and none uses both. */
+function configuration(push: PushOptions, registration: PushRegistration, task: FollowedTask): Params['pushCreate'] {
+  const credentials = credentialOf(push, registration.id)
+  return {
+    taskId: task.remoteId,
+    id: registration.id,
+    url: callbackUrl(push, registration.id),
+    token: credentials,
+    authentication: { scheme: 'Bearer', credentials },
+  }
+}
+
+function outcomeOf(answer: Answer<unknown> | { readonly kind: 'missed'; readonly message: string }): RegisterOutcome {
+  if (answer.kind === 'ok') return { kind: 'registered' }
+  if (answer.kind === 'refused') {
+    if (isUnsupported(answer.error)) return { kind: 'unsupported' }
+    return { kind: 'refused', reason: reasonOf(answer.error) }
+  }
+  return { kind: 'missed', reason: printable(answer.message) }
+}
+
+/** The agent says that it has no such thing, whatever its card says. */
+const isUnsupported = (error: AgentError): boolean =>
+  error.reason === 'PUSH_NOTIFICATION_NOT_SUPPORTED' || [-32003, -32004, -32601].includes(error.code)
+
+const needCredentials = 'Agent credentials are required.'
+const reasonLimit = 500
+
+const reasonOf = (error: AgentError): string =>
+  error.httpStatus === 401 || error.httpStatus === 403
+    ? needCredentials
+    : printable(error.message) || `The agent refused with ${error.reason}.`
+
+/** An agent's sentence, fit for a row and a page. */
+const printable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed().slice(0, reasonLimit).trim()
+
+export const pushKind = (pushing: Pushing): Kind => ({
+  machine: pushMachine,
+  pollMs: 500,
+  leaseMs: 15_000,
+  concurrency: 8,
+  laneLimit: 4,
+  claimLimit: 8,
+  work: {
+    register: (actor, held) => pushing.register(actor, held),
+    read: (actor, held) => pushing.read(actor, held),
+    remove: (actor, held) => pushing.remove(actor, held),
+  },
+  repeatable: new Set(['register', 'read', 'remove']),
+})

@@ -1,0 +1,223 @@
+/**
+ * Rebuilds what people read of tasks from what agents said: every stored event is folded again, by the one fold
+ * (domain/fold.ts), and written by the one statement (persistence/tasks.ts). A task is one transaction under the lock that
+ * every observation takes, so servers may run. Does not print (bin/projections.ts) and tells nobody: what was right stays.
+ */
+import { Fold, type Folded, type FoldedArtifact, type KnownArtifact } from '../domain/fold.ts'
+import { observationOf, type Observation } from '../domain/observation.ts'
+import type { Database, Transaction } from '../persistence/database.ts'
+import {
+  clearMark,
+  clearProjections,
+  fingerprint,
+  lockForRebuild,
+  readAsked,
+  readEventPage,
+  readMark,
+  readToldCommands,
+  writeHead,
+  writeMark,
+  type RebuildMark,
+  type StoredEvent,
+  type ToldCommand,
+} from '../persistence/rebuild.ts'
+import { listViewIds } from '../persistence/task-views.ts'
+import { chainParts, storable, writeTasks } from '../persistence/tasks.ts'
+
+export interface Rebuilt {
+  readonly taskId: string
+  readonly events: number
+  /** False: everything was as the events say. */
+  readonly repaired: boolean
+}
+
+/** A run that was given up longer ago than this starts over: nobody remembers why it ended. */
+const markLastsMs = 24 * 60 * 60_000
+const idsAtOnce = 100
+
+/** Rebuilds one task in a transaction; null when the organization has no such task. */
+export function rebuildTask(
+  db: Database['pool'],
+  organizationId: string,
+  taskId: string,
+  mark?: RebuildMark,
+): Promise<Rebuilt | null> {
+  return db.transaction(async (tx) => {
+    const row = await lockForRebuild(tx, organizationId, taskId)
+    if (!row) return null
+    const before = await fingerprint(tx, taskId)
+    const commands = await readToldCommands(tx, taskId)
+    await clearProjections(tx, taskId)
+    const retold = new Retelling(taskId, row.kind, commands)
+    for (;;) {
+      const page = await readEventPage(tx, taskId, retold.next)
+      const last = page.at(-1)
+      if (!last) break
+      await writePage(tx, retold, page, last)
+    }
+    const asked = retold.opening ? await readAsked(tx, retold.opening.id) : { skillId: null, references: [] }
+    await writeHead(tx, { ...retold.head(row.createdAt), ...asked })
+    if (mark) await writeMark(tx, organizationId, mark)
+    return { taskId, events: retold.next, repaired: (await fingerprint(tx, taskId)) !== before }
+  })
+}
+
+async function writePage(tx: Transaction, retold: Retelling, page: readonly StoredEvent[], last: StoredEvent) {
+  const folded = retold.tell(page)
+  await writeTasks(tx, [{ id: retold.id, fresh: null, contextId: retold.contextId, folded }], last.receivedAt)
+}
+
+export interface RebuildRun {
+  readonly organizationId: string
+  readonly now: Date
+  /** Told after each task's commit. */
+  readonly told: (task: Rebuilt) => void
+  /** Told once, where an earlier run is taken up. */
+  readonly resumed: (mark: RebuildMark) => void
+  readonly signal: AbortSignal
+}
+
+/** Rebuilds every task of an organization, in the order of their ids, behind where an interrupted run came to. */
+export async function rebuildAll(db: Database['pool'], run: RebuildRun): Promise<void> {
+  const { organizationId, now, signal } = run
+  const found = await readMark(db, organizationId)
+  const mark = found && now.getTime() - Date.parse(found.startedAt) < markLastsMs ? found : null
+  if (mark) run.resumed(mark)
+  let tasks = mark?.tasks ?? 0
+  let after = mark?.afterTaskId ?? null
+  const startedAt = mark?.startedAt ?? now.toISOString()
+  for (;;) {
+    const ids = await listViewIds(db, organizationId, after, idsAtOnce)
+    for (const taskId of ids) {
+      signal.throwIfAborted()
+      const rebuilt = await rebuildTask(db, organizationId, taskId, {
+        startedAt,
+        afterTaskId: taskId,
+        tasks: tasks + 1,
+      })
+      after = taskId
+      tasks += 1
+      if (rebuilt) run.told(rebuilt)
+    }
+    if (ids.length < idsAtOnce) return clearMark(db, organizationId)
+  }
+}
+
+/** What a task's events say so far. Keeps names and digests, not content: a task may be larger than memory should be. */
+class Retelling {
+  readonly id: string
+  readonly #commands: readonly ToldCommand[]
+  readonly #messages = new Set<string>()
+  readonly #artifacts = new Map<string, KnownArtifact>()
+  /** The command that brought the task: the first that it answered. */
+  opening: ToldCommand | null
+  #state: string
+  #stateAt: string | null = null
+  #firstAt: string | null = null
+  #lastAt: string | null = null
+  contextId: string | null = null
+  /** The position of the event to come. */
+  next = 0
+
+  constructor(id: string, kind: 'task' | 'message', commands: readonly ToldCommand[]) {
+    this.id = id
+    this.#commands = commands
+    this.opening = commands[0] ?? null
+    this.#state = kind === 'message' ? 'MESSAGE_ONLY' : 'TASK_STATE_UNSPECIFIED'
+  }
+
+  /** Folds a page, an event at a time: what was one commit or many makes no difference to the fold. */
+  tell(page: readonly StoredEvent[]): Folded {
+    const all = new Page()
+    for (const event of page) all.add(this.#tellOne(event))
+    const { next } = this
+    return {
+      ...all,
+      state: this.#state,
+      stateAt: this.#stateAt,
+      version: next,
+      eventCount: next,
+      changed: true,
+      events: [],
+    }
+  }
+
+  #tellOne({ position, source, event, receivedAt }: StoredEvent): Folded {
+    const seen = source === 'sent' ? this.#sent(observationOf(event), receivedAt) : observationOf(event)
+    const known = {
+      state: this.#state,
+      stateAt: this.#stateAt,
+      version: position,
+      events: position,
+      ...this.#known(seen),
+    }
+    const fold = new Fold(known, receivedAt, chainParts)
+    fold.add(seen, source)
+    const folded = fold.result()
+    for (const message of folded.messages) this.#messages.add(message.id)
+    for (const [id, { newParts: _, ...artifact }] of folded.artifacts) this.#artifacts.set(id, artifact)
+    this.#state = folded.state
+    this.#stateAt = folded.stateAt
+    this.#firstAt ??= receivedAt
+    this.#lastAt = receivedAt
+    this.contextId ??= seen.contextId === null ? null : storable(seen.contextId)
+    this.next = position + 1
+    return folded
+  }
+
+  /** What the event names of what is known: all that a fold needs. */
+  #known(seen: Observation) {
+    const messages = new Set(seen.messages.map(({ id }) => id).filter((id) => this.#messages.has(id)))
+    const artifacts = new Map<string, KnownArtifact>()
+    for (const { artifactId } of seen.artifacts) {
+      const artifact = this.#artifacts.get(artifactId)
+      if (artifact) artifacts.set(artifactId, artifact)
+    }
+    return { messages, artifacts }
+  }
+
+  /** Our own words were said when the command was accepted, which stands in the command and not in the event. */
+  #sent(seen: Observation, receivedAt: string): Observation {
+    const ids = new Set(seen.messages.map(({ id }) => id))
+    const mine = this.#commands.filter(({ messageId }) => ids.has(messageId))
+    // A caller may give two commands one message id: the reply that was committed with the event tells them apart.
+    const command = mine.find(({ repliedAt }) => repliedAt === receivedAt) ?? mine[0]
+    if (this.next === 0 && command) this.opening = command
+    if (!command) return seen
+    return { ...seen, messages: seen.messages.map((said) => ({ ...said, timestamp: command.createdAt })) }
+  }
+
+  /** `createdAt`: what the row says, for a task of which neither a command nor an event is left to say it. */
+  head(createdAt: string) {
+    const opened = this.opening?.repliedAt ?? this.#firstAt ?? createdAt
+    return {
+      id: this.id,
+      title: this.opening?.title ?? null,
+      contextId: this.contextId,
+      state: this.#state,
+      stateAt: this.#stateAt,
+      events: this.next,
+      createdAt: opened,
+      updatedAt: this.#lastAt ?? opened,
+    }
+  }
+}
+
+/** What several events changed together, as one write: later parts over earlier ones. */
+class Page {
+  readonly messages: Folded['messages'][number][] = []
+  readonly transitions: Folded['transitions'][number][] = []
+  readonly artifacts = new Map<string, FoldedArtifact>()
+  readonly stored = new Map<string, number>()
+
+  add(folded: Folded): void {
+    this.messages.push(...folded.messages)
+    this.transitions.push(...folded.transitions)
+    for (const [digest, size] of folded.stored) this.stored.set(digest, size)
+    for (const [id, artifact] of folded.artifacts) {
+      const newParts = new Map(this.artifacts.get(id)?.newParts)
+      for (const [position, part] of artifact.newParts) newParts.set(position, part)
+      this.artifacts.set(id, { ...artifact, newParts })
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * One page of an agent's list of tasks. Owns the request, its bounds and what an agent without a list looks like. Parsed on
+ * the main thread, and so bounded at 2 MiB: fifty tasks without artifacts are a few kilobytes. Commits nothing.
+ */
+import { decodeResponse, encodeRequest, type AgentError, type Params } from '../a2a/client.ts'
+import { WireError, type TaskPage } from '../a2a/wire.ts'
+import { encoded, type AgentLine, type LineTools } from './task-line.ts'
+
+/** `unsupported`: the agent has no list. `unread`: no answer, or none that could be read; `message` is safe to show. */
+export type PageLook =
+  | { readonly kind: 'page'; readonly page: TaskPage }
+  | { readonly kind: 'unsupported' }
+  | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string }
+
+const pageLimits = { maxBytes: 2 * 1024 * 1024, connection: 'kept' } as const
+/** By which an agent of 1.0 says that it does not list. */
+const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])
+const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
+
+export async function readPage(
+  tools: Pick<LineTools, 'outbound' | 'newToken'>,
+  line: AgentLine,
+  params: Params['list'],
+  signal: AbortSignal,
+  deadlineMs: number,
+): Promise<PageLook> {
+  // The operation came with 1.0.
+  if (line.endpoint.version === '0.3') return { kind: 'unsupported' }
+  const requestId = tools.newToken()
+  const request = encoded(() =>
+    encodeRequest(line.endpoint, 'list', params, { requestId, extensions: line.extensions }),
+  )
+  if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
+  const sent = await tools.outbound.exchange(request, { ...pageLimits, deadlineMs }, signal)
+  if (sent.kind !== 'answered') {
+    // A page that is too large is the agent's answer all the same: it is there, and its tasks can be asked for one by one.
+    return { kind: 'unread', answered: sent.code === 'too-large', message: sent.message }
+  }
+  const { status, contentType } = sent
+  const body = new TextDecoder().decode(sent.body)
+  const answer = decodeResponse(line.endpoint, 'list', { status, contentType, body }, requestId)
+  if (answer.kind === 'ok') return { kind: 'page', page: answer.value }
+  if (answer.kind === 'invalid') return { kind: 'unread', answered: true, message: answer.message }
+  if (hasNoList(answer.error)) return { kind: 'unsupported' }
+  return { kind: 'unread', answered: true, message: refusalWords(answer.error) }
+}
+
+const hasNoList = ({ reason, httpStatus }: AgentError): boolean =>
+  unsupportedReasons.has(reason) || unsupportedStatuses.has(httpStatus)
+
+const wordsLimit = 500
+
+/** An agent's no in a sentence for people: its own words, printable and short. */
+export function refusalWords({ reason, message }: AgentError): string {
+  const said = message.replaceAll('\0', '\ufffd').toWellFormed().slice(0, wordsLimit).trim()
+  return said === '' ? `The agent refused with ${reason}.` : `The agent refused: ${said}`
+}

@@ -1,0 +1,42 @@
+/** What follows from doubt, from a look, and from an agent that forgot a task: rows about them, in the same transaction. */
+import type { ToldFact } from '../domain/fact.ts'
+import { openEvidence, storeLook } from '../persistence/evidence.ts'
+import { noteLost } from '../persistence/reconciliation.ts'
+import type { Reaction } from './reactions.ts'
+
+/** Nobody knows whether the agent has it: from now on it is looked for. The command itself is left alone, for good. */
+export const seekCommand: Reaction = async (batch, told) => {
+  await openEvidence(
+    batch.tx,
+    told.map(({ subjectId }) => subjectId),
+    batch.at.toISOString(),
+  )
+  return {}
+}
+
+/** A look is stored under the lease of whoever looked, and told to those who watch the command. */
+export const keepLook: Reaction = async (batch, told) => {
+  const news: ToldFact[] = []
+  for (const { organizationId, fact } of told) {
+    if (fact.type !== 'command.looked_for') continue
+    const { commandId, outcome } = fact
+    if (await storeLook(batch.tx, fact, batch.at.toISOString()))
+      news.push({ organizationId, subjectId: commandId, fact: { type: 'command.evidence', outcome } })
+  }
+  return { told: news }
+}
+
+/** An agent that does not know its task any more: said once, asked a few times more, then only news brings it back. */
+export const noteLostTasks: Reaction = async (batch, told) => {
+  const news: ToldFact[] = []
+  for (const { organizationId, fact } of told) {
+    if (fact.type !== 'reconciliation.unanswered') continue
+    for (const subjectId of await noteLost(batch.tx, organizationId, fact.taskIds, batch.at.toISOString()))
+      news.push({
+        organizationId,
+        subjectId,
+        fact: { type: 'task.lost', reason: 'The agent no longer knows the task.' },
+      })
+  }
+  return { told: news }
+}

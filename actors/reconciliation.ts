@@ -1,0 +1,262 @@
+/**
+ * The work of reconciling a scope: ask for each unfinished task, read the agent's list, look for uncertain commands. What is
+ * new is committed by the same door as a stream's events; foreign tasks are ignored and a finished task is never asked for.
+ * Does not decide when (machines/reconciliation.ts), for whom (reconciliation-scopes.ts) or what an answer changes (observe.ts).
+ */
+import { createHash } from 'node:crypto'
+import type { Task } from '../a2a/wire.ts'
+import type { Fact } from '../domain/fact.ts'
+import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'
+import { readSought } from '../persistence/evidence.ts'
+import {
+  forgetLost,
+  hasUnfinished,
+  readUnfinished,
+  unfinishedAmong,
+  type UnfinishedTask,
+} from '../persistence/reconciliation.ts'
+import { Searching, type Patience, type SearchTools } from './evidence.ts'
+import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
+import { readPage, refusalWords } from './reconciliation-list.ts'
+import { commitSeen, lookAt, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
+import type { ParsedEvent } from './threads/messages.ts'
+import { observed } from './threads/stream-parser.ts'
+
+export interface ReconcilingTools extends SearchTools {
+  /** Wall clock. */
+  readonly now: () => Date
+}
+
+export interface ReconcilingPatience extends Patience {
+  /** For the turn of one scope: then it leaves its place and goes on later. */
+  readonly turnMs: number
+}
+
+/** An agent that hangs costs one of two readers ten seconds, and less and less often. */
+const usualPatience: ReconcilingPatience = { readMs: 10_000, searchMs: 10_000, turnMs: 15_000 }
+/** Of which nothing was heard for so long: what a stream tells of at the moment needs no asking. */
+const quietMs = 10_000
+const tasksPerTurn = 100
+const searchesPerTurn = 20
+/** Answers in a row that cannot be used: an agent that refuses everything is not asked a hundred times. */
+const unusableLimit = 3
+const listPagesLimit = 5
+const listPageSize = 50
+/** Digests of answers that changed nothing: a few hundred bytes each. */
+const answersRemembered = 10_000
+const noAnswer = 'The agent did not answer in time.'
+
+const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ output, told })
+const listed = (output: ListOutcome): Done => ({ output })
+
+/** One scope's turn at a reader. */
+class Turn {
+  readonly scope: Scope
+  readonly told: Fact[] = []
+  readonly #endMs: number
+  readonly #monotonic: () => number
+
+  constructor(scope: Scope, turnMs: number, monotonic: () => number) {
+    this.scope = scope
+    this.#monotonic = monotonic
+    this.#endMs = monotonic() + turnMs
+  }
+
+  get isOver(): boolean {
+    return this.#monotonic() >= this.#endMs
+  }
+}
+
+export class Reconciling {
+  readonly #t: ReconcilingTools
+  readonly #patience: ReconcilingPatience
+  readonly #searching: Searching
+  /** Of a task: at which version which answer was folded in. */
+  readonly #answers = new Map<string, string>()
+
+  constructor(tools: ReconcilingTools, patience: ReconcilingPatience = usualPatience) {
+    this.#t = tools
+    this.#patience = patience
+    this.#searching = new Searching(tools, patience)
+  }
+
+  async check(actor: LeasedActor, held: Held): Promise<Done> {
+    const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
+    const after = typeof actor.context['after'] === 'string' ? actor.context['after'] : null
+    const { db } = this.#t
+    const nowMs = this.#t.now().getTime()
+    const at = new Date(nowMs).toISOString()
+    const quietSince = new Date(nowMs - quietMs).toISOString()
+    const sought = await readSought(db.pool, turn.scope, at, searchesPerTurn)
+    const tasks = await readUnfinished(db.pool, turn.scope, { after, quietSince, at, limit: tasksPerTurn })
+    if (sought.length + tasks.length === 0) return checked(await this.#rest(turn.scope))
+    const line = await this.#line(turn.scope, held)
+    if ('kind' in line) {
+      if (line.kind === 'gone') return checked({ kind: 'gone', reason: 'The agent was removed.' })
+      return checked(
+        { kind: 'failed', reason: line.message, after, progressed: false },
+        await this.#gaveUp(sought, line),
+      )
+    }
+    for (const command of sought) {
+      if (turn.isOver) break
+      const { look, reached } = await this.#searching.look(line, command, held.signal)
+      turn.told.push({ type: 'command.looked_for', commandId: command.commandId, looksBefore: command.looks, ...look })
+      if (!reached)
+        return checked({ kind: 'failed', reason: look.reason ?? noAnswer, after, progressed: false }, turn.told)
+    }
+    return checked(await this.#ask(turn, line, tasks, held), turn.told)
+  }
+
+  async #ask(turn: Turn, line: AgentLine, tasks: readonly UnfinishedTask[], held: Held): Promise<CheckOutcome> {
+    const lost: string[] = []
+    let after: string | null = null
+    let read = 0
+    let unusable = 0
+    let reason = noAnswer
+    const end = (outcome: CheckOutcome): CheckOutcome => {
+      if (lost.length > 0) turn.told.push({ type: 'reconciliation.unanswered', taskIds: lost })
+      return outcome
+    }
+    for (const task of tasks) {
+      if (turn.isOver && after !== null) return end({ kind: 'more', after })
+      const seen = await this.#askFor(line, task, held)
+      after = task.id
+      if (seen.kind === 'silent') return end({ kind: 'failed', reason: seen.reason, after, progressed: read > 0 })
+      if (seen.kind === 'lost') lost.push(task.id)
+      if (seen.kind !== 'unusable') {
+        read += 1
+        unusable = 0
+        continue
+      }
+      reason = seen.reason
+      unusable += 1
+      if (unusable === unusableLimit) return end({ kind: 'failed', reason, after, progressed: read > 0 })
+    }
+    if (read === 0 && unusable > 0) return end({ kind: 'failed', reason, after: null, progressed: false })
+    if (tasks.length === tasksPerTurn && after !== null) return end({ kind: 'more', after })
+    return end(await this.#rest(turn.scope))
+  }
+
+  /** `silent`: no answer. `unusable`: an answer that says nothing about the task. `lost`: the agent does not know it. */
+  async #askFor(line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
+    const options = { deadlineMs: this.#patience.readMs }
+    const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
+    if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: look.message }
+    if (look.kind === 'refused') {
+      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost' }
+      return { kind: 'unusable', reason: refusalWords(look.error) }
+    }
+    if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
+    await this.#commit(line, task, look.event, held)
+    return { kind: 'seen' }
+  }
+
+  /**
+   * An answer that was folded into this very version changes nothing: it is not told again, so that a task that waits for a
+   * person for a week does not write a fact every fifteen seconds.
+   */
+  async #commit(line: AgentLine, task: UnfinishedTask, event: ParsedEvent & { kind: 'observation' }, held: Held) {
+    const digest = createHash('sha256').update(event.observation.event).digest('base64url')
+    const answer = `${task.version} ${digest}`
+    if (this.#answers.get(task.id) === answer) return
+    await commitSeen(this.#t, { ...line, remoteId: task.remoteId }, 'poll', [event], held)
+    this.#answers.delete(task.id)
+    this.#answers.set(task.id, answer)
+    const [oldest] = this.#answers.keys()
+    if (this.#answers.size > answersRemembered && oldest !== undefined) this.#answers.delete(oldest)
+  }
+
+  async #rest(scope: Scope): Promise<CheckOutcome> {
+    return (await hasUnfinished(this.#t.db.pool, scope)) ? { kind: 'busy' } : { kind: 'idle' }
+  }
+
+  /** A look at an agent that cannot be found is a look: otherwise one that is gone for good would be looked for for ever. */
+  #gaveUp(sought: Awaited<ReturnType<typeof readSought>>, { message }: NoLine & { kind: 'missed' }): readonly Fact[] {
+    return sought.map(({ commandId, looks, taskId }) => ({
+      type: 'command.looked_for',
+      commandId,
+      looksBefore: looks,
+      outcome: 'unreadable',
+      isWhole: false,
+      taskId,
+      taskState: null,
+      reason: message,
+    }))
+  }
+
+  /** Heals by the agent's list: what it tells of a task that we know otherwise is read whole, because a list has no artifacts. */
+  async list(actor: LeasedActor, held: Held): Promise<Done> {
+    const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
+    const line = await this.#line(turn.scope, held)
+    if ('kind' in line)
+      return listed(line.kind === 'gone' ? { kind: 'unsupported' } : { ...line, kind: 'failed', reason: line.message })
+    let pageToken = ''
+    for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
+      const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
+      const params = pageToken === '' ? common : { ...common, pageToken }
+      const read = await readPage(this.#t, line, params, held.signal, this.#patience.readMs)
+      if (read.kind === 'unsupported') return listed(read)
+      if (read.kind === 'unread') return listed({ kind: 'failed', reason: read.message })
+      const failed = await this.#heal(turn, line, read.page.tasks, held)
+      if (failed !== null) return listed({ kind: 'failed', reason: failed })
+      pageToken = read.page.nextPageToken
+      if (pageToken === '') break
+    }
+    return listed({ kind: 'listed' })
+  }
+
+  /** Null, or why the agent could not be read. */
+  async #heal(turn: Turn, line: AgentLine, tasks: readonly Task[], held: Held): Promise<string | null> {
+    const told = new Map(tasks.map((task) => [task.id, task]))
+    for (const known of await unfinishedAmong(this.#t.db.pool, turn.scope, [...told.keys()])) {
+      const task = told.get(known.remoteId)
+      if (!task || turn.isOver || !isNews(task, known)) continue
+      const seen = await this.#askFor(line, known, held)
+      if (seen.kind === 'silent') return seen.reason
+      // An agent that lists what it cannot show has told at least the state.
+      if (seen.kind !== 'seen') await this.#commit(line, known, { kind: 'observation', ...observed({ task }) }, held)
+    }
+    return null
+  }
+
+  /** The way to the agent, if it is found in time: a card that hangs must not hold a reader either. */
+  async #line(scope: Scope, { signal }: Held): Promise<AgentLine | NoLine> {
+    const late = AbortSignal.timeout(this.#patience.readMs)
+    try {
+      return await openLine(this.#t, scope, AbortSignal.any([signal, late]))
+    } catch (error) {
+      if (error === late.reason) return { kind: 'missed', message: noAnswer }
+      throw error
+    }
+  }
+}
+
+type Seen = { readonly kind: 'seen' | 'lost' } | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
+
+/** The machine holds its scope's name since it was woken; it has no work before. */
+function scopeOf({ ref, context }: LeasedActor): Scope {
+  const { agentId, tenant } = context
+  if (typeof agentId !== 'string' || typeof tenant !== 'string') throw new Error(`The scope ${ref.id} has no name.`)
+  return { agentId, tenant }
+}
+
+function isNews({ status }: Task, known: UnfinishedTask): boolean {
+  if (status.state !== known.state) return true
+  const listedMs = Date.parse(status.timestamp ?? '')
+  return known.stateAt !== null && listedMs > Date.parse(known.stateAt)
+}
+
+export const reconciliationKind = (reconciling: Reconciling): Kind => ({
+  machine: reconciliationMachine,
+  pollMs: 1000,
+  leaseMs: 15_000,
+  concurrency: 2,
+  laneLimit: 1,
+  claimLimit: 2,
+  work: {
+    check: (actor, held) => reconciling.check(actor, held),
+    list: (actor, held) => reconciling.list(actor, held),
+  },
+  repeatable: new Set(['check', 'list']),
+})

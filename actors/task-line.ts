@@ -1,0 +1,132 @@
+/**
+ * The way to a task at its agent: finding who to ask, one look at the task, committing what was seen. What whoever follows a
+ * task (subscription.ts) and whoever reconciles it (reconciliation.ts) have in common. Owns no rhythm and no verdict: what a
+ * look that failed means is its caller's.
+ */
+import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
+import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
+import { WireError } from '../a2a/wire.ts'
+import type { Source } from '../domain/fact.ts'
+import type { Observation } from '../domain/observation.ts'
+import { readAgent } from '../persistence/agents.ts'
+import type { ArtifactStore } from '../persistence/artifacts.ts'
+import type { Database } from '../persistence/database.ts'
+import { aborted } from './bell.ts'
+import type { Discovery } from './discovery.ts'
+import type { Held } from './kinds.ts'
+import { limits, type Outbound } from './outbound.ts'
+import type { ParsedEvent } from './threads/messages.ts'
+import type { ParserPool } from './threads/pool.ts'
+
+export interface LineTools {
+  readonly db: Database
+  readonly discovery: Discovery
+  readonly outbound: Outbound
+  readonly pool: ParserPool
+  readonly artifacts: ArtifactStore
+  readonly sidebandUris: readonly string[]
+  readonly newToken: () => string
+}
+
+/** An agent's own partition: the names of its tasks mean something only here. */
+export interface Scope {
+  readonly agentId: string
+  readonly tenant: string
+}
+
+/** A scope with the way to its agent. */
+export interface AgentLine extends Scope {
+  readonly endpoint: Endpoint
+  readonly streaming: boolean
+  /** The card offers push. */
+  readonly pushNotifications: boolean
+  readonly extensions: readonly string[]
+}
+
+/** `gone`: the agent was removed. `missed`: it cannot be found at the moment; `message` is safe to show. */
+export type NoLine = { readonly kind: 'gone' } | { readonly kind: 'missed'; readonly message: string }
+
+/** Rejects with the signal's reason when it aborts; the search for the card goes on for whoever else asked for it. */
+export async function openLine(
+  tools: Pick<LineTools, 'db' | 'discovery' | 'sidebandUris'>,
+  { agentId, tenant }: Scope,
+  signal: AbortSignal,
+): Promise<AgentLine | NoLine> {
+  const agent = await readAgent(tools.db.pool, agentId)
+  if (!agent?.enabled) return { kind: 'gone' }
+  const found = await Promise.race([tools.discovery.forDispatch(agent), aborted(signal)])
+  if (found.kind === 'missed') return { kind: 'missed', message: found.message }
+  return {
+    agentId,
+    tenant,
+    endpoint: tenant === '' ? found.endpoint : { ...found.endpoint, tenant },
+    streaming: found.card.capabilities.streaming,
+    pushNotifications: found.card.capabilities.pushNotifications,
+    extensions: negotiatedSideband(found.card, tools.sidebandUris),
+  }
+}
+
+/**
+ * `refused`: the agent's own no. `unread`: no answer (`answered` is false), or none that could be read; `message` is safe to
+ * show.
+ */
+export type Look =
+  | { readonly kind: 'seen'; readonly event: ParsedEvent & { readonly kind: 'observation' } }
+  | { readonly kind: 'refused'; readonly error: AgentError }
+  | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string }
+
+export interface LookOptions {
+  readonly historyLength?: number
+  readonly deadlineMs: number
+}
+
+/** Reads the task once, whole. Commits nothing. */
+export async function lookAt(
+  tools: Pick<LineTools, 'outbound' | 'pool' | 'newToken'>,
+  line: AgentLine,
+  remoteId: string,
+  signal: AbortSignal,
+  { historyLength, deadlineMs }: LookOptions = { deadlineMs: limits.answer.deadlineMs },
+): Promise<Look> {
+  const requestId = tools.newToken()
+  const params = { id: remoteId, ...(historyLength === undefined ? {} : { historyLength }) }
+  const request = encoded(() => encodeRequest(line.endpoint, 'get', params, { requestId, extensions: line.extensions }))
+  if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
+  const bounds = { ...limits.answer, deadlineMs, connection: 'kept' } as const
+  const sent = await tools.outbound.exchange(request, bounds, signal)
+  if (sent.kind !== 'answered') return { kind: 'unread', answered: false, message: sent.message }
+  const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
+  if (event.kind === 'refused') return event
+  if (event.kind === 'invalid') return { kind: 'unread', answered: true, message: event.message }
+  if (event.observation.taskId === remoteId) return { kind: 'seen', event }
+  return { kind: 'unread', answered: true, message: 'The agent answered with another task.' }
+}
+
+/** A name that no URL or header can carry is the agent's own, and says only that it cannot be asked for. */
+export function encoded(encode: () => WireRequest): WireRequest | WireError {
+  try {
+    return encode()
+  } catch (error) {
+    if (error instanceof WireError) return error
+    throw error
+  }
+}
+
+/** Commits observations of one task under the lease; bytes are on disk before the rows that name them. */
+export async function commitSeen(
+  { artifacts }: Pick<LineTools, 'artifacts'>,
+  task: Scope & { readonly remoteId: string },
+  source: Source,
+  events: readonly ParsedEvent[],
+  held: Held,
+): Promise<void> {
+  const observations: Observation[] = []
+  for (const event of events) {
+    if (event.kind !== 'observation') continue
+    await Promise.all(event.blobs.map((blob) => artifacts.put(blob)))
+    observations.push(event.observation)
+  }
+  if (observations.length === 0) return
+  const { agentId, tenant, remoteId } = task
+  await held.record({ agentId, tenant, source, command: null, remoteTaskId: remoteId, observations })
+}

@@ -1,0 +1,53 @@
+/**
+ * What this process can say of itself without asking the database: its loops, the places for work, its parsing threads, its
+ * connections. Reads what others own (supervisor.ts, worker.ts, threads/pool.ts) and changes nothing.
+ */
+import type { LoopView, ProcessView } from '../domain/queue.ts'
+import { loopNames, type LoopName } from '../machines/supervisor.ts'
+import type { Database } from '../persistence/database.ts'
+import type { Instruments } from './runtime.ts'
+import type { System } from './system.ts'
+
+/** Only counts and names: leases are of every organization, so none is told by its actor. */
+export function vitalsOf(system: System, db: Database, instruments: Instruments): ProcessView {
+  const { threads, underWay, tasksLost, lastLoss } = system.pool.stats
+  const { acquiredConnections, idleConnections, waitingClients } = db.pool.state()
+  return {
+    owner: system.worker.owner,
+    works: system.works,
+    loops: loopNames.map((name) => loopView(system, name, instruments)),
+    parser: { threads, underWay, tasksLost, lastLoss },
+    database: {
+      profile: db.profile,
+      inUse: acquiredConnections,
+      idle: idleConnections,
+      waiting: waitingClients,
+    },
+  }
+}
+
+function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, instruments: Instruments): LoopView {
+  const { snapshot, outages } = supervisor
+  const failures = snapshot.context.failures.filter((failure) => failure.name === name)
+  const last = failures.at(-1)
+  const kind = kinds[name]
+  return {
+    name,
+    state: stateOf(snapshot.value, name),
+    restarts: failures.length,
+    lastFailure: last ? { message: last.message, at: instantOf(last.at, instruments) } : null,
+    lastOutage: outages.get(name) ?? null,
+    places:
+      kind && works ? { taken: worker.leases.count(name), limit: kind.concurrency, perAgent: kind.laneLimit } : null,
+  }
+}
+
+/** A region of the running supervisor; before it runs and after it drained no loop does. */
+function stateOf(value: System['supervisor']['snapshot']['value'], name: LoopName): LoopView['state'] {
+  if (typeof value === 'string' || !('running' in value)) return 'off'
+  return value.running[name]
+}
+
+/** The machine notes failures by the monotonic clock, which no wall clock's jump moves. */
+const instantOf = (monotonicMs: number, { now, monotonic }: Instruments): string =>
+  new Date(now().getTime() - (monotonic() - monotonicMs)).toISOString()

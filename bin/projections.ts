@@ -1,0 +1,90 @@
+/**
+ * The `db:projections:rebuild` script: `projections [--offline-pglite] [--organization <uuid>] [--task <uuid>]`. Rebuilds what
+ * people read of tasks from their stored events: one line a task and a total on stdout. Interrupted, it goes on where it was
+ * the next time. On PostgreSQL servers may run; the embedded database has one owner, so the console must be stopped.
+ */
+import { parseArgs } from 'node:util'
+import { rebuildAll, rebuildTask, type Rebuilt } from '../actors/rebuild.ts'
+import type { Database } from '../persistence/database.ts'
+import { requireSchema } from '../persistence/migrate.ts'
+import { migrations } from '../persistence/migrations/all.ts'
+import { findOrganization } from '../persistence/rebuild.ts'
+import { readDatabaseConfig } from './config.ts'
+import { runScript, UsageError, withDatabase } from './script.ts'
+
+const usage = 'Usage: projections [--offline-pglite] [--organization <uuid>] [--task <uuid>]'
+const options = {
+  'offline-pglite': { type: 'boolean' },
+  organization: { type: 'string' },
+  task: { type: 'string' },
+} as const
+
+function asked() {
+  try {
+    return parseArgs({ options, args: process.argv.slice(2) }).values
+  } catch (error) {
+    throw new UsageError(usage, { cause: error })
+  }
+}
+
+function uuid(name: string, text: string | undefined): string | undefined {
+  if (text === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text?.toLowerCase()
+  throw new UsageError(`--${name} must be a UUID.`)
+}
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+const counted = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+/** What was done, line by line and in all. */
+class Tally {
+  #tasks = 0
+  #events = 0
+  #repaired = 0
+
+  add({ taskId, events, repaired }: Rebuilt): void {
+    this.#tasks += 1
+    this.#events += events
+    this.#repaired += repaired ? 1 : 0
+    say(`${taskId} ${counted(events, 'event')}, ${repaired ? 'repaired' : 'unchanged'}`)
+  }
+
+  total(): void {
+    say(`Rebuilt ${counted(this.#tasks, 'task')} from ${counted(this.#events, 'event')}; ${this.#repaired} repaired.`)
+  }
+}
+
+async function rebuild(db: Database, organization: string | undefined, task: string | undefined): Promise<void> {
+  await db.raw((client) => requireSchema(client, migrations))
+  const by = organization === undefined ? { slug: 'local' } : { id: organization }
+  const organizationId = await findOrganization(db.pool, by)
+  if (organizationId === null) throw new UsageError(`There is no organization ${organization ?? '"local"'}.`)
+  const tally = new Tally()
+  if (task !== undefined) {
+    const rebuilt = await rebuildTask(db.pool, organizationId, task)
+    if (!rebuilt) throw new UsageError(`There is no task ${task} in this organization.`)
+    tally.add(rebuilt)
+  } else {
+    const stop = new AbortController()
+    process.once('SIGINT', () => stop.abort(new UsageError('Interrupted; the next run goes on from here.')))
+    process.once('SIGTERM', () => stop.abort(new UsageError('Interrupted; the next run goes on from here.')))
+    await rebuildAll(db.pool, {
+      organizationId,
+      now: new Date(),
+      told: (rebuilt) => tally.add(rebuilt),
+      resumed: ({ afterTaskId, tasks, startedAt }) =>
+        say(`Going on behind ${afterTaskId}: ${counted(tasks, 'task')} done by the run of ${startedAt}.`),
+      signal: stop.signal,
+    })
+  }
+  tally.total()
+}
+
+await runScript(async () => {
+  const values = asked()
+  const organization = uuid('organization', values.organization)
+  const task = uuid('task', values.task)
+  const { database } = readDatabaseConfig(process.env)
+  if (database.profile === 'pglite' && values['offline-pglite'] !== true)
+    throw new UsageError('The embedded database is rebuilt offline: stop the console and pass --offline-pglite.')
+  await withDatabase(database, (db) => rebuild(db, organization, task))
+})

@@ -1,0 +1,115 @@
+/**
+ * What became of a command, in words for whoever sent it or looks after it: what is known, what it means, what to do. Owns
+ * the table from the server's sentences to plain ones; a sentence it does not know is shown as it is. Does not decide
+ * anything: what follows an uncertain command is a person's decision.
+ */
+import type { DeliveryRecord } from './actor.ts'
+import { type Command, commandErrors } from './command.ts'
+import type { CommandEvidence } from './evidence.ts'
+import type { Explanation, Known } from './explanation.ts'
+
+type Finished = Pick<Command, 'status' | 'error' | 'action'>
+
+const failures: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
+  [commandErrors.discovery]: {
+    meaning: 'The agent did not show its card in three tries, so nothing was sent to it.',
+    advice: 'Check on the Agents page that it answers, then send again.',
+  },
+  [commandErrors.unavailable]: {
+    meaning: 'The agent is no longer registered, or the saved message is gone. Nothing was sent.',
+    advice: 'Add the agent again, then send again.',
+  },
+  'Agent credentials are required.': {
+    meaning: 'The agent wants to know who is asking, and this console has no credentials for it.',
+    advice: 'An administrator can store them; then send again.',
+  },
+  'Agent network request failed.': {
+    meaning: 'No connection to the agent could be opened, so nothing was sent.',
+    advice: 'Check that the agent is running, then send again.',
+  },
+}
+
+const wasWhat = (action: Command['action']): string => (action === 'cancelTask' ? 'the cancel' : 'the message')
+
+/** Undefined while it is under way, and when it went well. */
+export function explainCommand(
+  command: Finished,
+  record: DeliveryRecord | null = null,
+  evidence: CommandEvidence | null = null,
+): Explanation | undefined {
+  const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
+  if (command.status === 'uncertain')
+    return { ...(evidence?.outcome === 'found' ? found(command) : uncertain(command)), known }
+  if (command.status !== 'failed') return undefined
+  const told = command.error === null ? undefined : failures[command.error]
+  return {
+    tone: 'bad',
+    title: 'Not delivered',
+    sentences: [
+      told?.meaning ?? command.error ?? 'The command failed.',
+      told?.advice ?? `The agent did not take ${wasWhat(command.action)}. Change it, or send it again.`,
+    ],
+    known,
+    remedies: command.action === 'send' ? ['send-again', 'open-agent'] : ['open-task', 'open-agent'],
+  }
+}
+
+/** Never "failed": whether it took place is not known, and a second try might make it happen twice. */
+function uncertain({ action, error }: Finished): Explanation {
+  const why =
+    error === commandErrors.leaseExpired
+      ? 'the process that sent it ended, or stood still, before it could say how it went'
+      : 'the connection ended before it answered'
+  return {
+    tone: 'warn',
+    title: 'Outcome unknown',
+    sentences: [
+      `The agent may or may not have received ${wasWhat(action)}: ${why}. Nothing is sent again automatically.`,
+      'Look at the task, or ask whoever runs the agent, before you send it again.',
+    ],
+    known: [],
+    remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
+  }
+}
+
+/** It was looked for and is there. The command stays uncertain: what follows is a person's to say. */
+const found = ({ action }: Finished): Explanation => ({
+  tone: 'warn',
+  title: 'It reached the agent',
+  sentences:
+    action === 'send'
+      ? [
+          'The console did not hear how it ended, and found the message at the agent afterwards. Nothing is sent again automatically.',
+          'Open the task to see what became of it: sending it again would say it twice.',
+        ]
+      : ['The console did not hear how it ended, and the agent says since that the task is canceled.'],
+  known: [],
+  remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
+})
+
+/** What was looked for at the agent, and found or not. */
+const lookedFor = ({ sentence, lookedAt, nextLookAt }: CommandEvidence): Known[] => [
+  { words: sentence.replace(/\.$/, ''), at: lookedAt },
+  ...(nextLookAt === null ? [] : [{ words: 'It is looked for again', at: nextLookAt }]),
+]
+
+const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = {
+  replied: 'The agent answered',
+  refused: 'The agent answered that it did nothing',
+  unsent: 'No connection could be opened, so no byte left',
+  unknown: 'The connection ended without an answer',
+  interrupted: 'The process that sent it had stopped renewing its lease, and was found gone',
+  undelivered: 'Given up before anything was sent',
+}
+
+function recorded({ acceptedAt, leftAt, endedAt, ended }: DeliveryRecord): Known[] {
+  return [
+    { words: 'Accepted and saved', at: acceptedAt },
+    ...(leftAt === null ? [] : [{ words: 'From here on the request may have left', at: leftAt }]),
+    ...(ended === null || endedAt === null ? [] : [{ words: endings[ended], at: endedAt }]),
+  ]
+}
+
+/** The blocking routes answer 409 with the command's sentence; these two mean that the outcome is open. */
+export const meansUncertain = (message: string): boolean =>
+  message.includes(commandErrors.uncertain) || message.includes(commandErrors.leaseExpired)

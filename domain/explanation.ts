@@ -1,0 +1,274 @@
+/**
+ * Where an actor is and why, in words for a person: what happened, what the console will and will not do by itself, what is
+ * known, what a person can do next. Owns the sentences for every state of every kind; which states need an eye is the
+ * machines' own tag, and a test holds the two together. Commands' ends are command-explanation.ts.
+ */
+import type { ActorWait, DeliveryRecord } from './actor.ts'
+import type { CommandEvidence } from './evidence.ts'
+import { pathsOf, type ActorDetail } from './chart.ts'
+import { explainCommand } from './command-explanation.ts'
+
+/** One thing that is on record, and when it happened (ISO 8601); null where the time is not known or does not matter. */
+export interface Known {
+  readonly words: string
+  readonly at: string | null
+}
+
+/** What a person can do next. Each is a place or a composer to go to: nothing is done by choosing it. */
+export type Remedy = 'send-again' | 'open-task' | 'open-agent' | 'see-queues'
+
+export interface Explanation {
+  /** `quiet`: as it should be. `warn`: stuck or uncertain. `bad`: it failed. */
+  readonly tone: 'quiet' | 'warn' | 'bad'
+  readonly title: string
+  readonly sentences: readonly string[]
+  /** The evidence, oldest first. */
+  readonly known: readonly Known[]
+  readonly remedies: readonly Remedy[]
+}
+
+/** An actor with what is on record about it elsewhere. */
+export interface Seen {
+  readonly actor: ActorDetail
+  readonly wait: ActorWait | null
+  readonly delivery: DeliveryRecord | null
+  readonly evidence: CommandEvidence | null
+}
+
+/** A lease that ran out is somebody's business only after this: whoever takes over needs a moment. Milliseconds. */
+export const leaseGraceMs = 5_000
+
+export const isAbandoned = ({ work, lease }: Pick<ActorDetail, 'work' | 'lease'>, nowMs: number): boolean =>
+  work !== null && lease !== null && Date.parse(lease.until) + leaseGraceMs < nowMs
+
+const quiet = (title: string, ...sentences: readonly string[]): Explanation => ({
+  tone: 'quiet',
+  title,
+  sentences,
+  known: [],
+  remedies: [],
+})
+const warn = (title: string, remedies: readonly Remedy[], ...sentences: readonly (string | null)[]): Explanation => ({
+  tone: 'warn',
+  title,
+  sentences: sentences.filter((sentence) => sentence !== null),
+  known: [],
+  remedies,
+})
+
+/** "Reason: the agent was removed.", with one full stop; null where none is stored. */
+function reason({ actor: { context } }: Seen): string | null {
+  const said = context['reason']
+  if (typeof said !== 'string' || said.trim() === '') return null
+  return `Reason: ${said.trim().replace(/[.!?]?$/, (end) => end || '.')}`
+}
+
+/** "The third try failed." by a count that the machine keeps; null where it keeps none. */
+function tries({ actor: { context } }: Seen, field: string, of: number | null): string | null {
+  const count = context[field]
+  if (typeof count !== 'number' || count < 1) return null
+  return of === null ? `${count} ${count === 1 ? 'try' : 'tries'} in a row failed.` : `This is try ${count} of ${of}.`
+}
+
+/** One failure is weather. */
+const failedOften = ({ actor: { context } }: Seen): boolean =>
+  typeof context['failures'] === 'number' && context['failures'] > 1
+
+const troubled = (title: string, ...sentences: readonly string[]): Explanation =>
+  warn(title, ['open-agent'], ...sentences)
+
+function listTrouble({ actor: { context } }: Seen): string | null {
+  const said = context['listReason']
+  return typeof said === 'string' ? `Its list could not be read: ${said.replace(/[.!?]?$/, (end) => end || '.')}` : null
+}
+
+type Explain = (seen: Seen) => Explanation
+
+const some = (explanation: Explanation | undefined, title: string): Explanation => explanation ?? quiet(title)
+const ended =
+  (status: 'failed' | 'uncertain'): Explain =>
+  ({ actor, delivery, evidence }) => {
+    const error = typeof actor.context['error'] === 'string' ? actor.context['error'] : null
+    const action = delivery?.action ?? 'send'
+    return some(explainCommand({ status, error, action }, delivery, evidence), status)
+  }
+
+const listOf = (...sentences: readonly (string | null)[]): string[] => sentences.filter((sentence) => sentence !== null)
+
+/** By kind and the path to the live state. What is missing here is told in the machine's own words, see `unknown`. */
+const table: Readonly<Record<string, Explain>> = {
+  'command pending.discovering': (seen) =>
+    quiet(
+      'Finding the agent',
+      ...listOf('The agent’s card is read before anything is sent. Nothing has left yet.', tries(seen, 'attempts', 3)),
+    ),
+  'command pending.waiting': (seen) =>
+    quiet(
+      'Waiting to try again',
+      ...listOf('The agent’s card could not be read. Nothing has left yet.', tries(seen, 'attempts', 3)),
+    ),
+  'command dispatching': () =>
+    quiet(
+      'Being delivered',
+      'The request may be on the wire. It is sent once: if its process goes away now, the outcome is unknown and a person decides.',
+    ),
+  'command succeeded': () => quiet('Delivered', 'The agent answered, and its answer is stored.'),
+  'command failed': ended('failed'),
+  'command uncertain': ended('uncertain'),
+  'subscription following': () =>
+    quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
+  'subscription backingOff': (seen) =>
+    quiet(
+      'Waiting to follow again',
+      ...listOf('The stream ended or could not be read.', tries(seen, 'failures', null), reason(seen)),
+    ),
+  'subscription polling.pausing': () =>
+    quiet(
+      'Read at intervals',
+      'The agent does not stream, so its task is read again and again, less often as it goes on.',
+    ),
+  'subscription polling.reading': () => quiet('Reading the task', 'The agent does not stream; its task is read now.'),
+  'subscription resting': () =>
+    quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),
+  'subscription stopped': (seen) =>
+    warn(
+      'No longer followed',
+      ['open-task', 'open-agent'],
+      'The agent or its task is gone, so nothing new will appear on the task.',
+      reason(seen),
+      'A reply that is delivered to the task starts following again.',
+    ),
+  'subscription finished': () => quiet('Finished', 'The task is finished; nothing more can come.'),
+  'ownership open.holder.unowned': () => quiet('Nobody’s', 'Nobody has claimed the task.'),
+  'ownership open.holder.owned': () => quiet('Owned', 'One person holds the task.'),
+  'ownership open.deadline.none': () => quiet('No due time', 'The task may take as long as it takes.'),
+  'ownership open.deadline.ticking': () => quiet('Due', 'When the due time passes, the task is overdue.'),
+  'ownership open.deadline.overdue': () =>
+    warn('Overdue', ['open-task'], 'The due time has passed. Finish the task, or set a later time.'),
+  'ownership open.deadline.escalated': () =>
+    warn('Escalated', ['open-task'], 'The due time passed and the task was handed on by the escalation rule.'),
+  'ownership finished': () => quiet('Finished', 'The task is finished; nobody holds it any more.'),
+  'reconciliation resting': (seen) =>
+    quiet('At rest', ...listOf('Nothing of this agent is unfinished, so there is nothing to ask for.', reason(seen))),
+  'reconciliation checking': () =>
+    quiet('Asking', 'The agent is asked for each unfinished task, so that what was missed heals.'),
+  'reconciliation yielding': () => quiet('Taking turns', 'Others get their turn before it asks for more tasks.'),
+  'reconciliation listing': () => quiet('Reading the list', 'The agent’s list of tasks is read, as far as a bound.'),
+  'reconciliation pausing': (seen) =>
+    quiet('Waiting to ask again', ...listOf('Everything unfinished was asked for.', listTrouble(seen))),
+  'reconciliation backingOff': (seen) =>
+    (failedOften(seen) ? troubled : quiet)(
+      'The agent cannot be read',
+      ...listOf(
+        tries(seen, 'failures', null),
+        reason(seen),
+        'What the agent did meanwhile shows as soon as it answers; nothing is lost.',
+      ),
+    ),
+  'push registering': (seen) =>
+    quiet(
+      'Asking to be called',
+      ...listOf('The agent is asked to call when the task changes.', tries(seen, 'failures', null)),
+    ),
+  'push waiting': (seen) =>
+    quiet(
+      'Waiting to ask again',
+      ...listOf('The agent did not take the registration. Its task is followed all the same.', reason(seen)),
+    ),
+  'push registered': () => quiet('The agent calls', 'The agent calls when the task changes, so changes appear sooner.'),
+  'push stopped': (seen) =>
+    warn(
+      'The agent does not call',
+      ['open-agent', 'open-task'],
+      'It offers push and did not take the registration, so the task is followed without it: changes may appear later, none is lost.',
+      reason(seen),
+    ),
+  'push reading.trying': () =>
+    quiet('Reading the end', 'A call told that the task is finished; it is read once more as a whole.'),
+  'push reading.pausing': () =>
+    quiet('Waiting to read the end', 'The agent gave no answer; the finished task is read again.'),
+  'push removing.trying': () => quiet('Taking it back', 'The agent is told not to call any more.'),
+  'push removing.pausing': () =>
+    quiet('Waiting to take it back', 'The agent gave no answer; it is told again, three times at most.'),
+  'push unsupported': () => quiet('No push', 'The agent does not offer push. Its task is followed without it.'),
+  'push ended': () => quiet('Finished', 'The agent does not call about this task any more.'),
+}
+
+/** A kind or state that this build has no words for: the machine's own name for it. */
+const unknown = (path: readonly string[]): Explanation =>
+  quiet(path.map(spaced).join(', '), 'This build has no words for this state; its machine’s chart and log tell more.')
+
+/** `backingOff` → `backing off`, `not_sent` → `not sent`. */
+export const spaced = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .toLowerCase()
+
+export const hasWords = (kind: string, path: readonly string[]): boolean =>
+  Object.hasOwn(table, `${kind} ${path.join('.')}`)
+
+/** Live work whose holder stopped renewing. */
+function silent({ work, lease }: ActorDetail, nowMs: number): Explanation | null {
+  if (work === null || lease === null || !isAbandoned({ work, lease }, nowMs)) return null
+  return {
+    tone: 'warn',
+    title: 'Its worker is silent',
+    sentences: [
+      `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
+      'Another worker takes over within seconds; if none does, no worker is running.',
+    ],
+    known: [
+      ...(work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]),
+      { words: 'The lease ran out', at: lease.until },
+    ],
+    remedies: ['see-queues'],
+  }
+}
+
+/** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */
+export const stuckAfterMs = 10_000
+
+/** Due and held by nobody: for room, or for a worker. */
+function waiting({ wait }: Seen, nowMs: number): Explanation | null {
+  if (wait === null) return null
+  const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
+  return {
+    tone: late ? 'warn' : 'quiet',
+    title: isFull(wait) ? 'Waits for a place' : 'Waits for a worker',
+    sentences: listOf(
+      placesTaken(wait),
+      wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
+    ),
+    known: [{ words: 'Due', at: wait.dueAt }],
+    remedies: ['see-queues'],
+  }
+}
+
+const isFull = ({ taken, places, perAgent }: ActorWait): boolean =>
+  taken.length > 0 && taken.every((each) => each.taken >= places || each.ofLane >= perAgent)
+
+/** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
+function placesTaken(wait: ActorWait): string {
+  const { taken, places, perAgent } = wait
+  if (taken.length === 0) return 'No process works on its kind at the moment. One that runs takes it within a second.'
+  const by = taken.map(({ owner, taken: held, ofLane }) => {
+    const atAgent = ofLane === 0 ? '' : `, ${ofLane} of them for the same agent`
+    const most = ofLane >= perAgent && perAgent < places ? ', which may have no more' : ''
+    return `${held} of ${places} places are taken by ${owner}${atAgent}${most}`
+  })
+  return `${by.join('; ')}. ${isFull(wait) ? 'It begins as soon as one is free.' : 'It begins within a second.'}`
+}
+
+const order = { bad: 0, warn: 1, quiet: 2 } as const
+
+/** Everything that is to be said about an actor, what needs a person first. Never empty. */
+export function explainActor(seen: Seen, nowMs: number): readonly Explanation[] {
+  const { actor } = seen
+  const above = [silent(actor, nowMs), waiting(seen, nowMs)].filter((each) => each !== null)
+  const here = pathsOf(actor.value).map((path) => {
+    const explain = table[`${actor.kind} ${path.join('.')}`]
+    return explain ? explain(seen) : unknown(path)
+  })
+  return [...above, ...here].toSorted((a, b) => order[a.tone] - order[b.tone])
+}

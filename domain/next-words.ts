@@ -1,0 +1,69 @@
+/**
+ * What an actor answers to, in words: who or what sends an event, and on which condition it counts. Owns one table for the
+ * events of every kind; an event that it does not know is told by its own name. Which events those are is domain/chart.ts.
+ */
+import { describeEvent } from './chart.ts'
+import { spaced } from './explanation.ts'
+
+/** By the event's type, for every kind alike; `kind type` where a kind means something of its own. */
+const events: Readonly<Record<string, string>> = {
+  interrupted: 'its worker is gone and the lease ran out while the work was under way',
+  rearmed: 'a person’s reply was delivered, or somebody else saw the task move',
+  settled: 'the task is finished, as told another way',
+  wanted: 'a task of this agent is unfinished, or a message is looked for',
+  claim: 'a person takes the task',
+  release: 'its owner gives the task back',
+  assign: 'a person gives the task to somebody',
+  setDue: 'a person sets a due time',
+  clearDue: 'a person takes the due time away',
+  escalate: 'the escalation rule hands it on',
+  settle: 'the agent has finished the task',
+}
+
+/** What its work tries to do, by the work's name. */
+const works: Readonly<Record<string, string>> = {
+  discover: 'reading the agent’s card',
+  deliver: 'sending the request',
+  follow: 'following the agent’s stream',
+  read: 'reading the task',
+  check: 'asking for each unfinished task',
+  list: 'reading the agent’s list',
+  register: 'asking the agent to call',
+  remove: 'telling the agent not to call any more',
+}
+
+const timers: Readonly<Record<string, string>> = {
+  backoff: 'the wait after a failure is over',
+  readPause: 'the pause between two reads is over',
+  untilDue: 'the due time passes',
+  checkPause: 'the pause between two looks is over',
+  breath: 'others have had their turn',
+}
+
+const lastName = (type: string): string => type.split('.').at(-1) ?? type
+
+/** "sending the request ends", "the due time passes", "a person takes the task". */
+export function eventWords(type: string): string {
+  const known = events[type]
+  if (known !== undefined) return known
+  const { kind, label } = describeEvent(type)
+  if (kind === 'after') {
+    const delay = label.replace(/^after /, '')
+    return timers[delay] ?? `the timer "${spaced(delay)}" rings`
+  }
+  if (kind === 'done' || kind === 'error') {
+    const name = lastName(type)
+    const doing = works[name] ?? `its work "${spaced(name)}"`
+    return kind === 'done' ? `${doing} ends` : `${doing} fails in a way that nobody foresaw`
+  }
+  return spaced(label)
+}
+
+/** What an actor's work does: "sending the request". */
+export const workWords = (work: string): string => works[work] ?? spaced(work)
+
+/** `triesLeft` → "tries left". Guards are questions, so their names are almost words. */
+export const guardWords = (guard: string): string => spaced(guard)
+
+/** The timer's own name in a row is the event it will send. */
+export const timerWords = (id: string): string => eventWords(id)

@@ -1,0 +1,99 @@
+/**
+ * What waits and who works: the shapes that `/api/supervisor` and `/api/queues` answer with, as schemas that the browser
+ * checks with. Does not own the reading (persistence/queue-views.ts) or what a person is told (domain/explanation.ts).
+ */
+import * as z from 'zod/mini'
+import { StateValueSchema } from './actor.ts'
+
+/** Counting stops here: one more stands for "more than". Reading a longer queue would cost more than knowing its length helps. */
+export const queueCountLimit = 10_000
+export const attentionCountLimit = 1_000
+
+const when = z.nullable(z.string())
+
+export const KindQueue = z.object({
+  kind: z.string(),
+  /** Due and held by nobody: work to begin, leases that ran out, timers to ring. */
+  due: z.number(),
+  /** Since when the oldest of them is due. */
+  oldestDueAt: when,
+  /** Actors that need a person. */
+  attention: z.number(),
+})
+export type KindQueue = z.infer<typeof KindQueue>
+
+/** Leases of one process for one kind of actor. */
+export const HeldLeases = z.object({
+  /** The process, as it names itself in leases: host, process id, run. */
+  owner: z.string(),
+  kind: z.string(),
+  held: z.number(),
+  /** Of these, how many ran out and were not taken over yet. */
+  expired: z.number(),
+  oldestSince: when,
+  /** When the first of them runs out unless it is renewed. */
+  nextEndAt: z.string(),
+})
+export type HeldLeases = z.infer<typeof HeldLeases>
+
+/** Commands that no agent was sent yet, and those whose request may be on the wire. */
+export const OpenCommands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: when })
+export type OpenCommands = z.infer<typeof OpenCommands>
+
+/** `GET /api/queues`: one organization's, whichever processes work on them. `at` is the database's clock. */
+export const QueuesAnswer = z.object({
+  at: z.string(),
+  kinds: z.array(KindQueue),
+  leases: z.array(HeldLeases),
+  commands: OpenCommands,
+})
+export type QueuesAnswer = z.infer<typeof QueuesAnswer>
+
+/** One supervised loop of a process. */
+export const LoopView = z.object({
+  name: z.string(),
+  state: z.enum(['up', 'restarting', 'off']),
+  /** Failures that it was started again after, of those the supervisor remembers. */
+  restarts: z.number(),
+  lastFailure: z.nullable(z.object({ message: z.string(), at: z.string() })),
+  /** When the loop last found the database away, and how long it waited then. */
+  lastOutage: z.nullable(z.object({ at: z.string(), pauseMs: z.number() })),
+  /** Work of this kind: places of this process, those taken, and how many one agent may take. Null for a loop without work. */
+  places: z.nullable(z.object({ taken: z.number(), limit: z.number(), perAgent: z.number() })),
+})
+export type LoopView = z.infer<typeof LoopView>
+
+/** The process that answers. */
+export const ProcessView = z.object({
+  /** As in its leases. */
+  owner: z.string(),
+  /** Whether it does background work, or leaves that to workers in processes of their own. */
+  works: z.boolean(),
+  loops: z.array(LoopView),
+  parser: z.object({
+    threads: z.number(),
+    underWay: z.number(),
+    tasksLost: z.number(),
+    lastLoss: z.nullable(z.string()),
+  }),
+  database: z.object({
+    profile: z.enum(['pglite', 'postgresql']),
+    inUse: z.number(),
+    idle: z.number(),
+    waiting: z.number(),
+  }),
+})
+export type ProcessView = z.infer<typeof ProcessView>
+
+/** `GET /api/supervisor`: the live supervisor of the process that answers. It is never persisted, so it has no log. */
+export const SupervisorAnswer = z.object({
+  supervisor: z.object({
+    value: StateValueSchema,
+    machineVersion: z.string(),
+    /** Loops that failed and were started again, since the process began. */
+    restarts: z.number(),
+    lastFailure: z.nullable(z.string()),
+  }),
+  process: ProcessView,
+})
+export type SupervisorAnswer = z.infer<typeof SupervisorAnswer>

@@ -1,0 +1,48 @@
+/**
+ * A send that ended failed or uncertain, as a list shows it, and what it said. Shapes that the browser checks with. Does not
+ * own a command's life (machines/command.ts) or its words (domain/command-explanation.ts).
+ */
+import * as z from 'zod/mini'
+import { CommandStatus } from './command.ts'
+import { CommandEvidence } from './evidence.ts'
+
+const ended = {
+  id: z.string(),
+  agentId: z.string(),
+  action: z.enum(['send', 'cancelTask']),
+  status: CommandStatus,
+  error: z.nullable(z.string()),
+  /** The task it continued or was to cancel; null for the first send of a task, which made none. */
+  localId: z.nullable(z.string()),
+  createdAt: z.string(),
+}
+
+export const UnsettledSend = z.object({
+  ...ended,
+  agentName: z.string(),
+  /** Its first words, or its task's title. */
+  title: z.string(),
+  updatedAt: z.string(),
+  /** What a look at the agent showed since; null where nobody looks. */
+  evidence: z.nullable(CommandEvidence),
+})
+export type UnsettledSend = z.infer<typeof UnsettledSend>
+
+/** The list goes back so far: what nobody did anything about for a week is history, and stays on the Actors page. */
+export const unsettledDays = 7
+export const unsettledLimit = 20
+
+/** `GET /api/sends/unsettled`: the newest of the last week. `more`: there are older ones than these. */
+export const UnsettledAnswer = z.object({ sends: z.array(UnsettledSend), more: z.boolean() })
+export type UnsettledAnswer = z.infer<typeof UnsettledAnswer>
+
+/** `GET /api/sends/{commandId}`: what was sent, to be sent again by a person as a command of its own. */
+export const SentWords = z.object({
+  ...ended,
+  text: z.string(),
+  /** Parts besides the words, which cannot be written into a field: files, data. */
+  otherParts: z.number(),
+})
+export type SentWords = z.infer<typeof SentWords>
+export const SentWordsAnswer = z.object({ send: SentWords })
+export type SentWordsAnswer = z.infer<typeof SentWordsAnswer>

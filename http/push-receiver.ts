@@ -1,0 +1,122 @@
+/**
+ * The push receiver: agents deliver what became of their tasks. Owns the route, the order of its checks, its body and its own
+ * shape of an error, `{error: "<sentence>"}`. Does not own who may deliver or what a delivery means (actors/push-receipts.ts).
+ *
+ * Everything that can be decided from the head is decided before a byte of the body is read, so that a stranger makes this
+ * process hold nothing.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
+import { Refusal } from '../domain/refusal.ts'
+import type { PushTarget } from '../persistence/push.ts'
+import { bodyLimitBytes } from './bodies.ts'
+import type { Door } from './door.ts'
+import { failureOf, logged } from './refusals.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the head of a delivery says, once it was let in. */
+    delivery: { readonly target: PushTarget; readonly deliveryId: string | null } | null
+  }
+}
+
+interface OfRegistration {
+  readonly registrationId: string
+}
+
+/** Bodies under way at once, bytes: a few of the largest. An agent that is let in must not fill this process's memory. */
+const bodiesLimitBytes = 4 * bodyLimitBytes
+/** How long the rest of a refused body is thrown away: a socket that closes at once often loses the answer, too. */
+const lingerMs = 2_000
+const retryAfterSeconds = '60'
+const jsonTypes: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json'])
+/** Printable ASCII, the space included. */
+const deliveryIdShape = /^[\x20-\x7e]{1,255}$/
+
+export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done) => {
+  const bodies = new Bodies()
+  app.decorateRequest('delivery', null)
+  app.removeAllContentTypeParsers()
+  // The handler reads the body itself, within the bounds of all that are read at the time.
+  app.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
+  app.setErrorHandler(answerSender)
+  app.post<{ Params: OfRegistration }>(
+    '/api/webhooks/a2a/:registrationId',
+    {
+      config: { permission: 'agent' },
+      onRequest: async (request) => {
+        const target = await system.receipts.admit(request.params.registrationId, presentedIn(request))
+        if (!isJson(request)) throw new Refusal('push.media')
+        request.delivery = { target, deliveryId: deliveryIdIn(request) }
+      },
+    },
+    async (request, reply) => {
+      const { delivery } = request
+      if (!delivery) throw new Refusal('push.unauthenticated')
+      await bodies.read(request.raw, (body) => system.receipts.receive({ ...delivery, body }))
+      return reply.code(204).send()
+    },
+  )
+  done()
+}
+
+/** `Authorization: Bearer`, or the header of agents that know tokens only (a2a-python, and every 0.3 agent). */
+function presentedIn({ headers }: FastifyRequest): string[] {
+  const bearer = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+  const token = headers['x-a2a-notification-token']
+  return [bearer, token].filter((each) => typeof each === 'string')
+}
+
+const isJson = ({ headers }: FastifyRequest): boolean =>
+  jsonTypes.has((headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
+
+function deliveryIdIn({ headers }: FastifyRequest): string | null {
+  const id = headers['x-a2a-delivery-id']
+  if (id === undefined) return null
+  if (typeof id !== 'string' || !deliveryIdShape.test(id)) throw new Refusal('push.delivery')
+  return id
+}
+
+/** Reads bodies whole, each and all together within bounds; a body counts until its delivery is done. */
+class Bodies {
+  #heldBytes = 0
+
+  async read(request: IncomingMessage, use: (body: Uint8Array) => Promise<void>): Promise<void> {
+    const chunks: Buffer[] = []
+    let size = 0
+    try {
+      // Left alone when this throws: destroyed, it would take the answer with it.
+      const incoming: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
+      for await (const chunk of incoming) {
+        size += chunk.length
+        this.#heldBytes += chunk.length
+        if (size > bodyLimitBytes) throw new Refusal('body.size')
+        if (this.#heldBytes > bodiesLimitBytes) throw new Refusal('push.unavailable')
+        chunks.push(chunk)
+      }
+      await use(Buffer.concat(chunks))
+    } finally {
+      this.#heldBytes -= size
+    }
+  }
+}
+
+/** The status is refusals.ts's; a fault of ours is always "later", because a delivery may be repeated. */
+function answerSender(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  // The sender hung up in the middle of its body: nobody hears the answer, and nothing here failed.
+  if (request.raw.destroyed && !request.raw.complete) return void reply.hijack()
+  const failure = logged(error, request)
+  const { status, message } = failure.alarm === null ? failure : failureOf(new Refusal('push.unavailable'))
+  if (status === 429) reply.header('retry-after', retryAfterSeconds)
+  reply.code(status).send({ error: message })
+  throwAwayRest(request.raw)
+}
+
+function throwAwayRest(request: IncomingMessage): void {
+  if (request.complete) return
+  const { socket } = request
+  const late = setTimeout(() => socket.destroy(), lingerMs)
+  request.once('close', () => clearTimeout(late))
+  request.resume()
+}

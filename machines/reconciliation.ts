@@ -1,0 +1,223 @@
+/**
+ * Reconciling one scope, an agent's tenant: ask for each unfinished task, now and then for the agent's list, rest where
+ * nothing is unfinished. Everything here may be repeated: what was known already changes nothing. Does not know which tasks
+ * there are, what an agent says, or who wakes a scope that rests (actors/reconciliation.ts).
+ */
+import { assign, emit, enqueueActions, setup } from 'xstate'
+import type { MachineFact } from '../domain/fact.ts'
+import { work, type Interrupted } from './work.ts'
+
+/**
+ * `more`: there are tasks after the cursor. `busy`: all were asked for, and some are unfinished. `idle`: none is unfinished.
+ * `gone`: the agent was removed. `failed`: the agent could not be read; the pass goes on after the cursor, so that one task
+ * that cannot be read does not keep the others from being asked for, and `progressed` says whether any other was read. Where it
+ * `answered`, only not with what was asked for, its list may still help.
+ */
+export type CheckOutcome =
+  | { readonly kind: 'more'; readonly after: string }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'gone'; readonly reason: string }
+  | {
+      readonly kind: 'failed'
+      readonly reason: string
+      readonly after: string | null
+      readonly progressed: boolean
+      readonly answered: boolean
+    }
+
+/** `unsupported`: agents of A2A 0.3, and those that say so, have no list. */
+export type ListOutcome =
+  | { readonly kind: 'listed' }
+  | { readonly kind: 'unsupported' }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+/** The scope has something to look at. Brings its name, for a machine is born without one. */
+export interface Wanted {
+  readonly type: 'wanted'
+  readonly agentId: string
+  readonly tenant: string
+}
+
+/** A list after every fourth pass of gets: 60 s to their 15 s. */
+const passesPerList = 4
+/** 1 s doubled six times is over the limit of 60 s. */
+const failuresLimit = 7
+
+const isListDue = (passes: number): boolean => passes + 1 >= passesPerList
+
+const failureIn = (outcome: CheckOutcome): { after?: string | null; reason?: string } =>
+  outcome.kind === 'failed' ? { after: outcome.after, reason: outcome.reason } : {}
+
+export const reconciliationMachine = setup({
+  types: {
+    context: {} as {
+      agentId: string | null
+      tenant: string
+      /** The last task that this pass asked for; null where a pass begins. */
+      after: string | null
+      /** Passes since the last list, those that failed included. */
+      passes: number
+      /** Failures in a row: the wait is 1 s doubled by each, 60 s at most. */
+      failures: number
+      /** Why the last look failed, for people; null once one succeeded. */
+      reason: string | null
+      /** The same of the last list. */
+      listReason: string | null
+    },
+    events: {} as Interrupted | Wanted,
+    emitted: {} as MachineFact,
+  },
+  actors: { check: work<CheckOutcome>(), list: work<ListOutcome>() },
+  delays: {
+    checkPause: 15_000,
+    breath: 1_000,
+    backoff: ({ context }) => Math.min(60_000, 1000 * 2 ** Math.max(0, context.failures - 1)),
+  },
+  actions: {
+    countFailure: assign({ failures: ({ context }) => Math.min(context.failures + 1, failuresLimit) }),
+    tellTrouble: enqueueActions(({ context, enqueue }) => {
+      // One failure is weather; the second in a row is told, once.
+      if (context.failures !== 2) return
+      enqueue.emit({ type: 'reconciliation.failing', reason: context.reason ?? 'unknown' })
+    }),
+    tellRecovery: enqueueActions(({ context, enqueue }) => {
+      if (context.failures > 1) enqueue.emit({ type: 'reconciliation.recovered' })
+    }),
+    forgetFailures: assign({ failures: 0, reason: null }),
+    beginAnew: assign({ after: null }),
+    countPass: assign({ passes: ({ context }) => Math.min(context.passes + 1, passesPerList) }),
+    forgetPasses: assign({ passes: 0 }),
+    noteDefect: assign({ reason: 'The look could not be finished.' }),
+    noteListDefect: assign({ listReason: 'The list could not be read.' }),
+  },
+  guards: { listIsDue: ({ context }) => isListDue(context.passes) },
+}).createMachine({
+  id: 'reconciliation',
+  version: '1',
+  description: 'Asks an agent for what is unfinished in one of its tenants, so that missed events heal.',
+  context: { agentId: null, tenant: '', after: null, passes: 0, failures: 0, reason: null, listReason: null },
+  initial: 'resting',
+  states: {
+    resting: {
+      description: 'Nothing is unfinished: no timer, no work, no cost.',
+      on: {
+        wanted: {
+          target: 'checking',
+          actions: [
+            assign({ agentId: ({ event }) => event.agentId, tenant: ({ event }) => event.tenant }),
+            'beginAnew',
+            emit({ type: 'reconciliation.woken' }),
+          ],
+        },
+      },
+    },
+    checking: {
+      description: 'Asks for each unfinished task. The first failure ends the pass.',
+      invoke: {
+        id: 'check',
+        src: 'check',
+        onDone: [
+          {
+            guard: function onlyItsListMayHelp({ context, event }) {
+              return event.output.kind === 'failed' && event.output.answered && isListDue(context.passes)
+            },
+            target: 'listing',
+            actions: [assign(({ event }) => failureIn(event.output)), 'countFailure'],
+          },
+          {
+            guard: function oneTaskFailed({ event }) {
+              return event.output.kind === 'failed' && event.output.progressed
+            },
+            target: 'backingOff',
+            actions: [
+              'tellRecovery',
+              'forgetFailures',
+              assign(({ event }) => failureIn(event.output)),
+              'countFailure',
+              'countPass',
+            ],
+          },
+          {
+            guard: function agentFailed({ event }) {
+              return event.output.kind === 'failed'
+            },
+            target: 'backingOff',
+            actions: [assign(({ event }) => failureIn(event.output)), 'countFailure', 'countPass', 'tellTrouble'],
+          },
+          {
+            guard: function agentGone({ event }) {
+              return event.output.kind === 'gone'
+            },
+            target: 'resting',
+            actions: [
+              'beginAnew',
+              assign({
+                reason: ({ event }) => (event.output.kind === 'gone' ? event.output.reason : null),
+                failures: 0,
+              }),
+              emit({ type: 'reconciliation.rested' }),
+            ],
+          },
+          {
+            guard: function moreTasks({ event }) {
+              return event.output.kind === 'more'
+            },
+            target: 'yielding',
+            actions: [
+              'tellRecovery',
+              'forgetFailures',
+              assign({ after: ({ event }) => (event.output.kind === 'more' ? event.output.after : null) }),
+            ],
+          },
+          {
+            guard: function nothingUnfinished({ event }) {
+              return event.output.kind === 'idle'
+            },
+            target: 'resting',
+            actions: ['tellRecovery', 'forgetFailures', 'beginAnew', emit({ type: 'reconciliation.rested' })],
+          },
+          {
+            guard: 'listIsDue',
+            target: 'listing',
+            actions: ['tellRecovery', 'forgetFailures', 'beginAnew'],
+          },
+          { target: 'pausing', actions: ['tellRecovery', 'forgetFailures', 'beginAnew', 'countPass'] },
+        ],
+        onError: { target: 'backingOff', actions: ['noteDefect', 'countFailure', 'tellTrouble'] },
+      },
+      on: { interrupted: { target: 'checking', reenter: true } },
+    },
+    yielding: {
+      description: 'Leaves its place to another scope before it goes on.',
+      after: { breath: 'checking' },
+    },
+    listing: {
+      description: "Reads the agent's list of tasks, as far as a bound.",
+      invoke: {
+        id: 'list',
+        src: 'list',
+        onDone: [
+          {
+            guard: function agentFailed({ event }) {
+              return event.output.kind === 'failed'
+            },
+            target: 'pausing',
+            actions: [
+              'forgetPasses',
+              assign({ listReason: ({ event }) => (event.output.kind === 'failed' ? event.output.reason : null) }),
+            ],
+          },
+          { target: 'pausing', actions: ['forgetPasses', assign({ listReason: null })] },
+        ],
+        onError: { target: 'pausing', actions: ['forgetPasses', 'noteListDefect'] },
+      },
+      on: { interrupted: { target: 'listing', reenter: true } },
+    },
+    pausing: { after: { checkPause: 'checking' } },
+    backingOff: {
+      description: 'The agent could not be read: 1 s, doubled to 60 s.',
+      after: { backoff: 'checking' },
+    },
+  },
+})

@@ -1,0 +1,115 @@
+/**
+ * Evidence about uncertain commands, as rows: opened when the doubt arises, filled by looks, read for people. Never touches
+ * a command's row. Does not look (actors/evidence.ts) and does not choose the words (domain/evidence.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { CommandBody } from '../domain/command.ts'
+import {
+  evidenceSentence,
+  isConclusive,
+  nextLook,
+  type CommandEvidence,
+  type EvidenceOutcome,
+  type LookedFor,
+} from '../domain/evidence.ts'
+import type { Connection, Transaction } from './database.ts'
+import { storable } from './tasks.ts'
+
+/** Opens the search for commands that have just become uncertain. */
+export async function openEvidence(tx: Transaction, commandIds: readonly string[], at: string): Promise<void> {
+  const sinceMs = Date.parse(at)
+  const firstLookAt = new Date(nextLook(0, sinceMs, sinceMs) ?? sinceMs).toISOString()
+  await tx.query(sql.unsafe`
+    insert into command_evidence (command_id, organization_id, agent_id, tenant, since, looks, look_at, outcome, is_whole)
+    select id, organization_id, agent_id, tenant, ${at}, 0, ${firstLookAt}, 'pending', false
+    from command where id = any(${sql.array([...commandIds], 'uuid')})
+    on conflict (command_id) do nothing`)
+}
+
+/** A command that is to be looked for, as whoever looks needs it. */
+export interface SoughtCommand {
+  readonly commandId: string
+  readonly action: 'send' | 'cancelTask'
+  readonly messageId: string
+  /** The agent's own names where the command gave them; null where not. */
+  readonly taskId: string | null
+  readonly contextId: string | null
+  readonly looks: number
+}
+
+/** Commands of a scope whose next look is due, the longest due first. */
+export async function readSought(
+  db: Connection,
+  scope: { readonly agentId: string; readonly tenant: string },
+  at: string,
+  limit: number,
+): Promise<readonly SoughtCommand[]> {
+  const rows = await db.any(sql.type(
+    z.custom<Omit<SoughtCommand, 'taskId' | 'contextId'> & { readonly body: string }>(),
+  )`
+    select e.command_id as "commandId", c.action, c.message_id as "messageId", c.body, e.looks
+    from command_evidence e join command c on c.id = e.command_id
+    where e.agent_id = ${scope.agentId} and e.tenant = ${scope.tenant} and e.look_at <= ${at}
+    order by e.look_at limit ${limit}`)
+  return rows.map(({ body, ...row }) => {
+    const { taskId = null, contextId = null } = JSON.parse(body) as CommandBody
+    return { ...row, taskId, contextId }
+  })
+}
+
+const Since = z.object({ since: z.string() })
+
+/** Stores a look. False when it was stored already. */
+export async function storeLook(tx: Transaction, look: LookedFor, at: string): Promise<boolean> {
+  const { commandId, looksBefore, outcome, isWhole, taskId, taskState, reason } = look
+  const row = await tx.maybeOne(sql.type(Since)`
+    select since from command_evidence where command_id = ${commandId} and looks = ${looksBefore} for update`)
+  if (!row) return false
+  const looks = looksBefore + 1
+  const nextMs = isConclusive(look) ? null : nextLook(looks, Date.parse(row.since), Date.parse(at))
+  await tx.query(sql.unsafe`
+    update command_evidence set looks = ${looks}, looked_at = ${at},
+      look_at = ${nextMs === null ? null : new Date(nextMs).toISOString()}, outcome = ${outcome}, is_whole = ${isWhole},
+      remote_task_id = ${taskId === null ? null : storable(taskId)},
+      task_state = ${taskState === null ? null : storable(taskState)}, reason = ${reason === null ? null : storable(reason)}
+    where command_id = ${commandId}`)
+  return true
+}
+
+interface EvidenceRow {
+  readonly commandId: string
+  readonly action: 'send' | 'cancelTask'
+  readonly messageId: string
+  readonly outcome: EvidenceOutcome
+  readonly looks: number
+  readonly lookedAt: string | null
+  readonly nextLookAt: string | null
+  readonly isWhole: boolean
+  readonly taskId: string | null
+  readonly localId: string | null
+  readonly taskState: string | null
+  readonly reason: string | null
+}
+
+/** What is known of uncertain commands, by command id; those that are not uncertain are left out. */
+export async function readEvidence(
+  db: Connection,
+  organizationId: string,
+  commandIds: readonly string[],
+): Promise<ReadonlyMap<string, CommandEvidence>> {
+  if (commandIds.length === 0) return new Map()
+  const rows = await db.any(sql.type(z.custom<EvidenceRow>())`
+    select e.command_id as "commandId", c.action, c.message_id as "messageId", e.outcome, e.looks, e.looked_at as "lookedAt",
+      e.look_at as "nextLookAt", e.is_whole as "isWhole", e.remote_task_id as "taskId", t.id as "localId",
+      e.task_state as "taskState", e.reason
+    from command_evidence e join command c on c.id = e.command_id
+    left join task t on t.agent_id = e.agent_id and t.tenant = e.tenant and t.remote_id = e.remote_task_id
+    where e.organization_id = ${organizationId} and e.command_id = any(${sql.array([...commandIds], 'uuid')})`)
+  return new Map(
+    rows.map(({ commandId, action, reason, ...row }) => [
+      commandId,
+      { ...row, sentence: evidenceSentence({ action, reason, ...row }) },
+    ]),
+  )
+}

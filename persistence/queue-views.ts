@@ -1,0 +1,128 @@
+/**
+ * What waits and who works, for reading: queues, leases and what needs a person, of one organization. Does not claim and
+ * does not judge (domain/explanation.ts). Every count stops at a limit or reads only live rows that are scheduled, so that
+ * people may look while it is busy.
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { attentionCountLimit, queueCountLimit, type QueuesAnswer } from '../domain/queue.ts'
+import { abandoned, isInState, unusualEnd, type AttentionState } from './actor-views.ts'
+import type { Connection } from './database.ts'
+
+const Clock = z.object({ at: z.string() })
+const Due = z.object({ kind: z.string(), due: z.number(), oldestDueAt: z.string().nullable() })
+const Held = z.object({
+  owner: z.string(),
+  kind: z.string(),
+  held: z.number(),
+  expired: z.number(),
+  oldestSince: z.string().nullable(),
+  nextEndAt: z.string(),
+})
+const Commands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: z.string().nullable() })
+const Needing = z.object({ kind: z.string(), count: z.number() })
+
+/** By the database's clock, which is the one that leases and timers live by. */
+export async function readQueues(
+  db: Connection,
+  organizationId: string,
+  kinds: readonly string[],
+  attention: readonly AttentionState[],
+): Promise<QueuesAnswer> {
+  const { at } = await db.one(sql.type(Clock)`select now() as at`)
+  const due = await readDue(db, organizationId, kinds)
+  const leases = await readHeld(db, organizationId)
+  const commands = await readOpenCommands(db, organizationId)
+  const needing = await countAttention(db, organizationId, attention)
+  return {
+    at,
+    kinds: due.map((row) => ({ ...row, attention: needing.get(row.kind) ?? 0 })),
+    leases: [...leases],
+    commands,
+  }
+}
+
+/** By the index that claims use. */
+const readDue = (db: Connection, organizationId: string, kinds: readonly string[]) =>
+  db.any(sql.type(Due)`
+    select k.kind, d.due, d."oldestDueAt"
+    from unnest(${sql.array([...kinds], 'text')}) with ordinality as k(kind, place)
+    cross join lateral (
+      select count(*)::int as due, min(wake_at) as "oldestDueAt" from (
+        select wake_at from actor
+        where kind = k.kind and wake_at <= now() and organization_id = ${organizationId}
+          and (lease_until is null or lease_until <= now())
+        order by wake_at limit ${queueCountLimit + 1}) first) d
+    order by k.place`)
+
+/** A row with a lease is always scheduled, for its lease's end: so the same index finds them among what only rests. */
+const readHeld = (db: Connection, organizationId: string) =>
+  db.any(sql.type(Held)`
+    select lease_owner as owner, kind, count(*)::int as held,
+      (count(*) filter (where lease_until <= now()))::int as expired, min(work_started_at) as "oldestSince",
+      min(lease_until) as "nextEndAt"
+    from actor
+    where organization_id = ${organizationId} and wake_at is not null and lease_owner is not null
+    group by lease_owner, kind order by lease_owner, kind`)
+
+/** Commands' ids grow with time, so the first by id are the oldest: no index by age is needed. */
+const readOpenCommands = (db: Connection, organizationId: string) =>
+  db.one(sql.type(Commands)`
+    select (count(*) filter (where waits))::int as pending, (count(*) filter (where not waits))::int as dispatching,
+      min(created_at) filter (where waits) as "oldestPendingAt"
+    from (
+      select jsonb_exists(snapshot->'value', 'pending') as waits, created_at from actor
+      where kind = 'command' and organization_id = ${organizationId} order by id limit ${queueCountLimit + 1}) first`)
+
+async function countAttention(
+  db: Connection,
+  organizationId: string,
+  states: readonly AttentionState[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.any(sql.type(Needing)`
+    select kind, count(*)::int as count from (
+      (select a.kind from actor a
+        where a.organization_id = ${organizationId} and (${isInState(states)} or ${abandoned})
+        limit ${attentionCountLimit + 1})
+      union all
+      (select a.kind from actor_archive a
+        where a.organization_id = ${organizationId} and ${unusualEnd} and ${isInState(states)}
+        order by a.updated_at desc, a.id desc limit ${attentionCountLimit + 1})
+    ) found group by kind`)
+  return new Map(rows.map(({ kind, count }) => [kind, count]))
+}
+
+/** Who holds the places that an actor waits for: by process, of its own lane (an agent) and of its kind. */
+const Taken = z.object({ owner: z.string(), taken: z.number(), ofLane: z.number() })
+const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead: z.number() })
+
+export interface ActorWait {
+  readonly dueAt: string
+  /** How many of its kind have waited longer. */
+  readonly ahead: number
+  readonly taken: z.infer<typeof Taken>[]
+}
+
+/** Null unless its work is due and nobody does it. */
+export async function readWait(
+  db: Connection,
+  organizationId: string,
+  kind: string,
+  id: string,
+): Promise<ActorWait | null> {
+  const waiting = await db.maybeOne(sql.type(Waiting)`
+    select a.lane, a.wake_at as "dueAt", (
+      select count(*)::int from (
+        select 1 from actor b where b.kind = a.kind and b.wake_at < a.wake_at and b.lease_token is null
+          and b.organization_id = a.organization_id limit ${queueCountLimit + 1}) earlier) as ahead
+    from actor a
+    where a.kind = ${kind} and a.id = ${id} and a.organization_id = ${organizationId}
+      and a.work is not null and a.lease_token is null and a.wake_at <= now()`)
+  if (!waiting) return null
+  const { lane, dueAt, ahead } = waiting
+  const taken = await db.any(sql.type(Taken)`
+    select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane"
+    from actor where kind = ${kind} and wake_at is not null and lease_owner is not null and organization_id = ${organizationId}
+    group by lease_owner order by lease_owner`)
+  return { dueAt, ahead, taken: [...taken] }
+}

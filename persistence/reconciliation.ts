@@ -1,0 +1,129 @@
+/**
+ * Unfinished tasks as reconciliation reads them, and the tasks that their agent no longer knows. Does not write tasks
+ * (tasks.ts) and does not decide when to look (machines/reconciliation.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { Connection, Transaction } from './database.ts'
+
+/** Of `task t`: the predicate of the index `task_unfinished`, word for word. */
+export const unfinished = sql.fragment`(t.remote_id is not null
+  and t.state not in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY'))`
+
+/** Of `task t`: its agent knows it, as far as we know, or will be asked again. Whatever was heard since makes a loss void. */
+export const isWatched = sql.fragment`not exists (
+  select 1 from lost_task l where l.task_id = t.id and l.look_at is null and l.looked_at >= t.updated_at)`
+
+export interface ScopeName {
+  readonly agentId: string
+  readonly tenant: string
+}
+
+export interface UnfinishedTask {
+  readonly id: string
+  readonly remoteId: string
+  readonly state: string
+  readonly stateAt: string | null
+  readonly version: number
+  /** The agent did not know it when it was asked last. */
+  readonly isLost: boolean
+}
+
+const columns = sql.fragment`t.id, t.remote_id as "remoteId", t.state, t.state_at as "stateAt", t.version`
+const isLost = sql.fragment`exists (select 1 from lost_task l where l.task_id = t.id) as "isLost"`
+
+export interface UnfinishedPage {
+  /** Local id to read on after; null from the beginning. */
+  readonly after: string | null
+  /** Tasks of which something was heard since are left out, ISO 8601. */
+  readonly quietSince: string
+  readonly at: string
+  readonly limit: number
+}
+
+/** Unfinished tasks of a scope that are to be asked for, in the order of their ids. */
+export async function readUnfinished(
+  db: Connection,
+  { agentId, tenant }: ScopeName,
+  { after, quietSince, at, limit }: UnfinishedPage,
+): Promise<readonly UnfinishedTask[]> {
+  const from = after === null ? sql.fragment`true` : sql.fragment`t.id > ${after}`
+  return db.any(sql.type(z.custom<UnfinishedTask>())`
+    select ${columns}, ${isLost} from task t
+    where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from} and t.updated_at <= ${quietSince}
+      and not exists (
+        select 1 from lost_task l where l.task_id = t.id and l.looked_at >= t.updated_at and (l.look_at is null or l.look_at > ${at}))
+    order by t.id limit ${limit}`)
+}
+
+const Known = z.object({ known: z.boolean() })
+
+/** Whether a scope has any task that is unfinished and not given up. */
+export async function hasUnfinished(db: Connection, { agentId, tenant }: ScopeName): Promise<boolean> {
+  const { known } = await db.one(sql.type(Known)`
+    select exists (
+      select 1 from task t where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${isWatched}) as known`)
+  return known
+}
+
+/** Which of an agent's tasks are known here and unfinished; all others are none of ours, or finished for good. */
+export async function unfinishedAmong(
+  db: Connection,
+  { agentId, tenant }: ScopeName,
+  remoteIds: readonly string[],
+): Promise<readonly UnfinishedTask[]> {
+  if (remoteIds.length === 0) return []
+  return db.any(sql.type(z.custom<UnfinishedTask>())`
+    select ${columns}, ${isLost} from task t
+    where t.agent_id = ${agentId} and t.tenant = ${tenant} and t.remote_id = any(${sql.array([...remoteIds], 'text')})
+      and ${unfinished}
+    order by t.id`)
+}
+
+/** The agent's ids of known tasks in which a message may stand: those of a context, else those heard of since, newest first. */
+export async function knownTasksFor(
+  db: Connection,
+  { agentId, tenant }: ScopeName,
+  commandId: string,
+  contextId: string | null,
+  limit: number,
+): Promise<readonly string[]> {
+  const near =
+    contextId === null
+      ? sql.fragment`t.updated_at >= (select c.created_at from command c where c.id = ${commandId})`
+      : sql.fragment`t.context_id = ${contextId}`
+  return db.anyFirst(sql.type(z.object({ id: z.string() }))`
+    select t.remote_id as id from task t
+    where t.agent_id = ${agentId} and t.tenant = ${tenant} and t.remote_id is not null and ${near}
+    order by t.updated_at desc, t.id desc limit ${limit}`)
+}
+
+const Lost = z.object({ id: z.string() })
+
+/** How long after the loss a task is asked for again: three times, then only news brings it back. */
+const minutesToNextLook = sql.fragment`(array[1, 5, 60])[lost_task.looks]`
+
+/** Notes that agents did not know these tasks. Returns those of which it is news. */
+export async function noteLost(
+  tx: Transaction,
+  organizationId: string,
+  taskIds: readonly string[],
+  at: string,
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.any(sql.type(z.object({ id: z.string(), looks: z.number() }))`
+    insert into lost_task (task_id, organization_id, since, looks, looked_at, look_at)
+    select id, ${organizationId}, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds'
+    from ${sql.unnest(
+      taskIds.map((id) => [id]),
+      ['uuid'],
+    )} as n(id)
+    on conflict (task_id) do update set looks = lost_task.looks + 1, looked_at = excluded.looked_at,
+      look_at = excluded.looked_at + ${minutesToNextLook} * interval '1 minute'
+    returning task_id as id, looks`)
+  return new Set(rows.filter(({ looks }) => looks === 1).map(({ id }) => id))
+}
+
+/** The agent knows it again. */
+export async function forgetLost(db: Connection, taskId: string): Promise<void> {
+  await db.any(sql.type(Lost)`delete from lost_task where task_id = ${taskId} returning task_id as id`)
+}

@@ -1,0 +1,43 @@
+/**
+ * Which scopes, an agent's tenants, have something to reconcile although nobody does. One statement over what is true, asked
+ * every few seconds: so nothing has to be told when a task is made, nothing can be forgotten, and accepting, delivering and
+ * folding pay nothing for it. Does not wake anybody (actors/reconciliation.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { Connection } from './database.ts'
+import { isWatched, unfinished } from './reconciliation.ts'
+
+export interface UnwatchedScope {
+  readonly organizationId: string
+  readonly agentId: string
+  readonly tenant: string
+}
+
+/**
+ * Scopes of enabled agents with an unfinished task or a look for evidence that is due, whose actor rests or was never born.
+ * The recursion walks `task_unfinished` from scope to scope, so that it costs a probe a scope, however many tasks each has.
+ * An actor that rests has no `wake_at`; any other looks by itself.
+ */
+export async function readUnwatched(db: Connection, at: string, limit: number): Promise<readonly UnwatchedScope[]> {
+  return db.any(sql.type(z.custom<UnwatchedScope>())`
+    with recursive scope(agent_id, tenant) as (
+      (select t.agent_id, t.tenant from task t where ${unfinished} order by t.agent_id, t.tenant limit 1)
+      union all
+      select next.agent_id, next.tenant from scope cross join lateral (
+        select t.agent_id, t.tenant from task t where ${unfinished} and (t.agent_id, t.tenant) > (scope.agent_id, scope.tenant)
+        order by t.agent_id, t.tenant limit 1) next
+    ), wanted as (
+      select s.agent_id, s.tenant from scope s
+      where exists (
+        select 1 from task t where t.agent_id = s.agent_id and t.tenant = s.tenant and ${unfinished} and ${isWatched})
+      union
+      select e.agent_id, e.tenant from command_evidence e where e.look_at <= ${at}
+    )
+    select a.organization_id as "organizationId", w.agent_id as "agentId", w.tenant
+    from wanted w join agent a on a.id = w.agent_id and a.enabled
+    where not exists (
+      select 1 from actor x where x.kind = 'reconciliation' and x.lane = w.agent_id
+        and x.snapshot->'context'->>'tenant' = w.tenant and x.wake_at is not null)
+    limit ${limit}`)
+}

@@ -1,0 +1,63 @@
+/**
+ * Sends that ended failed or uncertain, for reading: what a person should see who did not wait for the end, and the words
+ * to send again. Does not move anything (actors/command.ts) and does not say what it means (domain/command-explanation.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { wordsOf, type CommandBody, type CommandStatus } from '../domain/command.ts'
+import type { UnsettledSend } from '../domain/unsettled-send.ts'
+import type { Connection } from './database.ts'
+import { readEvidence } from './evidence.ts'
+
+const Row = z.custom<Omit<UnsettledSend, 'evidence'>>()
+
+/** The task that a command continued or cancelled: known by the agent's name of it, for the command has no local one. */
+const aboutTask = sql.fragment`
+  left join task t on t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id`
+
+/** Newest first, by the index `command_unsettled`. */
+export async function listUnsettledSends(
+  db: Connection,
+  organizationId: string,
+  since: string,
+  limit: number,
+): Promise<readonly UnsettledSend[]> {
+  const rows = await db.any(sql.type(Row)`
+    select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error,
+      coalesce(c.title, t.title, '') as title, t.id as "localId", c.created_at as "createdAt", c.updated_at as "updatedAt"
+    from command c join agent a on a.id = c.agent_id ${aboutTask}
+    where c.organization_id = ${organizationId} and c.status in ('failed', 'uncertain') and c.updated_at > ${since}
+    order by c.updated_at desc, c.id desc limit ${limit}`)
+  const doubtful = rows.flatMap(({ id, status }) => (status === 'uncertain' ? [id] : []))
+  const evidence = await readEvidence(db, organizationId, doubtful)
+  return rows.map((row) => ({ ...row, evidence: evidence.get(row.id) ?? null }))
+}
+
+export interface SendRecord {
+  readonly id: string
+  readonly agentId: string
+  readonly action: 'send' | 'cancelTask'
+  readonly status: CommandStatus
+  readonly error: string | null
+  readonly localId: string | null
+  readonly createdAt: string
+  /** What was to be said; empty where it was no words. */
+  readonly text: string
+  /** Parts besides the words: files, data. */
+  readonly otherParts: number
+}
+
+const Stored = z.custom<Omit<SendRecord, 'text' | 'otherParts'> & { readonly body: string }>()
+
+export async function findSend(db: Connection, organizationId: string, id: string): Promise<SendRecord | null> {
+  const row = await db.maybeOne(sql.type(Stored)`
+    select c.id, c.agent_id as "agentId", c.action, c.status, c.error, t.id as "localId", c.created_at as "createdAt", c.body
+    from command c ${aboutTask} where c.organization_id = ${organizationId} and c.id = ${id}`)
+  if (!row) return null
+  const { body: stored, ...send } = row
+  const body = JSON.parse(stored) as CommandBody
+  const text = wordsOf(body)
+  const parts = body.parts ?? []
+  const wordsAmongParts = body.text || text === '' ? 0 : 1
+  return { ...send, text, otherParts: parts.length - wordsAmongParts }
+}

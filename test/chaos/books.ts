@@ -1,0 +1,61 @@
+/**
+ * What the database holds at the end of a storm, as the checker wants it: the append-only records beside what people read.
+ * Reads the tables themselves, for a promise about rows is not proven by a view of them. Does not judge (checker.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { Database } from '../../persistence/database.ts'
+
+const Log = z.object({
+  kind: z.string(),
+  actorId: z.string(),
+  revision: z.number(),
+  value: z.unknown(),
+  /** Milliseconds since the epoch, by the clock of the process that moved the actor. */
+  at: z.number(),
+})
+const Version = z.object({ taskId: z.string(), version: z.number() })
+const Event = z.object({ taskId: z.string(), position: z.number() })
+const Task = z.object({
+  id: z.string(),
+  remoteId: z.string().nullable(),
+  state: z.string(),
+  version: z.number(),
+  /** The words of its artifacts. */
+  text: z.string(),
+})
+const Audit = z.object({ subjectId: z.string() })
+const CommandRow = z.object({ id: z.string(), messageId: z.string(), status: z.string() })
+
+export interface Books {
+  /** By actor, in order of revisions. */
+  readonly log: readonly z.infer<typeof Log>[]
+  /** What was told of tasks, in the order of the outbox. */
+  readonly versions: readonly z.infer<typeof Version>[]
+  readonly events: readonly z.infer<typeof Event>[]
+  readonly tasks: readonly z.infer<typeof Task>[]
+  /** Acceptances. */
+  readonly audits: readonly z.infer<typeof Audit>[]
+  readonly commands: readonly z.infer<typeof CommandRow>[]
+}
+
+export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books> {
+  return {
+    log: await pool.any(sql.type(Log)`
+      select kind, actor_id as "actorId", revision, value, (extract(epoch from at) * 1000)::float8 as at
+      from actor_log order by kind, actor_id, revision`),
+    versions: await pool.any(sql.type(Version)`
+      select subject_id as "taskId", (data->>'version')::int as version from fact where kind = 'task.observed' order by number`),
+    events: await pool.any(
+      sql.type(Event)`select task_id as "taskId", position from task_event order by task_id, position`,
+    ),
+    tasks: await pool.any(sql.type(Task)`
+      select t.id, t.remote_id as "remoteId", t.state, t.version, coalesce((
+        select string_agg(p.part::jsonb->>'value', '' order by p.artifact_id, p.position)
+        from task_artifact_part p where p.task_id = t.id), '') as text
+      from task t order by t.id`),
+    audits: await pool.any(sql.type(Audit)`
+      select subject_id as "subjectId" from audit where kind = 'task.send.accepted' order by at, id`),
+    commands: await pool.any(sql.type(CommandRow)`select id, message_id as "messageId", status from command`),
+  }
+}

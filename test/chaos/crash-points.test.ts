@@ -1,0 +1,113 @@
+/**
+ * F3: death at every named point between a caller's request and the last word about it (root/doom.ts), on both databases. At
+ * each point it is known exactly what has to be true afterwards: whether there is a command, whether the agent has it, and
+ * what the command says. One process dies at a point, the next recovers its command and dies at the next point.
+ */
+import { describe, expect, it } from 'vitest'
+import { bothDatabases } from '../support/databases.ts'
+import type { Member } from './fleet.ts'
+import { endLeases } from './leases.ts'
+import type { Load } from './load.ts'
+import type { CrashPoint } from './root/doom.ts'
+import { sized, storm } from './storm.ts'
+import type { Stage } from './stage.ts'
+
+interface Case {
+  readonly point: CrashPoint
+  /** `known`: the agent's card was read a moment ago, so that accepting and dispatching are one commit. */
+  readonly card: 'unknown' | 'known'
+  readonly words: string
+  readonly status: 'succeeded' | 'uncertain'
+  readonly receipts: 0 | 1
+}
+
+/** Nothing was accepted, or only discovery was lost, or everything had been written down: it ends as if nothing had happened. */
+const unharmed = { status: 'succeeded', receipts: 1, words: 'message' } as const
+/** It had been marked as begun and nobody can tell how far it came: never sent again, and said so. */
+const doubted = { status: 'uncertain', words: 'message' } as const
+
+const cases: readonly Case[] = [
+  { point: 'accept/before-commit', card: 'unknown', ...unharmed },
+  { point: 'accept/after-commit', card: 'unknown', ...unharmed },
+  { point: 'accept/before-commit', card: 'known', ...unharmed },
+  { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0 },
+  { point: 'begin/before-commit', card: 'unknown', ...unharmed },
+  { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0 },
+  { point: 'send/before-first-byte', card: 'unknown', ...doubted, receipts: 0 },
+  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0 },
+  { point: 'send/after-body', card: 'unknown', ...doubted, receipts: 1 },
+  { point: 'answer/received', card: 'unknown', ...doubted, receipts: 1 },
+  { point: 'result/before-commit', card: 'unknown', ...doubted, receipts: 1 },
+  { point: 'result/after-commit', card: 'unknown', ...unharmed },
+  { point: 'observation/before-commit', card: 'unknown', ...unharmed, words: 'task' },
+  { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task' },
+]
+
+/** Points on the way of a process that finds what another left behind; it dies while it starts. */
+const inherited: readonly CrashPoint[] = ['claim/before-commit', 'claim/after-commit']
+
+describe.each(bothDatabases)('death at a named point on %s', (database) => {
+  const rounds = sized(1, 20)
+
+  it(`leaves exactly what has to be left, at each of ${cases.length + inherited.length} points`, async () => {
+    const wanted = new Map<string, Case>()
+    const history = await storm(`crash points, ${database}`, { database }, async (stage, chance) => {
+      let console_ = await stage.console({ storm: [] })
+      const load = await stage.load(
+        () => [console_.url],
+        chance,
+        () => 'message',
+      )
+      for (let round = 0; round < rounds; round++) {
+        for (const each of cases) {
+          if (each.card === 'known') await finished(load, await load.insist(load.wish('message')))
+          const wish = load.wish(each.words)
+          wanted.set(wish.messageId, each)
+          await dieAt(stage, console_, each.point, () => load.ask(wish))
+          console_ = await restart(stage, each.point === 'begin/before-commit' ? inherited : [])
+          await finished(load, await load.insist(wish))
+        }
+      }
+      return { load, figures: { kills: rounds * (cases.length + inherited.length) } }
+    })
+    const finals = new Map([...history.finals.values()].map((final) => [final.messageId, final]))
+    for (const [messageId, { point, card, status, receipts }] of wanted) {
+      const received = history.receipts.filter((receipt) => receipt.messageId === messageId).length
+      expect({ point, card, status: finals.get(messageId)?.status, receipts: received }).toEqual({
+        point,
+        card,
+        status,
+        receipts,
+      })
+    }
+  })
+
+  const finished = async (load: Load, id: string | null): Promise<void> => {
+    if (id === null) throw new Error('The command was not accepted.')
+    await load.ended(id)
+  }
+
+  /** Arms the process, does what leads it to the point, and sees it die there. */
+  async function dieAt(stage: Stage, console_: Member, dieAt: CrashPoint, work: () => Promise<unknown>): Promise<void> {
+    await stage.broken(dieAt, async () => {
+      await console_.tell({ dieAt })
+      console_.expect('SIGKILL')
+      await work()
+      await console_.ended
+    })
+  }
+
+  /** The next process. On PostgreSQL the dead one's leases run for a minute, which is said to be over. */
+  async function restart(stage: Stage, dying: readonly CrashPoint[]): Promise<Member> {
+    for (const point of dying) {
+      if (database === 'postgresql') await stage.withDatabase(endLeases)
+      await stage.broken(point, async () => {
+        const doomed = await stage.console({ storm: ['--die-at', point] })
+        doomed.expect('SIGKILL')
+        await doomed.ended
+      })
+    }
+    if (database === 'postgresql') await stage.withDatabase(endLeases)
+    return stage.console({ storm: [] })
+  }
+})

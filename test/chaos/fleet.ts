@@ -1,0 +1,176 @@
+/**
+ * Processes of the product, started, told, killed and listened to. The product's own entries run as they are; `storm` runs
+ * test/chaos/root/process.ts in their place. Owns processes and their output; a port belongs to whoever asked for it.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import type { ProcessEnd } from './checker.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const readyWithinMs = 60_000
+const lookMs = 20
+
+export interface Member {
+  readonly name: string
+  /** Empty for a worker. */
+  readonly url: string
+  readonly process: ChildProcess
+  output(): string
+  /** One line for the storm's composition root; resolves when it was heard. */
+  tell(said: Readonly<Record<string, unknown>>): Promise<void>
+  /** Resolves with how it ended: a signal's name or an exit code. */
+  readonly ended: Promise<string>
+  signal(signal: NodeJS.Signals): void
+  /** Sends the signal and waits for the end, which is thereby the expected one. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string>
+  /** Its end was foreseen by whoever armed it. */
+  expect(end: string): void
+  report(): ProcessEnd
+}
+
+export interface Order {
+  readonly kind: 'console' | 'worker'
+  /** The product's own entry, or the storm's composition root with these arguments. */
+  readonly storm?: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** For a console. */
+  readonly port?: number
+  /** Runs before Node.js in the same process, as limits must: `ulimit -f 100`. */
+  readonly shell?: string
+}
+
+let launched = 0
+
+export async function launch(order: Order): Promise<Member> {
+  const { kind, port = 0 } = order
+  const name = `${kind} ${++launched}`
+  const args = order.storm
+    ? [join(root, 'test/chaos/root/process.ts'), kind, ...order.storm]
+    : [join(root, `bin/${kind}.ts`)]
+  const [program, given] =
+    order.shell === undefined
+      ? [process.execPath, args]
+      : ['/bin/sh', ['-c', `${order.shell}; exec "$0" "$@"`, process.execPath, ...args]]
+  const child = spawn(program, given, {
+    cwd: root,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...inherited(), HOST: '127.0.0.1', PORT: String(port), ...order.env },
+  })
+  const url = kind === 'console' ? `http://127.0.0.1:${port}` : ''
+  const member = new Spawned(name, url, child)
+  try {
+    await (kind === 'console' ? member.answers() : member.wrote('worker ready'))
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw new Error(`${name} did not start: ${member.output()}`, { cause: error })
+  }
+  return member
+}
+
+class Spawned implements Member {
+  readonly name: string
+  readonly url: string
+  readonly process: ChildProcess
+  readonly ended: Promise<string>
+  #output = ''
+  #end: string | null = null
+  #expected: string | null = null
+  #heard: (() => void)[] = []
+
+  constructor(name: string, url: string, child: ChildProcess) {
+    this.name = name
+    this.url = url
+    this.process = child
+    const hear = (chunk: Buffer): void => {
+      const text = chunk.toString()
+      this.#output += text
+      for (const _ of text.matchAll(/^heard$/gm)) this.#heard.shift()?.()
+    }
+    child.stdout?.on('data', hear)
+    child.stderr?.on('data', hear)
+    // A process that is killed cannot be told anything any more; its end says so.
+    child.stdin?.on('error', () => undefined)
+    this.ended = once(child, 'close').then(([code, signal]: unknown[]) => (this.#end = String(signal ?? code)))
+  }
+
+  output(): string {
+    return this.#output
+  }
+
+  async tell(said: Readonly<Record<string, unknown>>): Promise<void> {
+    const heard = new Promise<void>((resolve) => this.#heard.push(resolve))
+    this.process.stdin?.write(`${JSON.stringify(said)}\n`)
+    await Promise.race([heard, this.ended.then((end) => Promise.reject(new Error(`${this.name} ended: ${end}`)))])
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.process.kill(signal)
+  }
+
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string> {
+    this.expect(signal === 'SIGKILL' ? 'SIGKILL' : '0')
+    if (this.#end === null) this.process.kill(signal)
+    return this.ended
+  }
+
+  expect(end: string): void {
+    this.#expected ??= end
+  }
+
+  report(): ProcessEnd {
+    return { name: this.name, output: this.#output, ended: this.#end, expected: this.#expected }
+  }
+
+  answers(): Promise<void> {
+    return this.#until(async () => {
+      const status = await fetch(`${this.url}/api/auth/session`).then(
+        (response) => response.status,
+        () => 0,
+      )
+      return status === 200
+    })
+  }
+
+  wrote(words: string): Promise<void> {
+    return this.#until(() => Promise.resolve(this.#output.includes(words)))
+  }
+
+  async #until(ready: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + readyWithinMs
+    while (!(await ready())) {
+      // A process that was armed to die while it starts has done what it was asked to.
+      if (this.#end !== null) {
+        if (this.#end === 'SIGKILL') return
+        throw new Error(`It ended with ${this.#end}.`)
+      }
+      if (performance.now() > deadline) throw new Error(`Not ready within ${readyWithinMs} ms.`)
+      await new Promise((again) => setTimeout(again, lookMs))
+    }
+  }
+}
+
+/** Nothing of a console's configuration may leak from whoever runs the tests. */
+const inherited = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('A2A_')))
+
+/** Free now, and kept by nobody: a console that is killed comes back on the same one. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Resident bytes of a process; null where the system does not say. */
+export function residentBytes(pid: number | undefined): number | null {
+  const file = `/proc/${pid ?? 0}/status`
+  if (!existsSync(file)) return null
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(file, 'utf8')) ?? []
+  return kib === undefined ? null : Number(kib) * 1024
+}

@@ -1,0 +1,255 @@
+/**
+ * F9 and F10: agents that hang, hang up, lie and flood, in both versions and over both bindings, for the card, a send, a
+ * stream and a read. Each is one of the published SDK's agents behind a front that misbehaves. What must hold: a command
+ * ends as the rules say, what was followed is followed again, the process lives and stays small, nobody else notices.
+ *
+ * The short pass meets every fault in one dialect, chosen by the seed; `CHAOS_SCALE` rounds meet it in all of them.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Outbound } from '../../actors/outbound.ts'
+import { commandErrors } from '../../domain/command.ts'
+import { isTerminal } from '../../domain/task.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import type { Peer } from '../support/peers/peer.ts'
+import { startRawPeer } from '../support/peers/raw.ts'
+import { startFront, type Front } from '../support/peers/raw-front.ts'
+import { startSdkPeer } from '../support/peers/sdk.ts'
+import { freshSystem, type RunningSystem } from '../support/system.ts'
+import { fateOfSend, longSizes, misdeeds, shortSizes, type Misdeed } from './hostile-faults.ts'
+import { chanceOf } from './seed.ts'
+
+const scale = Number(process.env['CHAOS_SCALE'] ?? 0)
+const sizes = scale > 0 ? longSizes : shortSizes
+const dialects = [
+  ['1.0', 'JSONRPC'],
+  ['1.0', 'HTTP+JSON'],
+  ['0.3', 'JSONRPC'],
+  ['0.3', 'HTTP+JSON'],
+] as const
+type Dialect = (typeof dialects)[number]
+
+/** A deadline of a minute takes 1.5 s here: these tests are about what follows from it. */
+const patience = 0.025
+const extraMemoryBytes = 200 * 1024 * 1024
+
+/** What is held, the ninety agents of this file included. Not the resident size: the allocator gives floods back late. */
+function heldBytes(): number {
+  const { heapTotal, external } = process.memoryUsage()
+  return heapTotal + external
+}
+
+let running: RunningSystem
+let neighbour: Peer
+let neighbourId: string
+const memory = { before: 0, most: 0 }
+let watching: NodeJS.Timeout
+beforeAll(async () => {
+  const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
+  running = await freshSystem('postgresql', { outbound: new Outbound(policy, { patience }) })
+  neighbour = await startRawPeer()
+  neighbourId = (await running.system.agents.register(running.viewer, neighbour.cardUrl)).id
+  await running.finished((await running.send(neighbourId, { text: 'direct' })).id)
+  memory.before = heldBytes()
+  watching = setInterval(() => {
+    memory.most = Math.max(memory.most, heldBytes())
+  }, 20)
+})
+afterAll(async () => {
+  clearInterval(watching)
+  await running.close()
+  await neighbour.close()
+})
+
+interface Case {
+  readonly misdeed: Misdeed
+  readonly dialect: Dialect
+}
+
+function casesOf(operation: string, list: readonly Misdeed[]): readonly Case[] {
+  const chance = chanceOf(`hostile ${operation}`)
+  if (scale > 0) {
+    const all = dialects.flatMap((dialect) => list.map((misdeed) => ({ misdeed, dialect })))
+    return Array.from({ length: scale }, () => all).flat()
+  }
+  return list.map((misdeed) => ({ misdeed, dialect: chance.pick<Dialect>(dialects) }))
+}
+
+interface Stage {
+  readonly peer: Peer
+  readonly front: Front
+  readonly agentId: string
+}
+
+/** Plays a case on an agent of its own, and says under which name it ended how. */
+async function played<T>(
+  { misdeed, dialect: [version, binding] }: Case,
+  streaming: boolean,
+  play: (stage: Stage) => Promise<T>,
+): Promise<readonly [string, T]> {
+  const peer = await startSdkPeer({ version, binding, streaming })
+  const front = await startFront(peer)
+  const agentId = (await running.system.agents.register(running.viewer, front.cardUrl)).id
+  const ended = await play({ peer, front, agentId })
+  await front.close()
+  await peer.close()
+  return [`${version} ${binding} ${misdeed.name}`, ended] as const
+}
+
+const concurrency = 12
+/** A few at a time: the plan is about agents, not about a thousand sockets. */
+async function all<T>(cases: readonly Case[], play: (each: Case) => Promise<readonly [string, T]>) {
+  const ended: (readonly [string, T])[] = []
+  const queue = cases.entries()
+  const lane = async (): Promise<void> => {
+    for (const [i, each] of queue) ended[i] = await play(each)
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, cases.length) }, lane))
+  return ended
+}
+
+/** Meanwhile somebody else talks to an agent that behaves, and is answered at once. */
+async function meanwhile<T>(work: Promise<T>): Promise<T> {
+  let over = false
+  const slowest = { ms: 0 }
+  const talk = (async () => {
+    while (!over) {
+      const askedAt = performance.now()
+      const done = await running.finished((await running.send(neighbourId, { text: 'direct' })).id)
+      expect(done.status).toBe('succeeded')
+      slowest.ms = Math.max(slowest.ms, performance.now() - askedAt)
+    }
+  })()
+  const result = await work.finally(() => (over = true))
+  await talk
+  expect(slowest.ms).toBeLessThan(3_000)
+  return result
+}
+
+const json = 'application/json'
+const sse = 'text/event-stream'
+const longMs = 120_000 * Math.max(1, scale * 4)
+
+describe('an agent that misbehaves', () => {
+  it(
+    'when it is sent something: what may have been done is uncertain, and nothing is sent twice',
+    { timeout: longMs },
+    async () => {
+      const cases = casesOf('send', misdeeds(json, sizes))
+      const ended = await meanwhile(
+        all(cases, (each) =>
+          played(each, true, async ({ peer, front, agentId }) => {
+            front.fault('SendMessage', each.misdeed.fault, Infinity)
+            const { status, error, messageId } = await running.finished(
+              (await running.send(agentId, { text: 'direct' })).id,
+            )
+            return { status, error, twice: peer.receiptsOf(messageId) > 1 }
+          }),
+        ),
+      )
+      expect(ended).toEqual(
+        cases.map(({ misdeed, dialect }) => [
+          `${dialect.join(' ')} ${misdeed.name}`,
+          { ...fateOfSend(misdeed), twice: false },
+        ]),
+      )
+    },
+  )
+
+  it('when its card is asked for: nothing is sent, and the command says why', { timeout: longMs }, async () => {
+    const cases = casesOf('card', misdeeds(json, sizes))
+    const ended = await meanwhile(
+      all(cases, (each) =>
+        played(each, true, async ({ peer, front, agentId }) => {
+          front.fault('GetAgentCard', each.misdeed.fault, Infinity)
+          const { status, error } = await running.finished((await running.send(agentId, { text: 'direct' })).id)
+          const shown = await running.system.agents.preview(front.cardUrl).then(
+            () => 'a card',
+            (refusal: unknown) => (refusal instanceof Refusal ? refusal.message.replace(/ Tried: .*/s, '') : refusal),
+          )
+          return { status, error, sent: peer.receipts.length, shown }
+        }),
+      ),
+    )
+    expect(ended).toEqual(
+      cases.map(({ misdeed, dialect }) => [`${dialect.join(' ')} ${misdeed.name}`, fateOfCard(misdeed)]),
+    )
+  })
+
+  it('when its stream is followed: it is followed again, and its end is seen', { timeout: longMs }, async () => {
+    // A drip cannot be told from keep-alives: it is borne for as long as a stream may last, half an hour.
+    const cases = casesOf(
+      'stream',
+      misdeeds(sse, sizes).filter(({ fault }) => fault.fault !== 'trickle'),
+    )
+    const ended = await meanwhile(
+      all(cases, (each) => played(each, true, (stage) => followed(each, stage, 'SubscribeToTask'))),
+    )
+    expect(ended).toEqual(
+      cases.map(({ misdeed, dialect }) => [`${dialect.join(' ')} ${misdeed.name}`, 'TASK_STATE_COMPLETED']),
+    )
+  })
+
+  it('when its task is read: it is read again, and its end is seen', { timeout: longMs }, async () => {
+    const cases = casesOf('get', misdeeds(json, sizes))
+    const ended = await meanwhile(
+      all(cases, (each) => played(each, false, (stage) => followed(each, stage, 'GetTask'))),
+    )
+    expect(ended).toEqual(
+      cases.map(({ misdeed, dialect }) => [`${dialect.join(' ')} ${misdeed.name}`, 'TASK_STATE_COMPLETED']),
+    )
+  })
+
+  it.each(dialects)(
+    'of A2A %s over %s may say NUL and half a character, and is quoted exactly',
+    async (version, binding) => {
+      const peer = await startSdkPeer({ version, binding })
+      const front = await startFront(peer)
+      for (const operation of ['SendMessage', 'SubscribeToTask', 'GetTask'])
+        front.fault(
+          operation,
+          { fault: 'replace', word: 'ODDITIES', by: String.raw`\u0000 \ud800 \udc00 \ud83d\udca3` },
+          Infinity,
+        )
+      const agentId = (await running.system.agents.register(running.viewer, front.cardUrl)).id
+      const command = await running.finished((await running.send(agentId, { text: 'ODDITIES' })).id)
+      expect(command).toMatchObject({ status: 'succeeded' })
+      const view = await running.task(String(command.result?.localId), ({ state }) => isTerminal(state))
+      expect(view.artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))).toEqual([
+        '\0 \ud800 \udc00 \u{1f4a3}',
+      ])
+      await front.close()
+      await peer.close()
+    },
+  )
+})
+
+it('has left the process alive, quiet and small', () => {
+  expect(running.system.supervisor.snapshot.matches('running')).toBe(true)
+  expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
+  expect(memory.most - memory.before).toBeLessThan(extraMemoryBytes)
+})
+
+/** The first time somebody looks, the agent misbehaves; the second time it tells the truth. Says how the task ended. */
+async function followed({ misdeed }: Case, { peer, front, agentId }: Stage, operation: string): Promise<string> {
+  front.fault(operation, misdeed.fault)
+  const { result } = await running.finished((await running.send(agentId, { text: 'hold' })).id)
+  await peer.script.held(1)
+  // A stream is opened again before its end is told; a read says the same whenever it is made.
+  await front.asked(operation, misdeed.harmless || operation === 'GetTask' ? 1 : 2)
+  peer.script.finish()
+  return (await running.task(String(result?.localId), ({ state }) => isTerminal(state))).state
+}
+
+function fateOfCard({ name, harmless }: Misdeed) {
+  if (harmless) return { status: 'succeeded', error: null, sent: 1, shown: 'a card' }
+  const final: Readonly<Record<string, string>> = {
+    floods: 'Agent Card exceeds the 2 MB safety limit.',
+    'sends a gzip bomb': 'Agent Card exceeds the 2 MB safety limit.',
+    'sends endless headers': 'Agent Card exceeds the 2 MB safety limit.',
+    redirects: 'Agent redirects are not permitted.',
+  }
+  const sentence = final[name]
+  return sentence === undefined
+    ? { status: 'failed', error: commandErrors.discovery, sent: 0, shown: 'Agent Card discovery failed.' }
+    : { status: 'failed', error: sentence, sent: 0, shown: sentence }
+}

@@ -1,0 +1,80 @@
+/**
+ * A composition root for storms: the product's console or worker with a driver, sockets, a clock and a rhythm that misbehave
+ * as argv and stdin say. The product knows nothing of it. Runs like bin/console.ts, by the same environment.
+ *
+ * `node test/chaos/root/process.ts console|worker [--lease-ms n] [--die-at point] [--lose-commits rate] [--seed n]`
+ * stdin takes one JSON object a line: `{"dieAt": point}`, `{"clockMs": n}` (the wall clock jumps by that much),
+ * `{"loseCommits": rate}`; each is answered with `heard` on stdout.
+ */
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import * as z from 'zod/mini'
+import type { Kinds } from '../../../actors/kinds.ts'
+import { instruments, type SystemOptions } from '../../../actors/system.ts'
+import { openLog, openSystem, type Parts } from '../../../bin/composition.ts'
+import { readConfig, readWorkerConfig } from '../../../bin/config.ts'
+import { serveConsole } from '../../../bin/console-process.ts'
+import { ending, runProcess } from '../../../bin/process.ts'
+import { chanceOf } from '../seed.ts'
+import { crashPoints, Doom, isCrashPoint } from './doom.ts'
+import { withFaults } from './driver.ts'
+import { DoomedOutbound, watchSockets } from './sockets.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    'lease-ms': { type: 'string' },
+    'die-at': { type: 'string', default: '' },
+    'lose-commits': { type: 'string', default: '0' },
+    seed: { type: 'string', default: '1' },
+  },
+})
+
+const Told = z.object({
+  dieAt: z.optional(z.enum(crashPoints)),
+  clockMs: z.optional(z.number()),
+  loseCommits: z.optional(z.number()),
+})
+
+const doom = new Doom()
+const point = values['die-at']
+if (isCrashPoint(point)) doom.dieAt(point)
+else if (point !== '') throw new Error(`There is no crash point "${point}".`)
+const chance = chanceOf('lost commits', Number(values.seed))
+let lossRate = Number(values['lose-commits'])
+let clockMs = 0
+
+function hear(line: string): void {
+  const told = Told.parse(JSON.parse(line))
+  if (told.dieAt !== undefined) doom.dieAt(told.dieAt)
+  lossRate = told.loseCommits ?? lossRate
+  clockMs += told.clockMs ?? 0
+  process.stdout.write('heard\n')
+}
+
+const leaseMs = values['lease-ms'] === undefined ? null : Number(values['lease-ms'])
+const shorter = (kinds: Kinds): Kinds =>
+  leaseMs === null
+    ? kinds
+    : Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, { ...kind, leaseMs }]))
+
+const partsFor = (policy: SystemOptions['policy']): Parts => ({
+  backend: withFaults(doom, () => lossRate > 0 && chance.next() < lossRate),
+  outbound: new DoomedOutbound(doom, policy),
+  instruments: { ...instruments, now: () => new Date(Date.now() + clockMs) },
+  rhythm: shorter,
+})
+
+watchSockets(doom)
+createInterface(process.stdin).on('line', hear)
+await runProcess('storm', async () => {
+  if (positionals[0] !== 'worker') {
+    return serveConsole(process.env, partsFor(readConfig(process.env).network))
+  }
+  const config = readWorkerConfig(process.env)
+  const log = openLog(config.logLevel)
+  const running = await openSystem(config, log, true, false, partsFor(config.network))
+  log.info({ pid: process.pid }, 'worker ready')
+  await ending([running.system.supervisor.ended])
+  await running.close()
+})

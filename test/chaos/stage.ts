@@ -1,0 +1,197 @@
+/**
+ * A scenario's stage: a database, the witness, the processes that come and go, and the list of what was broken when. At the
+ * end it joins everything into the history that the checker judges. Owns what it started; a PostgreSQL server belongs to the
+ * caller.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { extract } from 'tar-fs'
+import { openDatabase, type Database, type Profile } from '../../persistence/database.ts'
+import { freshDatabase, migratedDump, type bothDatabases } from '../support/databases.ts'
+import { startAgent, type Agent } from './agent.ts'
+import { readBooks } from './books.ts'
+import type { Fault, History, MemoryMark } from './checker.ts'
+import { dialectNames } from './dialects.ts'
+import { freePort, launch, type Member, type Order } from './fleet.ts'
+import { Load, type LoadOptions } from './load.ts'
+import type { Chance } from './seed.ts'
+
+export type DatabaseKind = (typeof bothDatabases)[number]
+
+export interface StageOptions {
+  readonly database: DatabaseKind
+  /** A PostgreSQL of the scenario's own, which it may crash; otherwise a fresh database on the tests' server. */
+  readonly serverUrl?: string
+  /** What the processes are told: the way through a proxy. The books are read without it. */
+  readonly throughPort?: number
+}
+
+interface StageDatabase {
+  readonly profile: Profile
+  /** What the processes open; null: the embedded database in the data directory. */
+  readonly url: string | null
+  close(): Promise<void>
+}
+
+const settleMs = 120_000
+const settlers = 16
+
+export class Stage {
+  readonly directory: string
+  readonly agent: Agent
+  readonly faults: Fault[] = []
+  readonly memory: MemoryMark[] = []
+  readonly members: Member[] = []
+  readonly #database: StageDatabase
+  #port = 0
+
+  private constructor(directory: string, agent: Agent, database: StageDatabase) {
+    this.directory = directory
+    this.agent = agent
+    this.#database = database
+  }
+
+  static async open(options: StageOptions): Promise<Stage> {
+    const directory = mkdtempSync(join(tmpdir(), 'signalbox-chaos-'))
+    const agent = await startAgent(directory)
+    return new Stage(directory, agent, await databaseFor(directory, options))
+  }
+
+  /** The environment of the product's processes. */
+  get env(): Record<string, string> {
+    const { url } = this.#database
+    return {
+      NODE_ENV: 'development',
+      A2A_AUTH_MODE: 'development',
+      A2A_DATA_DIR: this.directory,
+      ...(url === null
+        ? { A2A_DATABASE_PROFILE: 'pglite' }
+        : { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }),
+    }
+  }
+
+  /** A console; without a port of its own it takes the stage's, which the console before it had. */
+  async console(order: Partial<Order> & { readonly external?: boolean } = {}): Promise<Member> {
+    this.#port ||= await freePort()
+    const mode = order.external ? { A2A_COMMAND_WORKER_MODE: 'external' } : {}
+    return this.#launch({
+      ...order,
+      kind: 'console',
+      port: order.port ?? this.#port,
+      env: { ...this.env, ...mode, ...order.env },
+    })
+  }
+
+  worker(order: Partial<Order> = {}): Promise<Member> {
+    const env = { ...this.env, NODE_ENV: 'production', A2A_ALLOW_DEVELOPMENT_AUTH: 'true', ...order.env }
+    return this.#launch({ ...order, kind: 'worker', env })
+  }
+
+  async #launch(order: Order): Promise<Member> {
+    const member = await launch(order)
+    this.members.push(member)
+    return member
+  }
+
+  /** Registers the witness in every version and binding, or finds it registered. Returns the agents' ids. */
+  async agents(url: string): Promise<string[]> {
+    const ids: string[] = []
+    for (const name of dialectNames) {
+      const response = await fetch(`${url}/api/agents`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ cardUrl: this.agent.cardUrl(name) }),
+      })
+      if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`)
+      ids.push(((await response.json()) as { agent: { id: string } }).agent.id)
+    }
+    return ids
+  }
+
+  async load(urls: () => readonly string[], chance: Chance, words: LoadOptions['words']): Promise<Load> {
+    const agentIds = await this.agents(urls()[0] ?? '')
+    return new Load({ urls, agentIds, chance, words })
+  }
+
+  /** Breaks something, and writes down from when to when it was broken. */
+  async broken<T>(what: string, work: () => Promise<T>, lastingMs = 0): Promise<T> {
+    const from = Date.now()
+    try {
+      return await work()
+    } finally {
+      this.faults.push({ what, from, to: Date.now() + lastingMs })
+    }
+  }
+
+  /** On PostgreSQL, from beside the product: nothing of this goes through a proxy. */
+  async withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T> {
+    const db = await openDatabase(this.#database.profile)
+    try {
+      return await work(db)
+    } finally {
+      await db.close()
+    }
+  }
+
+  /** Waits for every command's end, stops what runs, and joins the logs. */
+  async history(load: Load): Promise<History> {
+    await load.settle(settlers, settleMs)
+    const agentTasks = await this.agent.tasks()
+    await this.#untilTasksEnd()
+    // The newest first: workers may still be asked for by a console, never the other way round.
+    for (const member of this.members.toReversed()) if (member.report().ended === null) await member.end('SIGTERM')
+    const books = await this.withDatabase(readBooks)
+    return {
+      asks: load.asks,
+      receipts: this.agent.receipts(),
+      agentTasks,
+      finals: load.finals,
+      seen: load.seen,
+      books,
+      faults: this.faults,
+      otherStatuses: load.otherStatuses,
+      processes: this.members.map((member) => member.report()),
+      memory: this.memory,
+    }
+  }
+
+  /** Every task ends at the agent; the console is given the time that its longest back-off takes to notice. */
+  async #untilTasksEnd(): Promise<void> {
+    const url = this.members.findLast((member) => member.url !== '' && member.report().ended === null)?.url ?? ''
+    const deadline = performance.now() + settleMs
+    while (performance.now() < deadline) {
+      const response = await fetch(`${url}/api/tasks?filter=active&limit=1`)
+      const { tasks } = (await response.json()) as { tasks: readonly unknown[] }
+      if (tasks.length === 0) return
+      await new Promise((again) => setTimeout(again, 100))
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const member of this.members) if (member.report().ended === null) await member.end('SIGKILL')
+    await this.agent.stop()
+    await this.#database.close()
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function databaseFor(directory: string, options: StageOptions): Promise<StageDatabase> {
+  if (options.database === 'pglite') {
+    const dataDir = join(directory, 'pglite')
+    // What the first start would make in 3 to 6 s; storms are about the starts after it.
+    await pipeline(Readable.from([await migratedDump()]), extract(dataDir, { dmode: 0o700, fmode: 0o600 }))
+    const profile: Profile = { kind: 'pglite', dataDir }
+    return { profile, url: null, close: () => Promise.resolve() }
+  }
+  const given = options.serverUrl
+  const fresh = given === undefined ? await freshDatabase('postgresql') : null
+  const profile: Profile = fresh?.profile ?? { kind: 'postgresql', url: given ?? '' }
+  if (profile.kind !== 'postgresql') throw new Error('A PostgreSQL was asked for.')
+  // Processes open it themselves; a pool here would only be in the way of a server that is to be crashed.
+  const url = new URL(profile.url)
+  if (options.throughPort !== undefined) url.port = String(options.throughPort)
+  return { profile, url: url.href, close: () => fresh?.close() ?? Promise.resolve() }
+}

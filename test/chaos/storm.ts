@@ -1,0 +1,66 @@
+/**
+ * What every scenario does alike: says its seed, runs at the size of the pass, is judged, and prints its figures. The long
+ * pass is `npm run test:chaos` (test/chaos/vitest.config.ts); everything else is the short one.
+ */
+import { expect } from 'vitest'
+import { violations, type History } from './checker.ts'
+import type { Load } from './load.ts'
+import { chanceOf, suiteSeed, type Chance } from './seed.ts'
+import { Stage, type StageOptions } from './stage.ts'
+
+export const isLong = process.env['SIGNALBOX_CHAOS_PASS'] === 'long'
+
+/** A scenario's size: what the suite can afford, and what a night can. */
+export const sized = (short: number, long: number): number => (isLong ? long : short)
+
+/** Three plots, mostly the quick one; answers take up to 40 ms, so that there is always something under way. */
+export function usualWords(n: number, chance: Chance): string {
+  const delayMs = chance.whole(0, 40)
+  if (n % 9 === 4) return `task ${delayMs}`
+  return n % 23 === 7 ? `refuse ${delayMs}` : `message ${delayMs}`
+}
+
+/** One scenario from its stage to its verdict. What `play` returns is printed beside the figures. */
+export async function storm(
+  name: string,
+  options: StageOptions,
+  play: (
+    stage: Stage,
+    chance: Chance,
+  ) => Promise<{ readonly load: Load; readonly figures?: Readonly<Record<string, number>> }>,
+): Promise<History> {
+  const chance = chanceOf(name)
+  const stage = await Stage.open(options)
+  try {
+    const { load, figures = {} } = await play(stage, chance)
+    const history = await stage.history(load)
+    say(name, { ...counts(history), ...figures })
+    expect(violations(history), `seed ${suiteSeed}`).toEqual([])
+    return history
+  } finally {
+    await stage.close()
+  }
+}
+
+export function counts({ finals, receipts, asks }: History): Record<string, number> {
+  const statuses = Map.groupBy(finals.values(), ({ status }) => status)
+  const distinct = new Set(receipts.map(({ messageId }) => messageId)).size
+  const accepted = asks.filter(({ attempts }) => attempts.some(({ commandId }) => commandId !== null)).length
+  return {
+    accepted,
+    lost: accepted - finals.size,
+    twice: receipts.length - distinct,
+    succeeded: statuses.get('succeeded')?.length ?? 0,
+    failed: statuses.get('failed')?.length ?? 0,
+    uncertain: statuses.get('uncertain')?.length ?? 0,
+  }
+}
+
+/** One line a scenario: what a person reads who asks what the storm has shown. */
+export function say(name: string, figures: Readonly<Record<string, number>>): void {
+  const text = Object.entries(figures).map(([what, value]) => `${what} ${Math.round(value)}`)
+  process.stdout.write(`storm: ${name} (seed ${suiteSeed}): ${text.join(', ')}\n`)
+}
+
+export const meanOf = (values: readonly number[]): number =>
+  values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length

@@ -1,0 +1,108 @@
+/**
+ * One explanation on a page: its title and sentences, what is on record, and the ways to go on. Draws; the sentences are
+ * domain/explanation.ts.
+ */
+import { css, html, nothing, type TemplateResult } from 'lit'
+import type { Explanation, Known, Remedy } from '../../domain/explanation.ts'
+import type { App } from '../app.ts'
+import { icon, type IconName } from '../elements/icon.ts'
+
+/** What an explanation is about: where its ways lead. Null where there is no such place. */
+export interface Subject {
+  readonly app: App
+  readonly commandId: string | null
+  readonly agentId: string | null
+  /** The local task. */
+  readonly localId: string | null
+}
+
+interface Way {
+  readonly path: string
+  readonly words: string
+  readonly icon: IconName
+}
+
+export const systemPath = '/actors?show=system'
+
+/** Sending again is a new command under a new key, written by a person: so it leads to a composer and not to a request. */
+export const sendAgainPath = (commandId: string, agentId: string, localId: string | null): string =>
+  localId === null
+    ? `/tasks/new?agent=${encodeURIComponent(agentId)}&again=${encodeURIComponent(commandId)}`
+    : `/tasks/${encodeURIComponent(localId)}?again=${encodeURIComponent(commandId)}`
+
+function wayOf(remedy: Remedy, { commandId, agentId, localId }: Subject): Way | undefined {
+  switch (remedy) {
+    case 'send-again':
+      if (commandId === null || agentId === null) return undefined
+      return { path: sendAgainPath(commandId, agentId, localId), words: 'Send again…', icon: 'reply' }
+    case 'open-task':
+      if (localId === null) return undefined
+      return { path: `/tasks/${encodeURIComponent(localId)}`, words: 'Open the task', icon: 'list-checks' }
+    case 'open-agent':
+      if (agentId === null) return undefined
+      return { path: `/agents/${encodeURIComponent(agentId)}`, words: 'Open the agent', icon: 'bot' }
+    case 'see-queues':
+      return { path: systemPath, words: 'See the queues', icon: 'activity' }
+  }
+}
+
+export function remedyLinks({ remedies }: Explanation, subject: Subject): TemplateResult | typeof nothing {
+  const ways = remedies.flatMap((remedy) => wayOf(remedy, subject) ?? [])
+  if (ways.length === 0) return nothing
+  return html`<p class="ways">
+    ${ways.map(
+      ({ path, words, icon: name }) =>
+        html`<a class="button small" href=${subject.app.router.href(path)} data-route=${path}
+          >${icon(name, 13)}${words}</a
+        >`,
+    )}
+  </p>`
+}
+
+export const knownList = (known: readonly Known[], { format }: App): TemplateResult | typeof nothing =>
+  known.length === 0
+    ? nothing
+    : html`<ul class="known" aria-label="What is on record">
+        ${known.map(
+          ({ words, at }) =>
+            html`<li>
+              <bdi>${words}</bdi>${at === null ? nothing : html` <span class="num">${format.at(at)}</span>`}
+            </li>`,
+        )}
+      </ul>`
+
+/** As a notice, for what needs a person. */
+export const explanationNotice = (explanation: Explanation, subject: Subject): TemplateResult =>
+  html`<div class="notice ${explanation.tone} why" role="note" tabindex="0">
+    ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
+    <div class="grow">
+      <p>
+        <b>${explanation.title}.</b>
+        ${explanation.sentences.map((sentence) => html`<bdi>${sentence}</bdi> `)}
+      </p>
+      ${knownList(explanation.known, subject.app)} ${remedyLinks(explanation, subject)}
+    </div>
+  </div>`
+
+export const explanationSheet = css`
+  .known {
+    display: grid;
+    gap: 2px;
+    margin-top: 6px;
+    font-size: var(--sb-text-s);
+    color: var(--sb-text-2);
+  }
+  .known li {
+    overflow-wrap: anywhere;
+  }
+  .known .num {
+    white-space: nowrap;
+    color: var(--sb-text);
+  }
+  .ways {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 6px;
+    margin-top: 8px;
+  }
+`
