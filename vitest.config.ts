@@ -11,6 +11,8 @@ export default defineConfig({
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/global.ts'],
     maxWorkers: 2,
+    // The published push sender tells every call on the console.
+    onConsoleLog: (log) => (log.startsWith('Push notification sent') ? false : undefined),
     projects: [
       { test: { name: 'tidy', include: ['test/tidy.test.ts'] } },
       project('a2a'),

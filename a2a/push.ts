@@ -10,7 +10,7 @@ import type { StreamResponse } from './wire.ts'
 export interface PushBody {
   readonly event: StreamResponse
   /** Events have no tenant in either version; one that is named all the same, beside the event or in it, is heard. */
-  readonly tenant?: string
+  readonly tenant: string | null
 }
 
 /**
@@ -19,9 +19,7 @@ export interface PushBody {
  */
 export function parsePushBody(text: string): PushBody {
   const json = parseJson(text)
-  const event = parseStreamResponse(json)
-  const tenant = tenantIn(json)
-  return tenant === undefined ? { event } : { event, tenant }
+  return { event: parseStreamResponse(json), tenant: tenantIn(json) }
 }
 
 function parseJson(text: string): JsonObject {
@@ -36,11 +34,11 @@ function parseJson(text: string): JsonObject {
   return json
 }
 
-function tenantIn(json: JsonObject): string | undefined {
+function tenantIn(json: JsonObject): string | null {
   for (const name of ['task', 'message', 'statusUpdate', 'artifactUpdate']) {
     const event = field(json, name)
     const tenant = isObject(event) ? label(event, 'tenant', name) : undefined
     if (tenant !== undefined) return tenant
   }
-  return label(json, 'tenant', '')
+  return label(json, 'tenant', '') ?? null
 }

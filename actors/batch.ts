@@ -4,7 +4,7 @@
  * transaction a transition is thirteen times slower (docs/adr/0001). Does not decide when to flush (actors/runtime.ts).
  */
 import { isDeepStrictEqual } from 'node:util'
-import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
+import { initialTransition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
 import type {
   Snapshot,
   ActorRef,
@@ -22,8 +22,10 @@ import type { BatchContext, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
 import { foresee } from './observe.ts'
 import { planFrom, type Plan } from './plan.ts'
+import { transition } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reactions.ts'
+import { isRoutine } from './routine.ts'
 
 interface Living {
   readonly ref: ActorRef
@@ -133,11 +135,11 @@ export class Batch {
       return project && mine.length > 0 ? [project(this.context, mine)] : []
     })
     const others = Promise.all([...this.context.writes.map((write) => write()), ...projecting])
+    // Awaited below; what fails first may be awaited before, and then this must not become an unhandled rejection.
+    others.catch(() => undefined)
     const [entry = null] = this.#log
-    if (moved.length + this.#log.length + this.#outbox.length === 0) {
-      await Promise.all([others, this.#tx.commit()])
-      return
-    }
+    if (moved.length + this.#log.length + this.#outbox.length === 0)
+      return void (await Promise.all([others, this.#tx.commit()]))
     const xid = await this.#tx.xid()
     prove({ batchId: this.id, xid, number: null, entry })
     const writing = writeActors(this.context.tx, {
@@ -224,7 +226,8 @@ export class Batch {
       }
       const fired = withoutTimer(actor.timers, step.event.type)
       const plan = planFrom(actions, { work: actor.work, timers: fired }, this.context.at)
-      this.#advance(actor, snapshotOf(after), plan, step)
+      const logged = !isRoutine(resolved, after, plan, step.cause)
+      this.#advance(actor, snapshotOf(after), plan, { ...step, logged })
       if (lease && plan.work !== null && plan.workChanged) actor.continuing = { token: lease.token }
       this.#tell(actor, plan.facts, told)
     }
@@ -259,7 +262,7 @@ export class Batch {
       continuing: null,
     }
     this.#living.set(keyOf(spawn.ref), actor)
-    this.#advance(actor, actor.snapshot, plan, { event: { type: 'xstate.init' }, cause: spawn.cause })
+    this.#advance(actor, actor.snapshot, plan, { event: { type: 'xstate.init' }, cause: spawn.cause, logged: true })
     this.#tell(actor, plan.facts, told)
   }
 
@@ -267,7 +270,7 @@ export class Batch {
     actor: Living,
     after: Snapshot,
     plan: Plan,
-    step: { readonly event: EventObject | null; readonly cause: string },
+    step: { readonly event: EventObject | null; readonly cause: string; readonly logged: boolean },
   ): void {
     actor.snapshot = after
     actor.revision += 1
@@ -279,6 +282,7 @@ export class Batch {
       actor.continuing = null
     }
     actor.moved = true
+    if (!step.logged) return
     this.#log.push({
       ...actor.ref,
       revision: actor.revision,

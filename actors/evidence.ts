@@ -1,42 +1,47 @@
 /**
- * Looking for a command whose outcome nobody knows: a message with our id in a task's history, or the state of a task that was
+ * Looking for commands whose outcome nobody knows: a message with our id in a task's history, or the state of a task that was
  * to be canceled. Reads only, a bounded number of pages, and decides nothing: what was seen is for a person. Does not store
  * it (persistence/evidence.ts) or choose when to look (domain/evidence.ts).
  */
 import type { Task } from '../a2a/wire.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
-import type { Observation } from '../domain/observation.ts'
 import type { SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
 import { readPage, refusalWords } from './reconciliation-list.ts'
 import { lookAt, type AgentLine, type LineTools } from './task-line.ts'
 
-/** `reached`: the agent gave an answer of some kind, so the next question may be asked at once. */
+/** What was seen of each command, in their order. `reached`: the agent gave an answer, so it may be asked more at once. */
 export interface Search {
-  readonly look: EvidenceLook
+  readonly looks: readonly EvidenceLook[]
   readonly reached: boolean
 }
-
-/** How a search may end besides finding its message. */
-const nothingSeen = { taskId: null, taskState: null, reason: null } as const
-
-const historyLimit = 100
-const pageSize = 25
-const pageHistory = 20
-const pagesLimit = 4
-const tasksLimit = 10
-const noTask = 'The agent does not know the task.'
-const noList = 'The agent cannot list its tasks, so only tasks that are known here could be looked at.'
 
 export interface SearchTools extends LineTools {
   /** Milliseconds that never jump. */
   readonly monotonic: () => number
 }
 
-/** Patience for one question, and for all questions about one command: a slow agent must not keep a reader for long. */
+/** Patience for one question, and for all questions of one search: a slow agent must not keep a reader for long. */
 export interface Patience {
   readonly readMs: number
   readonly searchMs: number
+}
+
+const taskHistory = 100
+const listHistory = 20
+const pageSize = 25
+const pagesLimit = 4
+/** Tasks asked for one by one, where a list shows no history or there is no list. */
+const tasksLimit = 10
+
+const noTask = 'The agent does not know the task.'
+const noList = 'The agent cannot list its tasks, so only tasks that are known here could be looked at.'
+const nothing = { taskId: null, taskState: null, reason: null } as const
+
+/** Commands that one search answers for: those about one task, or those of one context. After an agent's crash they are many. */
+export function searchesFor(sought: readonly SoughtCommand[]): readonly (readonly SoughtCommand[])[] {
+  const groups = Map.groupBy(sought, ({ taskId, contextId }) => JSON.stringify(taskId ?? [contextId]))
+  return [...groups.values()]
 }
 
 export class Searching {
@@ -48,82 +53,152 @@ export class Searching {
     this.#patience = patience
   }
 
-  async look(line: AgentLine, sought: SoughtCommand, signal: AbortSignal): Promise<Search> {
-    if (sought.taskId === null) return this.#lookInList(line, sought, signal)
-    const isCancel = sought.action === 'cancelTask'
-    const seen = await this.#lookInTask(line, sought, sought.taskId, signal)
-    if (!isCancel || seen.look.outcome === 'unreadable') return seen
-    const canceled = seen.look.taskState === 'TASK_STATE_CANCELED'
-    return { ...seen, look: { ...seen.look, outcome: canceled ? 'found' : 'absent', isWhole: true } }
+  /** `sought`: one of `searchesFor`. */
+  async look(line: AgentLine, sought: readonly SoughtCommand[], signal: AbortSignal): Promise<Search> {
+    const [first] = sought
+    if (!first) return { looks: [], reached: true }
+    if (first.taskId === null) return this.#lookInList(line, sought, signal)
+    const seen = await this.#readTask(line, first.taskId, signal)
+    return { looks: sought.map((command) => verdictOf(command, seen)), reached: seen.reached }
   }
 
-  async #lookInTask(line: AgentLine, sought: SoughtCommand, taskId: string, signal: AbortSignal): Promise<Search> {
-    const options = { historyLength: historyLimit, deadlineMs: this.#patience.readMs }
+  async #readTask(line: AgentLine, taskId: string, signal: AbortSignal): Promise<SeenTask> {
+    const options = { historyLength: taskHistory, deadlineMs: this.#patience.readMs }
     const look = await lookAt(this.#t, line, taskId, signal, options)
-    if (look.kind === 'unread') return unreadable(look.message, look.answered, taskId)
+    const unseen = { taskId, messages: new Set<string>(), state: null, isWhole: false }
+    if (look.kind === 'unread') return { ...unseen, isRead: false, reached: look.answered, reason: look.message }
     if (look.kind === 'refused') {
-      if (look.error.reason !== 'TASK_NOT_FOUND') return unreadable(refusalWords(look.error), true, taskId)
-      return { look: { ...nothingSeen, outcome: 'absent', isWhole: true, taskId, reason: noTask }, reached: true }
+      if (look.error.reason !== 'TASK_NOT_FOUND')
+        return { ...unseen, isRead: false, reached: true, reason: refusalWords(look.error) }
+      return { ...unseen, isRead: true, reached: true, isWhole: true, reason: noTask }
     }
-    const { observation } = look.event
-    const isThere = saidIn(observation, sought.messageId)
+    const { messages, status } = look.event.observation
     return {
-      look: {
-        outcome: isThere ? 'found' : 'absent',
-        isWhole: observation.messages.length < historyLimit,
-        taskId,
-        taskState: observation.status?.state ?? null,
-        reason: null,
-      },
+      taskId,
+      messages: new Set(messages.map(({ id }) => id)),
+      state: status?.state ?? null,
+      isRead: true,
       reached: true,
+      isWhole: messages.length < taskHistory,
+      reason: null,
     }
   }
 
   /** The agent's newest tasks, those of the context where there is one. */
-  async #lookInList(line: AgentLine, sought: SoughtCommand, signal: AbortSignal): Promise<Search> {
+  async #lookInList(line: AgentLine, sought: readonly SoughtCommand[], signal: AbortSignal): Promise<Search> {
     const endMs = this.#t.monotonic() + this.#patience.searchMs
-    const within = sought.contextId === null ? {} : { contextId: sought.contextId }
-    const common = { ...within, pageSize, historyLength: pageHistory, includeArtifacts: false }
+    const contextId = sought[0]?.contextId ?? null
+    const within = contextId === null ? {} : { contextId }
+    const common = { ...within, pageSize, historyLength: listHistory, includeArtifacts: false }
+    const findings = new Findings(sought)
+    const mute: string[] = []
     let pageToken = ''
-    for (let page = 0; page < pagesLimit && this.#t.monotonic() < endMs; page++) {
+    let isWhole = false
+    for (let page = 0; page < pagesLimit && !findings.complete && this.#t.monotonic() < endMs; page++) {
       const params = pageToken === '' ? common : { ...common, pageToken }
       const read = await readPage(this.#t, line, params, signal, this.#patience.readMs)
       if (read.kind === 'unsupported') return this.#lookInKnown(line, sought, signal, endMs)
-      if (read.kind === 'unread') return unreadable(read.message, read.answered, null)
-      const task = read.page.tasks.find((each) => hasMessage(each, sought.messageId))
-      if (task) return found(task)
+      if (read.kind === 'unread')
+        return { looks: findings.looks({ ...unreadable, reason: read.message }), reached: read.answered }
+      for (const task of read.page.tasks) findings.see(namesIn(task))
+      mute.push(...read.page.tasks.filter(({ history }) => isCut(history)).map(({ id }) => id))
       pageToken = read.page.nextPageToken
-      if (pageToken === '') return { look: { ...nothingSeen, outcome: 'absent', isWhole: true }, reached: true }
+      isWhole = pageToken === ''
+      if (isWhole) break
     }
-    return { look: { ...nothingSeen, outcome: 'absent', isWhole: false }, reached: true }
+    // A list may show no history, or its end only: the newest of such tasks are read one by one.
+    const { reached } = await this.#readEach(line, mute, findings, signal, endMs)
+    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && mute.length === 0 } as const
+    return { looks: findings.looks(absent), reached }
   }
 
-  async #lookInKnown(line: AgentLine, sought: SoughtCommand, signal: AbortSignal, endMs: number): Promise<Search> {
-    const { commandId, contextId } = sought
-    const known = await knownTasksFor(this.#t.db.pool, line, commandId, contextId, tasksLimit)
-    for (const taskId of known) {
-      if (this.#t.monotonic() >= endMs) break
-      const seen = await this.#lookInTask(line, sought, taskId, signal)
-      if (seen.look.outcome === 'found' || !seen.reached) return seen
-    }
+  async #lookInKnown(
+    line: AgentLine,
+    sought: readonly SoughtCommand[],
+    signal: AbortSignal,
+    endMs: number,
+  ): Promise<Search> {
+    const findings = new Findings(sought)
+    const commandIds = sought.map(({ commandId }) => commandId)
+    const contextId = sought[0]?.contextId ?? null
+    const known = await knownTasksFor(this.#t.db.pool, line, { commandIds, contextId }, tasksLimit)
+    const { reached, failure } = await this.#readEach(line, known, findings, signal, endMs)
+    if (failure !== null && !reached) return { looks: findings.looks({ ...unreadable, reason: failure }), reached }
     const outcome = known.length === 0 ? 'unsearchable' : 'absent'
-    return { look: { ...nothingSeen, outcome, isWhole: false, reason: noList }, reached: true }
+    return { looks: findings.looks({ ...nothing, outcome, isWhole: false, reason: noList }), reached }
+  }
+
+  async #readEach(
+    line: AgentLine,
+    taskIds: readonly string[],
+    findings: Findings,
+    signal: AbortSignal,
+    endMs: number,
+  ): Promise<{ readonly reached: boolean; readonly failure: string | null }> {
+    let failure: string | null = null
+    for (const taskId of taskIds.slice(0, tasksLimit)) {
+      if (findings.complete || this.#t.monotonic() >= endMs) break
+      const seen = await this.#readTask(line, taskId, signal)
+      if (!seen.isRead) failure = seen.reason
+      if (!seen.reached) return { reached: false, failure }
+      findings.see(seen)
+    }
+    return { reached: true, failure }
   }
 }
 
-const unreadable = (reason: string, reached: boolean, taskId: string | null): Search => ({
-  look: { outcome: 'unreadable', isWhole: false, taskId, taskState: null, reason },
-  reached,
+interface NamedTask {
+  readonly taskId: string
+  readonly messages: ReadonlySet<string>
+  readonly state: string | null
+}
+
+interface SeenTask extends NamedTask {
+  readonly isRead: boolean
+  readonly reached: boolean
+  readonly isWhole: boolean
+  readonly reason: string | null
+}
+
+const unreadable = { ...nothing, outcome: 'unreadable', isWhole: false } as const
+
+const namesIn = ({ id, history, status }: Task): NamedTask => ({
+  taskId: id,
+  messages: new Set((history ?? []).map(({ messageId }) => messageId)),
+  state: status.state,
 })
 
-const found = (task: Task): Search => ({
-  look: { outcome: 'found', isWhole: true, taskId: task.id, taskState: task.status.state, reason: null },
-  reached: true,
-})
+const isCut = (history: Task['history']): boolean => history === undefined || history.length >= listHistory
 
 /** Ours is a person's message; an agent that repeats our id in a message of its own proves as much. */
-const saidIn = (observation: Observation, messageId: string): boolean =>
-  observation.messages.some((message) => message.id === messageId)
+class Findings {
+  readonly #sought: readonly SoughtCommand[]
+  readonly #found = new Map<string, EvidenceLook>()
 
-const hasMessage = (task: Task, messageId: string): boolean =>
-  (task.history ?? []).some((message) => message.messageId === messageId)
+  constructor(sought: readonly SoughtCommand[]) {
+    this.#sought = sought
+  }
+
+  get complete(): boolean {
+    return this.#found.size === this.#sought.length
+  }
+
+  see({ taskId, messages, state: taskState }: NamedTask): void {
+    for (const { commandId, messageId } of this.#sought)
+      if (messages.has(messageId))
+        this.#found.set(commandId, { outcome: 'found', isWhole: true, taskId, taskState, reason: null })
+  }
+
+  looks(otherwise: EvidenceLook): readonly EvidenceLook[] {
+    return this.#sought.map(({ commandId }) => this.#found.get(commandId) ?? otherwise)
+  }
+}
+
+/** What one task tells of a command that names it. */
+function verdictOf({ action, messageId }: SoughtCommand, seen: SeenTask): EvidenceLook {
+  const { taskId, state: taskState, reason } = seen
+  if (!seen.isRead) return { ...unreadable, taskId, reason }
+  const isThere = action === 'cancelTask' ? taskState === 'TASK_STATE_CANCELED' : seen.messages.has(messageId)
+  const isWhole = action === 'cancelTask' || seen.isWhole
+  return { outcome: isThere ? 'found' : 'absent', isWhole, taskId, taskState, reason }
+}

@@ -20,6 +20,8 @@ export interface LeasedActor {
 /** What long work is given: it must stop when `signal` aborts, for then somebody else may hold the lease. */
 export interface Held {
   readonly signal: AbortSignal
+  /** Aborts when others have waited for the place long enough: for work that can be taken up again (Kind.turnMs). */
+  readonly turn: AbortSignal
   /** Whether the lease is trusted at this instant: to be asked right before what cannot be undone. */
   isHeld(): boolean
   /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */
@@ -64,6 +66,8 @@ export interface Kind {
   readonly laneLimit: number
   /** Rows claimed at once. */
   readonly claimLimit: number
+  /** How long work may keep its place while others wait for one (turns.ts); for ever, where it is not said. */
+  readonly turnMs?: number
   readonly work: Readonly<Record<string, WorkHandler>>
   /** Work that may be done twice without harm: given back unbegun when the process drains. */
   readonly repeatable: ReadonlySet<string>

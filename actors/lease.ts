@@ -23,6 +23,11 @@ export interface HeldLease {
   readonly lane: string | null
   readonly leaseMs: number
   readonly abort: AbortController
+  /** Ends the work's turn: others wait for its place. */
+  readonly turn: AbortController
+  /** Monotonic milliseconds: when the work began, and when it last had something to commit. */
+  readonly since: number
+  busyAt: number
   /** Monotonic milliseconds before which the last claim or renewal cannot have been granted. */
   trustedFrom: number
 }
@@ -52,8 +57,9 @@ export class Leases {
     return n
   }
 
-  hold(lease: Omit<HeldLease, 'abort'>): HeldLease {
-    const held: HeldLease = { ...lease, abort: new AbortController() }
+  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'since' | 'busyAt'>): HeldLease {
+    const since = lease.trustedFrom
+    const held: HeldLease = { ...lease, abort: new AbortController(), turn: new AbortController(), since, busyAt: since }
     this.#held.set(lease.token, held)
     return held
   }

@@ -27,13 +27,14 @@ export const ownershipKind: Kind = {
   project: (batch, moved) =>
     projectOwnership(
       batch.tx,
-      moved.map(({ ref, snapshot: { context } }) => ({
+      moved.map(({ ref, snapshot: { context, status } }) => ({
         taskId: ref.id,
         assigneeMembershipId: text(context['assignee']),
         claimedAt: text(context['claimedAt']),
         dueAt: text(context['dueAt']),
         escalationLevel: typeof context['level'] === 'number' ? context['level'] : 0,
         escalatedAt: text(context['escalatedAt']),
+        open: status === 'active',
       })),
       batch.at.toISOString(),
     ),

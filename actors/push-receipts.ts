@@ -3,20 +3,22 @@
  * committing it by the door that every observation goes through. Does not know HTTP (http/push-receiver.ts) or how a callback
  * came to be (push.ts).
  */
-import { createHash } from 'node:crypto'
 import { Refusal } from '../domain/refusal.ts'
 import type { Report } from '../domain/fact.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { findTarget, noteDeliveries, type DeliveryKey, type PushTarget } from '../persistence/push.ts'
-import { takePlace } from '../persistence/rate-limits.ts'
+import { takePlaces } from '../persistence/rate-limits.ts'
 import { isCredentialOf, type PushOptions } from './push-credential.ts'
+import { RateCounter } from './rate-counter.ts'
 import type { Answer, Instruments, Operation, Runtime } from './runtime.ts'
 import type { ParsedEvent } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 
 /** A window is a minute (persistence/rate-limits.ts). */
 const limits = { everybody: 1200, registration: 120 }
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export interface ReceiptTools {
   readonly db: Database
@@ -44,11 +46,13 @@ interface Receipt {
 
 export class PushReceipts {
   readonly #t: ReceiptTools
-  /** Monotonic milliseconds until which everybody is refused: a flood is not worth a statement a request. */
-  #closedUntil = 0
+  readonly #everybody: RateCounter
 
   constructor(tools: ReceiptTools) {
     this.#t = tools
+    const { db, instruments } = tools
+    const monotonic = (): number => instruments.monotonic()
+    this.#everybody = new RateCounter(db, { bucket: 'push', limit: limits.everybody, monotonic })
   }
 
   /**
@@ -59,24 +63,25 @@ export class PushReceipts {
   async admit(registrationId: string, presented: readonly string[]): Promise<PushTarget> {
     const { push, db } = this.#t
     if (!push) throw new Refusal('push.off')
-    await this.#countEverybody()
+    if (!(await this.#everybody.take())) throw new Refusal('push.limit')
     if (!isCredentialOf(push, registrationId, presented)) throw new Refusal('push.unauthenticated')
-    const target = await findTarget(db.pool, registrationId)
+    const target = uuid.test(registrationId) ? await findTarget(db.pool, registrationId) : null
     if (!target) throw new Refusal('push.unauthenticated')
-    if ((await takePlace(db.pool, `push/${target.id}`, limits.registration)) !== null) throw new Refusal('push.limit')
+    const { granted } = await takePlaces(db.pool, `push/${target.id}`, 1, limits.registration)
+    if (granted === 0) throw new Refusal('push.limit')
     return target
   }
 
   /** Commits a delivery once; a repeated one changes nothing. Refuses what cannot be read and what speaks of something else. */
   async receive({ target, deliveryId, body }: PushDelivery): Promise<void> {
-    const content = createHash('sha256').update(body).digest('hex')
     const event = await this.#t.pool.parsePush(body)
     if (event.kind !== 'observation') {
       throw new Refusal(event.kind === 'invalid' && event.fault === 'envelope' ? 'push.envelope' : 'push.payload')
     }
     checkScope(event, target)
     await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
-    const names = deliveryId === null ? [`content ${content}`] : [`content ${content}`, `id ${deliveryId}`]
+    const content = `content ${event.push?.digest ?? ''}`
+    const names = deliveryId === null ? [content] : [content, `id ${deliveryId}`]
     const { agentId, taskTenant: tenant, remoteId } = target
     await this.#t.runtime.perform(receivePushes, {
       target,
@@ -91,23 +96,15 @@ export class PushReceipts {
       },
     })
   }
-
-  async #countEverybody(): Promise<void> {
-    const now = this.#t.instruments.monotonic()
-    if (now < this.#closedUntil) throw new Refusal('push.limit')
-    const leftMs = await takePlace(this.#t.db.pool, 'push', limits.everybody)
-    if (leftMs === null) return
-    this.#closedUntil = now + leftMs
-    throw new Refusal('push.limit')
-  }
 }
 
 /** What a delivery names must be what was registered; what it leaves out is taken to be that. But a task it must name. */
-function checkScope({ observation, tenant }: ParsedEvent & { readonly kind: 'observation' }, target: PushTarget): void {
+function checkScope({ observation, push }: ParsedEvent & { readonly kind: 'observation' }, target: PushTarget): void {
   if (observation.taskId !== target.remoteId) throw new Refusal('push.task')
   const { contextId } = observation
   if (contextId !== null && target.contextId !== null && contextId !== target.contextId) throw new Refusal('push.scope')
-  if (tenant !== undefined && tenant !== target.tenant) throw new Refusal('push.scope')
+  const tenant = push?.tenant ?? null
+  if (tenant !== null && tenant !== target.tenant) throw new Refusal('push.scope')
 }
 
 const receivePushes: Operation<Receipt, null> = {

@@ -3,7 +3,15 @@
  * registration back. Everything here may be repeated: the configuration carries our own id. Does not decide when to try
  * again (machines/push.ts) and does not take deliveries (push-receipts.ts).
  */
-import { decodeResponse, encodeRequest, type AgentError, type Answer, type Params } from '../a2a/client.ts'
+import {
+  decodeResponse,
+  encodeRequest,
+  type AgentError,
+  type Answer,
+  type Params,
+  type WireRequest,
+} from '../a2a/client.ts'
+import { WireError } from '../a2a/wire.ts'
 import { isTerminal } from '../domain/task.ts'
 import { pushMachine, type ClosingOutcome, type RegisterOutcome } from '../machines/push.ts'
 import type { ActorRef } from '../persistence/actors.ts'
@@ -72,7 +80,8 @@ export class Pushing {
     if ('output' in found) return found
     const { task, line } = found
     const answer = await this.#ask(line, 'pushDelete', { taskId: task.remoteId, id: registration.id }, held)
-    return answer.kind === 'missed' ? missed : ended
+    // A refusal is an end, too: there is nothing to take back, or nothing that can be.
+    return answer.kind === 'ok' || answer.kind === 'refused' ? ended : missed
   }
 
   async #found(ref: ActorRef, held: Held): Promise<Done | { readonly task: FollowedTask; readonly line: AgentLine }> {
@@ -83,20 +92,44 @@ export class Pushing {
     return { task, line }
   }
 
-  /** `missed`: nothing is known of what the agent did. */
+  /**
+   * `missed`: nothing is known of what the agent did. What a success says is not read, only that it is one: agents echo a
+   * configuration in every shape, or not at all, and whether they keep it shows when they call.
+   */
   async #ask<O extends 'pushCreate' | 'pushDelete'>(
     line: AgentLine,
     operation: O,
     params: Params[O],
     held: Held,
-  ): Promise<Answer<unknown> | { readonly kind: 'missed'; readonly message: string }> {
+  ): Promise<Answer<null> | Missed> {
     const requestId = this.#t.newToken()
-    const request = encodeRequest(line.endpoint, operation, params, { requestId, extensions: [] })
+    const request = encoded(line, operation, params, requestId)
+    if (request instanceof WireError) return { kind: 'missed', message: request.message }
     const sent = await this.#t.outbound.exchange(request, answerLimits, held.signal)
     if (sent.kind !== 'answered') return { kind: 'missed', message: sent.message }
     const { status, contentType } = sent
     const body = new TextDecoder().decode(sent.body)
-    return decodeResponse(line.endpoint, operation, { status, contentType, body }, requestId)
+    return decodeResponse(line.endpoint, 'pushDelete', { status, contentType, body }, requestId)
+  }
+}
+
+interface Missed {
+  readonly kind: 'missed'
+  readonly message: string
+}
+
+/** An agent's own id may be one that no URL can carry. */
+function encoded<O extends 'pushCreate' | 'pushDelete'>(
+  line: AgentLine,
+  operation: O,
+  params: Params[O],
+  requestId: string,
+): WireRequest | WireError {
+  try {
+    return encodeRequest(line.endpoint, operation, params, { requestId })
+  } catch (error) {
+    if (error instanceof WireError) return error
+    throw error
   }
 }
 
@@ -112,7 +145,7 @@ function configuration(push: PushOptions, registration: PushRegistration, task: 
   }
 }
 
-function outcomeOf(answer: Answer<unknown> | { readonly kind: 'missed'; readonly message: string }): RegisterOutcome {
+function outcomeOf(answer: Answer<null> | Missed): RegisterOutcome {
   if (answer.kind === 'ok') return { kind: 'registered' }
   if (answer.kind === 'refused') {
     if (isUnsupported(answer.error)) return { kind: 'unsupported' }

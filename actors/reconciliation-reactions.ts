@@ -26,17 +26,17 @@ export const keepLook: Reaction = async (batch, told) => {
   return { told: news }
 }
 
+const forgotten = 'The agent no longer knows the task.'
+
 /** An agent that does not know its task any more: said once, asked a few times more, then only news brings it back. */
 export const noteLostTasks: Reaction = async (batch, told) => {
-  const news: ToldFact[] = []
-  for (const { organizationId, fact } of told) {
-    if (fact.type !== 'reconciliation.unanswered') continue
-    for (const subjectId of await noteLost(batch.tx, organizationId, fact.taskIds, batch.at.toISOString()))
-      news.push({
-        organizationId,
-        subjectId,
-        fact: { type: 'task.lost', reason: 'The agent no longer knows the task.' },
-      })
+  const lost = told.flatMap(({ organizationId, fact }) =>
+    fact.type === 'reconciliation.unanswered' ? [{ organizationId, taskId: fact.taskId }] : [],
+  )
+  const news = await noteLost(batch.tx, lost, batch.at.toISOString())
+  return {
+    told: lost.flatMap(({ organizationId, taskId }) =>
+      news.has(taskId) ? [{ organizationId, subjectId: taskId, fact: { type: 'task.lost', reason: forgotten } }] : [],
+    ),
   }
-  return { told: news }
 }

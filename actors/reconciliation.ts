@@ -6,8 +6,9 @@
 import { createHash } from 'node:crypto'
 import type { Task } from '../a2a/wire.ts'
 import type { Fact } from '../domain/fact.ts'
+import { isTerminal } from '../domain/task.ts'
 import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'
-import { readSought } from '../persistence/evidence.ts'
+import { readSought, type SoughtCommand } from '../persistence/evidence.ts'
 import {
   forgetLost,
   hasUnfinished,
@@ -15,9 +16,11 @@ import {
   unfinishedAmong,
   type UnfinishedTask,
 } from '../persistence/reconciliation.ts'
-import { Searching, type Patience, type SearchTools } from './evidence.ts'
+import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { readPage, refusalWords } from './reconciliation-list.ts'
+import type { Runtime } from './runtime.ts'
+import { ActorGone } from './step.ts'
 import { commitSeen, lookAt, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -25,6 +28,8 @@ import { observed } from './threads/stream-parser.ts'
 export interface ReconcilingTools extends SearchTools {
   /** Wall clock. */
   readonly now: () => Date
+  /** Tells whoever follows the task that it has ended: a stream that missed the end would be held on to. */
+  readonly endFollowing: (taskId: string) => Promise<void>
 }
 
 export interface ReconcilingPatience extends Patience {
@@ -37,7 +42,7 @@ const usualPatience: ReconcilingPatience = { readMs: 10_000, searchMs: 10_000, t
 /** Of which nothing was heard for so long: what a stream tells of at the moment needs no asking. */
 const quietMs = 10_000
 const tasksPerTurn = 100
-const searchesPerTurn = 20
+const soughtPerTurn = 200
 /** Answers in a row that cannot be used: an agent that refuses everything is not asked a hundred times. */
 const unusableLimit = 3
 const listPagesLimit = 5
@@ -45,6 +50,7 @@ const listPageSize = 50
 /** Digests of answers that changed nothing: a few hundred bytes each. */
 const answersRemembered = 10_000
 const noAnswer = 'The agent did not answer in time.'
+const agentRemoved = 'The agent was removed.'
 
 const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ output, told })
 const listed = (output: ListOutcome): Done => ({ output })
@@ -87,55 +93,64 @@ export class Reconciling {
     const nowMs = this.#t.now().getTime()
     const at = new Date(nowMs).toISOString()
     const quietSince = new Date(nowMs - quietMs).toISOString()
-    const sought = await readSought(db.pool, turn.scope, at, searchesPerTurn)
-    const tasks = await readUnfinished(db.pool, turn.scope, { after, quietSince, at, limit: tasksPerTurn })
+    const sought = await readSought(db.pool, turn.scope, at, soughtPerTurn)
+    const page = { quietSince, at, limit: tasksPerTurn }
+    const rest = await readUnfinished(db.pool, turn.scope, { after, ...page })
+    // A pass that failed on its last task begins anew: no task left is no agent that answered.
+    const fromStart = after !== null && rest.length === 0
+    const tasks = fromStart ? await readUnfinished(db.pool, turn.scope, { after: null, ...page }) : rest
     if (sought.length + tasks.length === 0) return checked(await this.#rest(turn.scope))
     const line = await this.#line(turn.scope, held)
     if ('kind' in line) {
-      if (line.kind === 'gone') return checked({ kind: 'gone', reason: 'The agent was removed.' })
-      return checked(
-        { kind: 'failed', reason: line.message, after, progressed: false },
-        await this.#gaveUp(sought, line),
-      )
+      const reason = line.kind === 'gone' ? agentRemoved : line.message
+      const told = sought.map((command) => vainLook(command, reason))
+      if (line.kind === 'gone') return checked({ kind: 'gone', reason }, told)
+      return checked({ kind: 'failed', reason, after, progressed: false, answered: false }, told)
     }
-    for (const command of sought) {
-      if (turn.isOver) break
-      const { look, reached } = await this.#searching.look(line, command, held.signal)
-      turn.told.push({ type: 'command.looked_for', commandId: command.commandId, looksBefore: command.looks, ...look })
-      if (!reached)
-        return checked({ kind: 'failed', reason: look.reason ?? noAnswer, after, progressed: false }, turn.told)
-    }
+    const unreached = await this.#search(turn, line, sought, held)
+    if (unreached !== null)
+      return checked({ kind: 'failed', reason: unreached, after, progressed: false, answered: false }, turn.told)
     return checked(await this.#ask(turn, line, tasks, held), turn.told)
   }
 
+  /** Null, or why the agent could not be reached. */
+  async #search(turn: Turn, line: AgentLine, sought: readonly SoughtCommand[], held: Held): Promise<string | null> {
+    for (const commands of searchesFor(sought)) {
+      if (turn.isOver) return null
+      const { looks, reached } = await this.#searching.look(line, commands, held.signal)
+      commands.forEach(({ commandId, looks: looksBefore }, i) => {
+        const look = looks[i]
+        if (look) turn.told.push({ type: 'command.looked_for', commandId, looksBefore, ...look })
+      })
+      if (!reached) return looks.find(({ reason }) => reason !== null)?.reason ?? noAnswer
+    }
+    return null
+  }
+
   async #ask(turn: Turn, line: AgentLine, tasks: readonly UnfinishedTask[], held: Held): Promise<CheckOutcome> {
-    const lost: string[] = []
     let after: string | null = null
     let read = 0
     let unusable = 0
     let reason = noAnswer
-    const end = (outcome: CheckOutcome): CheckOutcome => {
-      if (lost.length > 0) turn.told.push({ type: 'reconciliation.unanswered', taskIds: lost })
-      return outcome
-    }
     for (const task of tasks) {
-      if (turn.isOver && after !== null) return end({ kind: 'more', after })
+      if (turn.isOver && after !== null) return { kind: 'more', after }
       const seen = await this.#askFor(line, task, held)
       after = task.id
-      if (seen.kind === 'silent') return end({ kind: 'failed', reason: seen.reason, after, progressed: read > 0 })
-      if (seen.kind === 'lost') lost.push(task.id)
-      if (seen.kind !== 'unusable') {
+      if (seen.kind === 'lost') turn.told.push({ type: 'reconciliation.unanswered', taskId: task.id })
+      if (!('reason' in seen)) {
         read += 1
         unusable = 0
         continue
       }
       reason = seen.reason
       unusable += 1
-      if (unusable === unusableLimit) return end({ kind: 'failed', reason, after, progressed: read > 0 })
+      const answered = seen.kind === 'unusable'
+      if (!answered || unusable === unusableLimit)
+        return { kind: 'failed', reason, after, progressed: read > 0, answered }
     }
-    if (read === 0 && unusable > 0) return end({ kind: 'failed', reason, after: null, progressed: false })
-    if (tasks.length === tasksPerTurn && after !== null) return end({ kind: 'more', after })
-    return end(await this.#rest(turn.scope))
+    if (read === 0 && unusable > 0) return { kind: 'failed', reason, after: null, progressed: false, answered: true }
+    if (tasks.length === tasksPerTurn && after !== null) return { kind: 'more', after }
+    return this.#rest(turn.scope)
   }
 
   /** `silent`: no answer. `unusable`: an answer that says nothing about the task. `lost`: the agent does not know it. */
@@ -162,6 +177,8 @@ export class Reconciling {
     if (this.#answers.get(task.id) === answer) return
     await commitSeen(this.#t, { ...line, remoteId: task.remoteId }, 'poll', [event], held)
     this.#answers.delete(task.id)
+    const { status } = event.observation
+    if (status && isTerminal(status.state)) return this.#t.endFollowing(task.id)
     this.#answers.set(task.id, answer)
     const [oldest] = this.#answers.keys()
     if (this.#answers.size > answersRemembered && oldest !== undefined) this.#answers.delete(oldest)
@@ -171,26 +188,12 @@ export class Reconciling {
     return (await hasUnfinished(this.#t.db.pool, scope)) ? { kind: 'busy' } : { kind: 'idle' }
   }
 
-  /** A look at an agent that cannot be found is a look: otherwise one that is gone for good would be looked for for ever. */
-  #gaveUp(sought: Awaited<ReturnType<typeof readSought>>, { message }: NoLine & { kind: 'missed' }): readonly Fact[] {
-    return sought.map(({ commandId, looks, taskId }) => ({
-      type: 'command.looked_for',
-      commandId,
-      looksBefore: looks,
-      outcome: 'unreadable',
-      isWhole: false,
-      taskId,
-      taskState: null,
-      reason: message,
-    }))
-  }
-
   /** Heals by the agent's list: what it tells of a task that we know otherwise is read whole, because a list has no artifacts. */
   async list(actor: LeasedActor, held: Held): Promise<Done> {
     const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
     const line = await this.#line(turn.scope, held)
     if ('kind' in line)
-      return listed(line.kind === 'gone' ? { kind: 'unsupported' } : { ...line, kind: 'failed', reason: line.message })
+      return listed(line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: line.message })
     let pageToken = ''
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
@@ -232,6 +235,18 @@ export class Reconciling {
   }
 }
 
+/** A look at an agent that cannot be found is a look: otherwise one that is gone for good would be looked for for ever. */
+const vainLook = ({ commandId, looks, taskId }: SoughtCommand, reason: string): Fact => ({
+  type: 'command.looked_for',
+  commandId,
+  looksBefore: looks,
+  outcome: 'unreadable',
+  isWhole: false,
+  taskId,
+  taskState: null,
+  reason,
+})
+
 type Seen = { readonly kind: 'seen' | 'lost' } | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
 
 /** The machine holds its scope's name since it was woken; it has no work before. */
@@ -247,13 +262,26 @@ function isNews({ status }: Task, known: UnfinishedTask): boolean {
   return known.stateAt !== null && listedMs > Date.parse(known.stateAt)
 }
 
+/** In a step of its own, which locks the subscription as every step does: first, and in order. */
+export const followerEnder =
+  (runtime: () => Runtime) =>
+  async (taskId: string): Promise<void> => {
+    try {
+      await runtime().send({ kind: 'subscription', id: taskId }, { type: 'settled' }, 'reconciliation')
+    } catch (error) {
+      // Nobody follows it, or it has ended already.
+      if (!(error instanceof ActorGone)) throw error
+    }
+  }
+
 export const reconciliationKind = (reconciling: Reconciling): Kind => ({
   machine: reconciliationMachine,
   pollMs: 1000,
   leaseMs: 15_000,
   concurrency: 2,
   laneLimit: 1,
-  claimLimit: 2,
+  // A timer that rings here finds the other place free, instead of waiting for the next poll.
+  claimLimit: 1,
   work: {
     check: (actor, held) => reconciling.check(actor, held),
     list: (actor, held) => reconciling.list(actor, held),

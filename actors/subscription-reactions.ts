@@ -7,9 +7,15 @@ import type { Reaction } from './reactions.ts'
 /** A task that an agent works on is followed; a reply wakes a subscription that rests. The stream itself needs no telling. */
 export const rearmSubscription: Reaction = (_batch, told) => {
   const spawns: Spawn[] = []
-  const sends: { ref: ActorRef; event: { type: 'rearmed' } }[] = []
+  const sends: { ref: ActorRef; event: { type: 'rearmed' | 'heard' } }[] = []
   for (const { organizationId, subjectId, fact } of told) {
-    if (fact.type !== 'task.observed' || !fact.sources.includes('reply') || isTerminal(fact.state)) continue
+    if (fact.type !== 'task.observed' || isTerminal(fact.state)) continue
+    if (!fact.sources.includes('reply')) {
+      // News by another way: an agent that was given up for away is there again.
+      if (fact.sources.some((source) => source === 'push' || source === 'poll'))
+        sends.push({ ref: { kind: 'subscription', id: subjectId }, event: { type: 'heard' } })
+      continue
+    }
     if (fact.created && isSettled(fact.state)) continue
     // A reply that is already the next question leaves nothing to follow: the next answer will wake it.
     if (fact.asksAnew) continue

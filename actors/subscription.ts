@@ -1,165 +1,134 @@
 /**
- * The work of a subscription: hold the agent's stream of one task, or read the task where an agent does not stream, and
- * commit what comes under the lease. Everything here may be repeated. Does not decide when to try again
- * (machines/subscription.ts) or what an event changes (observe.ts).
+ * The work of a subscription: hold the agent's stream of one task, or read the task where an agent does not stream, and say
+ * what came of it. Everything here may be repeated. Does not own the stream itself (subscription-stream.ts), the way to a
+ * task (task-line.ts), when to try again (machines/subscription.ts) or what an event changes (observe.ts).
  */
-import { encodeRequest } from '../a2a/client.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { subscriptionMachine, type FollowOutcome } from '../machines/subscription.ts'
-import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
+import { readProgress } from '../persistence/following.ts'
+import { readFollowed, storable } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
-import { limits, StreamBroken, type Streaming } from './outbound.ts'
-import { commitSeen, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
-import type { ParsedEvent } from './threads/messages.ts'
-
-/** A task with the way to its agent. */
-interface Line extends AgentLine {
-  readonly task: FollowedTask
-}
+import { limits } from './outbound.ts'
+import { refusalWords } from './reconciliation-list.ts'
+import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
+import { commitSeen, lookAt, openLine, type LineTools, type Look } from './task-line.ts'
 
 const agentGone: FollowOutcome = { kind: 'gone', reason: 'The agent was removed.' }
 const taskGone: FollowOutcome = { kind: 'gone', reason: 'The agent no longer knows the task.' }
-const broken: FollowOutcome = { kind: 'broken' }
+
+/** A stream that lasted longer than the longest pause between two of them has worked, news or not. */
+const goodStreamMs = 30_000
+/** A look after which the place is given up must not keep it for a minute. */
+const partingDeadlineMs = 5_000
+/**
+ * An agent that has not yet looked at a person's answer still shows its question. After so many attempts, some 15 s, the
+ * question stands: an agent that gives no timestamps may have asked the same again.
+ */
+const patienceForAnswer = 4
+const reasonLimit = 500
+
+/** Fit for a row and a page: an agent's words may hold what PostgreSQL cannot. */
+const inWords = (text: string): string => storable(text).slice(0, reasonLimit)
+const ended = (output: FollowOutcome): Done => ({ output })
+const broken = (reason: string, heard: boolean): FollowOutcome => ({ kind: 'broken', reason: inWords(reason), heard })
 
 export class Following {
   readonly #t: LineTools
+  readonly #streams: Streams
 
   constructor(tools: LineTools) {
     this.#t = tools
+    this.#streams = new Streams(tools)
   }
 
   async follow(actor: LeasedActor, held: Held): Promise<Done> {
     const line = await this.#line(actor.ref.id, held.signal)
-    if ('kind' in line) return { output: line }
-    if (!line.streaming) return { output: { kind: 'unsupported' } }
+    if ('kind' in line) return ended(line)
+    if (!line.streaming) return ended({ kind: 'unsupported' })
     const answered = actor.context['answered'] === true
-    if (isTerminal(line.task.state)) return { output: { kind: 'finished' } }
-    if (isWaiting(line.task.state) && !answered) return { output: { kind: 'waiting' } }
-    const ended = await this.#stream(line, answered, held)
-    if (held.signal.aborted) return { output: broken }
+    if (isTerminal(line.task.state)) return ended({ kind: 'finished' })
+    if (isWaiting(line.task.state) && !answered) return ended({ kind: 'waiting' })
+    const before = await readProgress(this.#t.db.pool, line.task.id)
+    const startedAt = performance.now()
+    const end = await this.#streams.hold(line, answered, held)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
-    const seen = await this.#reread(line, held)
-    if (seen === null) return { output: ended === 'gone' ? taskGone : broken }
-    return { output: outcomeOf(seen.state) ?? { kind: ended === 'ended' ? 'ended' : 'broken' } }
+    const look = await this.#look(line, held, end.kind === 'yielded' ? partingDeadlineMs : limits.answer.deadlineMs)
+    if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
+    const settled = await this.#settled(line, actor, 'failures')
+    if (settled) return ended(settled)
+    const lasted = wasOpen(end) && performance.now() - startedAt >= goodStreamMs
+    const news = lasted || (await readProgress(this.#t.db.pool, line.task.id)) > before
+    return ended(outcomeOf(end, look, news))
   }
 
   async read(actor: LeasedActor, held: Held): Promise<Done> {
     const line = await this.#line(actor.ref.id, held.signal)
-    if ('kind' in line) return { output: line }
-    const seen = await this.#reread(line, held)
-    if (seen === null) return { output: broken }
-    const answered = actor.context['answered'] === true
-    // An agent that has not yet looked at the answer still shows its question.
-    const same = seen.state === line.task.state && seen.stateAt === line.task.stateAt
-    const unread = answered && isWaiting(seen.state) && same
-    return { output: (unread ? null : outcomeOf(seen.state)) ?? { kind: 'ended' } }
+    if ('kind' in line) return ended(line)
+    const look = await this.#look(line, held, limits.answer.deadlineMs)
+    if (look.kind === 'refused' && look.error.reason === 'TASK_NOT_FOUND') return ended(taskGone)
+    const settled = await this.#settled(line, actor, 'reads')
+    if (settled) return ended(settled)
+    return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
 
-  async #line(taskId: string, signal: AbortSignal): Promise<Line | FollowOutcome> {
+  async #line(taskId: string, signal: AbortSignal): Promise<TaskLine | FollowOutcome> {
     const task = await readFollowed(this.#t.db.pool, taskId)
     if (!task) return taskGone
     const line = await openLine(this.#t, task, signal)
-    if ('kind' in line) return line.kind === 'gone' ? agentGone : broken
+    if ('kind' in line) return line.kind === 'gone' ? agentGone : broken(line.message, false)
     return { ...line, task }
   }
 
-  /** Holds one stream until the agent waits, finishes, or the stream ends. */
-  async #stream(line: Line, answered: boolean, held: Held): Promise<'ended' | 'broken' | 'gone'> {
-    const requestId = this.#t.newToken()
-    const options = { requestId, extensions: line.extensions }
-    const request = encodeRequest(line.endpoint, 'subscribe', { id: line.task.remoteId }, options)
-    let opened = await this.#t.outbound.openStream(request, limits.stream, held.signal)
-    const retry = opened.kind === 'answered' && (opened.status === 404 || opened.status === 405)
-    if (retry && request.fallback)
-      opened = await this.#t.outbound.openStream(request.fallback, limits.stream, held.signal)
-    if (opened.kind === 'answered') {
-      const event = await this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
-      return event.kind === 'refused' && event.error.reason === 'TASK_NOT_FOUND' ? 'gone' : 'broken'
-    }
-    if (opened.kind !== 'streaming') return 'broken'
-    try {
-      return await this.#drink(opened, line, requestId, answered, held)
-    } catch (error) {
-      if (error instanceof StreamBroken) return 'broken'
-      throw error
-    } finally {
-      await opened.close()
-    }
+  /** Reads the task once and commits what it shows. */
+  async #look(line: TaskLine, held: Held, deadlineMs: number): Promise<Look> {
+    const look = await lookAt(this.#t, line, line.task.remoteId, held.signal, { deadlineMs })
+    if (look.kind === 'seen') await commitSeen(this.#t, line.task, 'poll', [look.event], held)
+    return look
   }
 
-  async #drink(
-    stream: Streaming,
-    line: Line,
-    requestId: string,
-    answered: boolean,
-    held: Held,
-  ): Promise<'ended' | 'broken' | 'gone'> {
-    const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
-    const watch = new Rest(line.task, answered)
-    const take = async (events: readonly ParsedEvent[]): Promise<'gone' | 'broken' | 'settled' | 'more'> => {
-      await commitSeen(this.#t, line.task, 'stream', events, held)
-      // An event that could not be read may have been a chunk: from here on only the whole task can be trusted.
-      if (events.some((e) => e.kind === 'invalid')) return 'broken'
-      if (events.some((e) => e.kind === 'refused' && e.error.reason === 'TASK_NOT_FOUND')) return 'gone'
-      return watch.sees(events) ? 'settled' : 'more'
-    }
-    for await (const chunk of stream.chunks) {
-      const seen = await take(await parser.parse(chunk))
-      if (seen === 'settled') return 'ended'
-      if (seen !== 'more') return seen
-    }
-    const last = await take(await parser.end())
-    return last === 'gone' || last === 'broken' ? last : 'ended'
-  }
-
-  /** Reads the task once. Null when the agent gave no answer; otherwise the task, as committed. */
-  async #reread(line: Line, held: Held): Promise<FollowedTask | null> {
-    const look = await lookAt(this.#t, line, line.task.remoteId, held.signal)
-    if (look.kind !== 'seen') return null
-    await commitSeen(this.#t, line.task, 'poll', [look.event], held)
-    // What was committed counts, not what was said: an agent's late word may have changed nothing.
-    return readFollowed(this.#t.db.pool, line.task.id)
+  /** What was committed counts, not what was said: an agent's late word may have changed nothing. Null: it still works. */
+  async #settled(line: TaskLine, actor: LeasedActor, counter: 'failures' | 'reads'): Promise<FollowOutcome | null> {
+    const task = await readFollowed(this.#t.db.pool, line.task.id)
+    if (!task) return taskGone
+    if (isTerminal(task.state)) return { kind: 'finished' }
+    if (!isWaiting(task.state)) return null
+    const unread = task.state === line.task.state && task.stateAt === line.task.stateAt
+    const patient = Number(actor.context[counter] ?? 0) < patienceForAnswer
+    return actor.context['answered'] === true && unread && patient ? null : { kind: 'waiting' }
   }
 }
 
-const outcomeOf = (state: string): FollowOutcome | null => {
-  if (isTerminal(state)) return { kind: 'finished' }
-  return isWaiting(state) ? { kind: 'waiting' } : null
+const wasOpen = (end: StreamEnd): boolean => end.kind === 'closed' || ('opened' in end && end.opened)
+const wasHeard = (look: Look): boolean => look.kind !== 'unread' || look.answered || look.oversized === true
+
+function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
+  if (end.kind === 'yielded' && end.opened) return { kind: 'yielded' }
+  if (news) return { kind: 'ended', news }
+  // Neither the stream nor the whole task can be read: it would be the same for ever.
+  if (end.kind === 'broken' && end.oversized && look.kind === 'unread' && look.oversized)
+    return { kind: 'unreadable', reason: inWords(look.message) }
+  if (end.kind === 'broken') return broken(end.reason, end.opened || end.oversized || wasHeard(look))
+  if (look.kind === 'seen') return { kind: 'ended', news }
+  return wasOpen(end) ? broken(wordsOf(look), true) : troubleOf(look)
 }
 
-/** Whether a stream has come to rest. After an answer the agent's old question may stand there once more: it is not one. */
-class Rest {
-  readonly #task: FollowedTask
-  #stale: boolean
+type Unseen = Exclude<Look, { kind: 'seen' }>
 
-  constructor(task: FollowedTask, answered: boolean) {
-    this.#task = task
-    this.#stale = answered
-  }
+const wordsOf = (look: Unseen): string => (look.kind === 'refused' ? refusalWords(look.error) : look.message)
 
-  sees(events: readonly ParsedEvent[]): boolean {
-    let resting = false
-    for (const event of events) {
-      if (event.kind !== 'observation' || event.observation.taskId !== this.#task.remoteId) continue
-      const { status } = event.observation
-      if (!status) continue
-      const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
-      if (!old) this.#stale = false
-      resting = !old && (isTerminal(status.state) || isWaiting(status.state))
-    }
-    return resting
-  }
+function troubleOf(look: Unseen): FollowOutcome {
+  if (look.kind === 'unread' && look.oversized) return { kind: 'unreadable', reason: inWords(look.message) }
+  return broken(wordsOf(look), wasHeard(look))
 }
-
-const sameInstant = (a: string | null, b: string | null): boolean =>
-  a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b))
 
 export const subscriptionKind = (following: Following): Kind => ({
   machine: subscriptionMachine,
   pollMs: 250,
   leaseMs: 15_000,
   concurrency: 8,
+  // One agent may have every place that nobody else waits for; taking turns sees to the rest.
   laneLimit: 8,
+  turnMs: 10_000,
   claimLimit: 8,
   work: {
     follow: (actor, held) => following.follow(actor, held),

@@ -2,7 +2,6 @@
  * The system: everything that lives in one process, wired once. Owns the table of kinds, the supervised loops, and the
  * order of starting and ending. Does not read the environment (bin/config.ts) and does not speak HTTP (http/).
  */
-import { v7 as uuidv7 } from 'uuid'
 import type { Viewer } from '../domain/access.ts'
 import { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
@@ -23,12 +22,13 @@ import type { PushOptions } from './push-credential.ts'
 import { endOutlived, pushReactions } from './push-reactions.ts'
 import { PushReceipts } from './push-receipts.ts'
 import { reactions } from './reactions.ts'
-import { Reconciling, reconciliationKind } from './reconciliation.ts'
+import { followerEnder, Reconciling, reconciliationKind } from './reconciliation.ts'
 import { watchScopes } from './reconciliation-scopes.ts'
 import { Runtime, type Instruments } from './runtime.ts'
 import { Following, subscriptionKind } from './subscription.ts'
 import { Supervisor } from './supervisor.ts'
 import { ParserPool } from './threads/pool.ts'
+import { newToken } from './tokens.ts'
 import { Worker, type Log } from './worker.ts'
 
 export interface SystemOptions {
@@ -52,9 +52,6 @@ export interface SystemOptions {
   /** Lays another rhythm (leases, polls) over the table of kinds. */
   readonly rhythm?: (kinds: Kinds) => Kinds
 }
-
-/** Time-ordered names: a UUIDv7 keeps inserts at the right edge of every index. */
-const newToken = (): string => uuidv7()
 
 /** Wall clock, monotonic clock, names. */
 export const instruments: Instruments = {
@@ -103,7 +100,13 @@ export class System {
       subscription: subscriptionKind(new Following({ ...tools, newToken })),
       ownership: ownershipKind,
       reconciliation: reconciliationKind(
-        new Reconciling({ ...tools, newToken, now: time.now, monotonic: time.monotonic }),
+        new Reconciling({
+          ...tools,
+          newToken,
+          now: time.now,
+          monotonic: time.monotonic,
+          endFollowing: followerEnder(() => this.runtime),
+        }),
       ),
       push: pushKind(new Pushing({ ...tools, newToken, push, now: time.now })),
     })

@@ -68,12 +68,12 @@ export async function openLine(
 
 /**
  * `refused`: the agent's own no. `unread`: no answer (`answered` is false), or none that could be read; `message` is safe to
- * show.
+ * show. `oversized`: a limit of ours stood in the way, and will the next time.
  */
 export type Look =
   | { readonly kind: 'seen'; readonly event: ParsedEvent & { readonly kind: 'observation' } }
   | { readonly kind: 'refused'; readonly error: AgentError }
-  | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string }
+  | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string; readonly oversized?: true }
 
 export interface LookOptions {
   readonly historyLength?: number
@@ -94,13 +94,20 @@ export async function lookAt(
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
   const bounds = { ...limits.answer, deadlineMs, connection: 'kept' } as const
   const sent = await tools.outbound.exchange(request, bounds, signal)
-  if (sent.kind !== 'answered') return { kind: 'unread', answered: false, message: sent.message }
+  if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')
   const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
   if (event.kind === 'refused') return event
-  if (event.kind === 'invalid') return { kind: 'unread', answered: true, message: event.message }
+  if (event.kind === 'invalid') return unread(true, event.message, event.oversized === true)
   if (event.observation.taskId === remoteId) return { kind: 'seen', event }
   return { kind: 'unread', answered: true, message: 'The agent answered with another task.' }
 }
+
+const unread = (answered: boolean, message: string, oversized: boolean): Look => ({
+  kind: 'unread',
+  answered,
+  message,
+  ...(oversized ? { oversized } : {}),
+})
 
 /** A name that no URL or header can carry is the agent's own, and says only that it cannot be asked for. */
 export function encoded(encode: () => WireRequest): WireRequest | WireError {

@@ -26,6 +26,9 @@ export function vitalsOf(system: System, db: Database, instruments: Instruments)
   }
 }
 
+/** What a process does for itself, whether or not it works. */
+const everywhere: ReadonlySet<LoopName> = new Set(['freshness', 'housekeeping'])
+
 function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, instruments: Instruments): LoopView {
   const { snapshot, outages } = supervisor
   const failures = snapshot.context.failures.filter((failure) => failure.name === name)
@@ -33,7 +36,7 @@ function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, 
   const kind = kinds[name]
   return {
     name,
-    state: stateOf(snapshot.value, name),
+    state: works || everywhere.has(name) ? stateOf(snapshot.value, name) : 'left',
     restarts: failures.length,
     lastFailure: last ? { message: last.message, at: instantOf(last.at, instruments) } : null,
     lastOutage: outages.get(name) ?? null,

@@ -13,6 +13,7 @@ import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
 import type { Done, Kind, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import type { Instruments, Runtime } from './runtime.ts'
+import { endTurns, lanesOf } from './turns.ts'
 
 /** Warnings and errors of the background; never with payloads or secrets. */
 export interface Log {
@@ -115,6 +116,11 @@ export class Worker implements Intake {
     return [...lanes].filter((lane) => this.#isFull(kind, lane))
   }
 
+  /** Where work takes turns, the lane that has least here comes first. */
+  #lanesOf(kind: string): ReadonlyMap<string, number> {
+    return this.#kind(kind).turnMs === undefined ? new Map() : lanesOf(this.leases.list(), kind)
+  }
+
   #kind(name: string): Kind {
     const kind = this.#o.kinds[name]
     if (!kind) throw new Error(`There is no kind of actor called "${name}".`)
@@ -149,13 +155,14 @@ export class Worker implements Intake {
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
     if (!isHeld()) return
     const record = async (report: Report): Promise<void> => {
+      lease.busyAt = this.#o.instruments.monotonic()
       const told = [{ type: 'agent.reported' as const, report }]
       await this.#runtime().step({ ref, event: null, told, lease: { token, work }, cause: 'worker' })
     }
     let done: Done | Error
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
-      done = await handler(launch, { signal: lease.abort.signal, isHeld, record })
+      done = await handler(launch, { signal: lease.abort.signal, turn: lease.turn.signal, isHeld, record })
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
     }
@@ -232,7 +239,7 @@ export class Worker implements Intake {
       const before = this.#o.instruments.monotonic()
       const exclusive = this.#o.db.profile === 'pglite'
       const held = this.leases.list().map((lease) => lease.token)
-      const claim = { kind: name, limit, leaseMs: kind.leaseMs, fullLanes: this.#fullLanes(name) }
+      const claim = { kind: name, limit, leaseMs: kind.leaseMs, fullLanes: this.#fullLanes(name), lanes: this.#lanesOf(name) }
       const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
       if (due.length === limit || claim.fullLanes.length > 0) this.#crowded.add(name)
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
@@ -288,6 +295,7 @@ export class Worker implements Intake {
   async keepLeases(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.leases.renewDue(this.#o.db, () => this.#o.instruments.monotonic())
+      await endTurns(this.#o.db, this.#o.kinds, this.leases, this.#o.instruments.monotonic())
       await this.#bell('leases').wait(1000, signal)
     }
   }

@@ -9,7 +9,7 @@ import type { Backend } from '../persistence/backend.ts'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { migrateUp, requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
-import type { Config } from './config.ts'
+import type { Config, WorkerConfig } from './config.ts'
 import { lockDataDirectory } from './directory-lock.ts'
 
 export interface Running {
@@ -32,7 +32,7 @@ export const openLog = (level: Config['logLevel']): Logger => pino({ level, reda
 
 /** Opens and starts everything below HTTP. Throws DirectoryLocked, SchemaMismatch, or what the database says. */
 export async function openSystem(
-  config: Config,
+  config: WorkerConfig,
   log: Logger,
   works: boolean,
   migrates: boolean,
@@ -87,7 +87,7 @@ export async function openSystem(
  * The embedded database's directory is what must have one owner; the data directory carries the pid file that people look
  * for. Both are held for the life of the process.
  */
-function takeDirectories(config: Config): () => void {
+function takeDirectories(config: WorkerConfig): () => void {
   const { database } = config
   // On PostgreSQL any number of processes may share a machine; what a launcher started still owns its data directory.
   if (database.profile === 'postgresql' && !process.channel) return () => undefined

@@ -81,13 +81,20 @@ export function readConfig(env: Environment): Config {
   return assemble(readVariables(env), env)
 }
 
+/** A worker listens to nobody and signs nobody in, so no provider's secret has to be where it is not used. */
+export type WorkerConfig = Omit<Config, 'auth' | 'listen'>
+
 /** Reads the environment of a separate worker, which has its own two refusals and then the console's rules. */
-export function readWorkerConfig(env: Environment): Config {
+export function readWorkerConfig(env: Environment): WorkerConfig {
   const variables = readVariables(env)
   if (variables.A2A_DATABASE_PROFILE !== 'postgresql')
     throw new ConfigError('The separate worker requires PostgreSQL; PGlite uses embedded dispatch.')
   if (variables.NODE_ENV !== 'production') throw new ConfigError('The separate worker requires NODE_ENV=production.')
-  return assemble(variables, env)
+  // The mode still counts: which agents may be reached follows it.
+  return assembleWork(variables, env, {
+    mode: modeFrom(variables),
+    organization: variables.A2A_AUTH_ORGANIZATION_SLUG ?? 'local',
+  })
 }
 
 /** Reads what a database script needs, so that `db:migrate` runs before sign-in, push and vault are configured. */
@@ -116,14 +123,18 @@ function readVariables(env: Environment): Variables {
 }
 
 function assemble(variables: Variables, env: Environment): Config {
-  const directories = directoriesFrom(variables)
   const auth = authFrom(variables)
+  return { ...assembleWork(variables, env, auth), auth, listen: listenFrom(variables, auth) }
+}
+
+type SignIn = Pick<AuthConfig, 'mode' | 'organization'>
+
+function assembleWork(variables: Variables, env: Environment, signIn: SignIn): WorkerConfig {
+  const directories = directoriesFrom(variables)
   const database = databaseFrom(variables, directories)
-  const development = auth.mode === 'development'
+  const development = signIn.mode === 'development'
   return {
     production: variables.NODE_ENV === 'production',
-    listen: listenFrom(variables, auth),
-    auth,
     database,
     directories,
     worker: workerFrom(variables, database),
@@ -138,7 +149,7 @@ function assemble(variables: Variables, env: Environment): Config {
       allowPrivateNetworks: variables.A2A_ALLOW_PRIVATE_NETWORKS ?? false,
     },
     push: pushFrom(variables),
-    notify: notifyFrom(variables, auth),
+    notify: notifyFrom(variables, signIn),
     vault: vaultFrom(variables),
     cards: {
       requireSigned: variables.A2A_REQUIRE_SIGNED_CARDS ?? false,
@@ -172,14 +183,17 @@ function databaseFrom(variables: Variables, directories: DirectoriesConfig): Dat
   return { profile: 'postgresql', url: needed(variables, 'A2A_DATABASE_URL', 'the postgresql profile'), autoMigrate }
 }
 
-function authFrom(variables: Variables): AuthConfig {
+function modeFrom(variables: Variables): AuthConfig['mode'] {
   const production = variables.NODE_ENV === 'production'
   const mode = variables.A2A_AUTH_MODE ?? (production ? 'oidc' : 'development')
-  if (mode === 'development') {
-    if (production && variables.A2A_ALLOW_DEVELOPMENT_AUTH !== true)
-      throw new ConfigError('A2A_AUTH_MODE=development in production also requires A2A_ALLOW_DEVELOPMENT_AUTH=true.')
-    return { mode, organization: variables.A2A_AUTH_ORGANIZATION_SLUG ?? 'local' }
-  }
+  if (mode === 'development' && production && variables.A2A_ALLOW_DEVELOPMENT_AUTH !== true)
+    throw new ConfigError('A2A_AUTH_MODE=development in production also requires A2A_ALLOW_DEVELOPMENT_AUTH=true.')
+  return mode
+}
+
+function authFrom(variables: Variables): AuthConfig {
+  const mode = modeFrom(variables)
+  if (mode === 'development') return { mode, organization: variables.A2A_AUTH_ORGANIZATION_SLUG ?? 'local' }
   const why = 'A2A_AUTH_MODE=oidc'
   return {
     mode,
@@ -225,7 +239,7 @@ function pushFrom(variables: Variables): Config['push'] {
 
 const secretLengthMin = 32
 
-function notifyFrom(variables: Variables, auth: AuthConfig): Config['notify'] {
+function notifyFrom(variables: Variables, auth: SignIn): Config['notify'] {
   const url = variables.A2A_NOTIFY_WEBHOOK_URL
   if (!url) return null
   const nearby = auth.mode === 'development' && isLoopbackHost(url.hostname)

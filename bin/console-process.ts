@@ -2,6 +2,7 @@
  * What a console process does between its start and its end: reads its configuration, opens the system, listens, and drains
  * when it is asked to end. Does not own the process's exit (process.ts), nor which parts are laid in (console.ts: none).
  */
+import type { FastifyInstance } from 'fastify'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,6 +32,18 @@ const lost = (signal: AbortSignal): Promise<never> =>
       once: true,
     }),
   )
+
+/** A client that is half way through a request may end it; then its line is cut, and the drain of deliveries begins. */
+const farewellMs = 2_000
+
+async function closeServer(server: FastifyInstance): Promise<void> {
+  const late = setTimeout(() => server.server.closeAllConnections(), farewellMs)
+  try {
+    await server.close()
+  } finally {
+    clearTimeout(late)
+  }
+}
 
 /** Serves until the process is asked to end, and drains. Rejects when it cannot start or cannot go on. */
 export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts = {}): Promise<void> {
@@ -64,7 +77,7 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
   } finally {
     // Streams end politely and new requests are refused before the system stops taking work.
     drain.abort()
-    await server.close()
+    await closeServer(server)
     await running.close()
   }
 }

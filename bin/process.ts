@@ -46,10 +46,19 @@ export async function runProcess(name: string, main: () => Promise<void>): Promi
 // kill a process that is half way through creating its database.
 const asked = Promise.withResolvers<void>()
 let wasAsked = false
+/** Deliveries are waited for 10 s; whatever else is in the way (a dead database, a stuck socket) must not make it 15. */
+const drainLimitMs = 14_500
+const giveUp = (): void => {
+  process.stderr.write(
+    `signalbox: the drain took longer than ${drainLimitMs} ms; what is under way is left to its leases.\n`,
+  )
+  process.exit(1)
+}
 const ask = (): void => {
   // A second signal ends at once: whoever sends it does not want to wait.
   if (wasAsked) process.exit(1)
   wasAsked = true
+  setTimeout(giveUp, drainLimitMs).unref()
   asked.resolve()
 }
 process.on('SIGTERM', ask)

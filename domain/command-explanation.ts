@@ -88,9 +88,11 @@ const found = ({ action }: Finished): Explanation => ({
 })
 
 /** What was looked for at the agent, and found or not. */
-const lookedFor = ({ sentence, lookedAt, nextLookAt }: CommandEvidence): Known[] => [
+const lookedFor = ({ sentence, looks, lookedAt, nextLookAt }: CommandEvidence): Known[] => [
   { words: sentence.replace(/\.$/, ''), at: lookedAt },
-  ...(nextLookAt === null ? [] : [{ words: 'It is looked for again', at: nextLookAt }]),
+  ...(nextLookAt === null
+    ? []
+    : [{ words: looks === 0 ? 'It is looked for' : 'It is looked for again', at: nextLookAt }]),
 ]
 
 const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = {

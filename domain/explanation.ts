@@ -74,6 +74,20 @@ function tries({ actor: { context } }: Seen, field: string, of: number | null): 
 const failedOften = ({ actor: { context } }: Seen): boolean =>
   typeof context['failures'] === 'number' && context['failures'] > 1
 
+/** A machine that keeps its reason only while it does not go well. */
+const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
+
+const goesOn = 'What the agent did meanwhile shows as soon as it answers; nothing is lost.'
+
+const away = (seen: Seen): Explanation =>
+  warn(
+    'The agent is away',
+    ['open-agent', 'open-task'],
+    'It has given no sign of life for minutes, so it is tried more and more seldom.',
+    reason(seen),
+    'As soon as anything is heard of it, the task is followed again; nothing is lost.',
+  )
+
 const troubled = (title: string, ...sentences: readonly string[]): Explanation =>
   warn(title, ['open-agent'], ...sentences)
 
@@ -118,15 +132,18 @@ const table: Readonly<Record<string, Explain>> = {
   'subscription following': () =>
     quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
-    quiet(
-      'Waiting to follow again',
-      ...listOf('The stream ended or could not be read.', tries(seen, 'failures', null), reason(seen)),
-    ),
-  'subscription polling.pausing': () =>
-    quiet(
-      'Read at intervals',
-      'The agent does not stream, so its task is read again and again, less often as it goes on.',
-    ),
+    isTroubled(seen)
+      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
+      : quiet('Waiting to follow again', 'The stream is over and the agent still works, so it is followed again.'),
+  'subscription away': (seen) => away(seen),
+  'subscription polling.away': (seen) => away(seen),
+  'subscription polling.pausing': (seen) =>
+    isTroubled(seen)
+      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
+      : quiet(
+          'Read at intervals',
+          'The agent does not stream, so its task is read again and again, less often as it goes on.',
+        ),
   'subscription polling.reading': () => quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
     quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),
@@ -134,7 +151,7 @@ const table: Readonly<Record<string, Explain>> = {
     warn(
       'No longer followed',
       ['open-task', 'open-agent'],
-      'The agent or its task is gone, so nothing new will appear on the task.',
+      'The agent or its task is gone, or too large to be read, so nothing new will appear on the task.',
       reason(seen),
       'A reply that is delivered to the task starts following again.',
     ),
@@ -159,11 +176,7 @@ const table: Readonly<Record<string, Explain>> = {
   'reconciliation backingOff': (seen) =>
     (failedOften(seen) ? troubled : quiet)(
       'The agent cannot be read',
-      ...listOf(
-        tries(seen, 'failures', null),
-        reason(seen),
-        'What the agent did meanwhile shows as soon as it answers; nothing is lost.',
-      ),
+      ...listOf(tries(seen, 'failures', null), reason(seen), goesOn),
     ),
   'push registering': (seen) =>
     quiet(
@@ -270,5 +283,7 @@ export function explainActor(seen: Seen, nowMs: number): readonly Explanation[] 
     const explain = table[`${actor.kind} ${path.join('.')}`]
     return explain ? explain(seen) : unknown(path)
   })
-  return [...above, ...here].toSorted((a, b) => order[a.tone] - order[b.tone])
+  // What a state does is not so while its work waits for somebody to do it.
+  const holds = seen.wait === null ? here : here.filter(({ tone }) => tone !== 'quiet')
+  return [...above, ...holds].toSorted((a, b) => order[a.tone] - order[b.tone])
 }

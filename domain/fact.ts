@@ -42,6 +42,8 @@ export type MachineFact =
   | { readonly type: 'subscription.paused' }
   | { readonly type: 'subscription.finished' }
   | { readonly type: 'subscription.stopped'; readonly reason: string }
+  | { readonly type: 'subscription.failing'; readonly reason: string }
+  | { readonly type: 'subscription.recovered' }
   | { readonly type: 'reconciliation.woken' }
   | { readonly type: 'reconciliation.rested' }
   | { readonly type: 'reconciliation.failing'; readonly reason: string }
@@ -73,8 +75,8 @@ export type Fact =
       readonly agentId: string
     }
   | { readonly type: 'task.settled'; readonly state: string; readonly sources: readonly Source[] }
-  /** The agent does not know a task that it had told of. `taskIds` are ours. */
-  | { readonly type: 'reconciliation.unanswered'; readonly taskIds: readonly string[] }
+  /** The agent does not know a task that it had told of. `taskId` is ours. */
+  | { readonly type: 'reconciliation.unanswered'; readonly taskId: string }
   | { readonly type: 'task.lost'; readonly reason: string }
   /** Somebody looked for an uncertain command at the agent; the command itself stays what it is. */
   | ({ readonly type: 'command.looked_for' } & LookedFor)

@@ -9,6 +9,7 @@ import { spaced } from './explanation.ts'
 const events: Readonly<Record<string, string>> = {
   interrupted: 'its worker is gone and the lease ran out while the work was under way',
   rearmed: 'a person’s reply was delivered, or somebody else saw the task move',
+  heard: 'a push or a look brings a sign of life',
   settled: 'the task is finished, as told another way',
   wanted: 'a task of this agent is unfinished, or a message is looked for',
   claim: 'a person takes the task',
@@ -34,6 +35,7 @@ const works: Readonly<Record<string, string>> = {
 
 const timers: Readonly<Record<string, string>> = {
   backoff: 'the wait after a failure is over',
+  absence: 'the wait for an agent that is away is over',
   readPause: 'the pause between two reads is over',
   untilDue: 'the due time passes',
   checkPause: 'the pause between two looks is over',

@@ -47,11 +47,27 @@ const outageToldMs = 30_000
 export function loopStanding(loop: LoopView, nowMs: number): Standing {
   const { state, lastFailure, lastOutage } = loop
   if (state === 'off') return { tone: 'bad', words: 'Not running' }
+  if (state === 'left') return { tone: 'quiet', words: 'Left to other processes' }
   if (state === 'restarting') return { tone: 'warn', words: 'Failed, starts again' }
   if (lastOutage !== null && nowMs - Date.parse(lastOutage.at) < lastOutage.pauseMs + outageToldMs)
     return { tone: 'warn', words: 'Waits for the database' }
   return lastFailure === null ? { tone: 'ok', words: 'Up' } : { tone: 'quiet', words: 'Up again' }
 }
+
+const loops: Readonly<Record<string, string>> = {
+  leases: 'renews what this process holds',
+  command: 'finds agents and delivers',
+  subscription: 'follows tasks',
+  ownership: 'rings when a task is due',
+  reconciliation: 'asks agents for what was missed',
+  scopes: 'wakes whoever has something to ask for',
+  push: 'asks agents to call',
+  freshness: 'sees what other processes committed',
+  housekeeping: 'keeps the database small',
+}
+
+/** What a loop is for; empty for one that this build has no words for. */
+export const loopWords = (name: string): string => loops[name] ?? ''
 
 const plainState = (value: SupervisorAnswer['supervisor']['value']): string =>
   typeof value === 'string' ? value : (Object.keys(value)[0] ?? '')
@@ -78,10 +94,14 @@ export function systemStanding(
     if (standing.tone === 'warn' || standing.tone === 'bad')
       return { tone: standing.tone, words: `${loop.name}: ${standing.words.toLowerCase()}` }
   }
-  const stuck = (queues?.kinds ?? []).filter(
-    (queue) => queueStanding(queue, queues?.leases ?? [], placesOf(loops, queue.kind), nowMs).tone === 'warn',
-  )
-  if (stuck.length > 0) return { tone: 'warn', words: `Waiting too long: ${stuck.map(({ kind }) => kind).join(', ')}` }
+  const stuck = (queues?.kinds ?? []).flatMap((queue) => {
+    const { tone, words } = queueStanding(queue, queues?.leases ?? [], placesOf(loops, queue.kind), nowMs)
+    return tone === 'warn' ? [{ kind: queue.kind, words }] : []
+  })
+  const [first] = stuck
+  if (first && stuck.length === 1)
+    return { tone: 'warn', words: `${first.kind}: ${first.words.charAt(0).toLowerCase()}${first.words.slice(1)}` }
+  if (first) return { tone: 'warn', words: `Waiting too long: ${stuck.map(({ kind }) => kind).join(', ')}` }
   const due = (queues?.kinds ?? []).reduce((sum, queue) => sum + queue.due, 0)
   const more = due > queueCountLimit ? '+' : ''
   return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due` }

@@ -52,7 +52,8 @@ export type QueuesAnswer = z.infer<typeof QueuesAnswer>
 /** One supervised loop of a process. */
 export const LoopView = z.object({
   name: z.string(),
-  state: z.enum(['up', 'restarting', 'off']),
+  /** `left`: to workers in processes of their own. `off`: before the supervisor runs, and after it drained. */
+  state: z.enum(['up', 'restarting', 'left', 'off']),
   /** Failures that it was started again after, of those the supervisor remembers. */
   restarts: z.number(),
   lastFailure: z.nullable(z.object({ message: z.string(), at: z.string() })),

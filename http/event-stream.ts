@@ -1,6 +1,7 @@
 /**
  * Answering with server-sent events: headers, back-pressure, an end in time. Frames are pulled one by one as the client takes
- * them, so that a slow client holds one frame and a socket's buffer, never a queue. Does not own what the events say.
+ * them, so that a slow client holds two frames and `bufferedBytes`, never a queue, and one that takes nothing is let go.
+ * Does not own what the events say.
  */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -10,6 +11,8 @@ import { openWindow } from './watch.ts'
 /** After its last moment a stream may take this long to be read; a client that does not read is let go. */
 const farewellMs = 10_000
 const bufferedBytes = 64 * 1024
+/** A client that takes nothing of what waits for it for this long is let go. Longer than any silence between two frames. */
+const stallMs = 20_000
 
 export const ping = ': ping\n\n'
 export const frame = (event: string, data: unknown): string => formatEvent({ event, data: JSON.stringify(data) })
@@ -18,7 +21,7 @@ export const frame = (event: string, data: unknown): string => formatEvent({ eve
 export function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  limit: { readonly windowMs: number; readonly until: readonly AbortSignal[] },
+  limit: { readonly windowMs: number; readonly until: readonly AbortSignal[]; readonly stallMs?: number },
   frames: (signal: AbortSignal) => AsyncIterable<string>,
 ): FastifyReply {
   const window = openWindow(limit.windowMs, ...limit.until)
@@ -31,6 +34,12 @@ export function sendEvents(
     clearTimeout(stuck)
     window.close()
   }
+  // Node restarts this clock with every byte that the client takes; a frame on its way counts as waiting until its last byte.
+  reply.raw.setTimeout(limit.stallMs ?? stallMs, () => {
+    if (reply.raw.writableLength === 0) return
+    request.log.debug('a client took nothing of its event stream')
+    reply.raw.destroy()
+  })
   if (reply.raw.destroyed) gone()
   else reply.raw.once('close', gone)
   return (

@@ -28,7 +28,7 @@ interface OfRegistration {
 /** Bodies under way at once, bytes: a few of the largest. An agent that is let in must not fill this process's memory. */
 const bodiesLimitBytes = 4 * bodyLimitBytes
 /** How long the rest of a refused body is thrown away: a socket that closes at once often loses the answer, too. */
-const lingerMs = 2_000
+const lingerMs = 1_000
 const retryAfterSeconds = '60'
 const jsonTypes: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json'])
 /** Printable ASCII, the space included. */

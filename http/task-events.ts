@@ -12,15 +12,17 @@ import { goneSignal } from './watch.ts'
 
 const lifeMs = 55_000
 const silenceMs = 15_000
-/** A busy console is one signal ten times a second, not one a commit. */
-const gapMs = 100
+/** A busy console is one signal ten times a second, not one a commit; fewer, the more pages it has: each looks again. */
+const leastGapMs = 100
+const signalsPerMs = 4
 
 const signalFrame = (event: string): string => formatEvent({ event, data: '{}' })
 
 async function* signals(door: Door, organizationId: string, signal: AbortSignal): AsyncGenerator<string> {
+  const { changes } = door.system
   const bell = new Bell()
   let committed = false
-  const deafen = door.system.changes.subscribe((change) => {
+  const deafen = changes.subscribe((change) => {
     if (change.organizationId !== null && change.organizationId !== organizationId) return
     committed = true
     bell.ring()
@@ -33,7 +35,7 @@ async function* signals(door: Door, organizationId: string, signal: AbortSignal)
       const news = committed
       committed = false
       yield signalFrame(news ? 'freshness' : 'resync')
-      if (news) await new Bell().wait(gapMs, signal)
+      if (news) await new Bell().wait(Math.max(leastGapMs, changes.listeners / signalsPerMs), signal)
     }
   } finally {
     deafen()

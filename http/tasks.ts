@@ -5,6 +5,7 @@ import { instruments } from '../actors/system.ts'
 import { Refusal, refusals } from '../domain/refusal.ts'
 import { taskFilters } from '../domain/task.ts'
 import { unsettledCommands } from '../persistence/commands.ts'
+import { followingOf } from '../persistence/following.ts'
 import { listTasks, listViewIds, readView, readViews } from '../persistence/task-views.ts'
 import { isUuid, localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
@@ -45,7 +46,8 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     const { agentId, tenant, taskId: remoteId } = task
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
     const commands = remoteId === null ? [] : await unsettledCommands(db.pool, { agentId, tenant, remoteId })
-    return { task, commands }
+    const following = await followingOf(db.pool, organizationId, task.localId)
+    return { task, commands, following }
   })
   app.get('/api/task-views', { config, schema: { querystring: ViewsQuery } }, async (request) => {
     const { organizationId } = viewerOf(request)

@@ -66,11 +66,10 @@ const whenSettled = [
   { guard: 'toldByPush', target: '#push.reading', actions: 'forgetFailures' },
   { target: '#push.removing', actions: 'forgetFailures' },
 ] as const
+/** Whatever the agent says of its registration: it calls. */
+const readIfPushed = { guard: 'pushedMeanwhile', target: '#push.reading', actions: 'forgetFailures' } as const
 /** Also after a failure: an answer may have been lost, and taking back what is not there harms nobody. */
-const ifSettledMeanwhile = [
-  { guard: 'pushedMeanwhile', target: '#push.reading', actions: 'forgetFailures' },
-  { guard: 'settledMeanwhile', target: '#push.removing', actions: 'forgetFailures' },
-] as const
+const removeIfSettled = { guard: 'settledMeanwhile', target: '#push.removing', actions: 'forgetFailures' } as const
 
 export const pushMachine = config.createMachine({
   id: 'push',
@@ -84,6 +83,7 @@ export const pushMachine = config.createMachine({
         id: 'register',
         src: 'register',
         onDone: [
+          readIfPushed,
           {
             guard: function agentHasNoPush({ event }) {
               return event.output.kind === 'unsupported'
@@ -96,7 +96,7 @@ export const pushMachine = config.createMachine({
             },
             target: 'ended',
           },
-          ...ifSettledMeanwhile,
+          removeIfSettled,
           {
             guard: function agentRegistered({ event }) {
               return event.output.kind === 'registered'
@@ -118,14 +118,15 @@ export const pushMachine = config.createMachine({
           },
         ],
         onError: [
-          ...ifSettledMeanwhile,
+          readIfPushed,
+          removeIfSettled,
           { guard: 'registerTriesLeft', target: 'waiting', actions: ['countFailure', 'noteDefect'] },
           { target: 'stopped', actions: 'noteDefect' },
         ],
       },
       on: {
         settled: { actions: 'noteSettled' },
-        interrupted: [...ifSettledMeanwhile, { target: 'registering', reenter: true }],
+        interrupted: [readIfPushed, removeIfSettled, { target: 'registering', reenter: true }],
       },
     },
     waiting: {

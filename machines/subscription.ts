@@ -2,34 +2,69 @@
  * Following one task: stream while the agent works, rest while it waits for a person, end when it is finished. Everything
  * here may be repeated (at-least-once): what arrives twice is folded once. Does not know streams, sockets or tasks' contents.
  */
-import { assign, emit, setup } from 'xstate'
+import { assign, emit, enqueueActions, setup } from 'xstate'
 import type { MachineFact } from '../domain/fact.ts'
 import { work, type Interrupted } from './work.ts'
 
 /**
- * `waiting`: the agent waits for a person. `finished`: the task is terminal. `ended`: the stream closed while the agent
- * still works. `broken`: it could not be read. `unsupported`: the agent does not stream. `gone`: agent or task is no more.
+ * `waiting`: the agent waits for a person. `finished`: the task is terminal. `ended`: the agent was heard and still works;
+ * `news` says whether following brought anything. `yielded`: a good stream made room for who had waited. `broken`: it
+ * could not be read; `heard` says whether the agent gave any sign of life. `unsupported`: the agent does not stream.
+ * `unreadable`: it is over a limit, and will be the next time. `gone`: agent or task is no more. Reasons are safe to show.
  */
 export type FollowOutcome =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'finished' }
-  | { readonly kind: 'ended' }
-  | { readonly kind: 'broken' }
+  | { readonly kind: 'ended'; readonly news: boolean }
+  | { readonly kind: 'yielded' }
+  | { readonly kind: 'broken'; readonly reason: string; readonly heard: boolean }
   | { readonly kind: 'unsupported' }
+  | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'gone'; readonly reason: string }
 
-/** A task was seen by somebody else: a reply, a push, a poll. `rearm`: a person has answered, so wake up even from rest. */
-export type SubscriptionEvent = Interrupted | { readonly type: 'rearmed' } | { readonly type: 'settled' }
+/** A read has no stream to give up or to do without. */
+export type ReadOutcome = Exclude<FollowOutcome, { kind: 'yielded' | 'unsupported' }>
 
-const backoffLimit = 5
+/**
+ * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) saw the agent at work.
+ * `settled`: the task ended in another's sight.
+ */
+export type SubscriptionEvent =
+  | Interrupted
+  | { readonly type: 'rearmed' }
+  | { readonly type: 'heard' }
+  | { readonly type: 'settled' }
+
+/** Failures of an agent that answers do not count on: the pause stays at the specification's 30 s. */
+const failuresHeard = 6
+/**
+ * Failures in a row without a sign of life, some three minutes of them, after which this is no reconnect any more: the agent
+ * is away. The pause then doubles from 1 min to 15 min, and whoever hears the agent ends it.
+ */
+const failuresUntilAway = 10
+const failuresCounted = 14
+
+const failuresAfter = (failures: number, outcome: FollowOutcome): number => {
+  if (outcome.kind === 'yielded' || (outcome.kind === 'ended' && outcome.news)) return 0
+  const heard = outcome.kind === 'ended' || (outcome.kind === 'broken' && outcome.heard)
+  return Math.min(failures + 1, heard ? failuresHeard : failuresCounted)
+}
+
+const backoffMs = (failures: number): number => Math.min(30_000, 1000 * 2 ** Math.max(0, failures - 1))
+
+/** A defect of our own work: it is in the log, and people are told no more than that. */
+const defect: FollowOutcome = { kind: 'broken', reason: 'Following the task failed.', heard: false }
+
+const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
 
 export const subscriptionMachine = setup({
   types: {
     context: {} as {
-      /** Failures in a row: the wait is 1 s doubled by each, 30 s at most. */
+      /** Attempts in a row that brought nothing: the wait is 1 s doubled by each, 30 s at most while the agent is there. */
       failures: number
-      /** Reads in a row that saw no end: the pause grows 2, 4, 8, 15 s. */
+      /** Reads in a row that saw no end: the pause grows 1, 2, 4, 8, 15 s. */
       reads: number
+      /** Why it does not go well at the moment, in words for people; null while it does. */
       reason: string | null
       /** A person answered since the agent last waited, so the old question is not a reason to stop. */
       answered: boolean
@@ -39,30 +74,41 @@ export const subscriptionMachine = setup({
     events: {} as SubscriptionEvent,
     emitted: {} as MachineFact,
   },
-  actors: { follow: work<FollowOutcome>(), read: work<FollowOutcome>() },
+  actors: { follow: work<FollowOutcome>(), read: work<ReadOutcome>() },
   delays: {
-    backoff: ({ context }) => Math.min(30_000, 1000 * 2 ** Math.max(0, context.failures - 1)),
-    readPause: ({ context }) => Math.min(15_000, 1000 * 2 ** context.reads),
+    backoff: ({ context }) => backoffMs(context.failures),
+    absence: ({ context }) => Math.min(900_000, 60_000 * 2 ** Math.max(0, context.failures - failuresUntilAway)),
+    readPause: ({ context }) =>
+      Math.max(Math.min(15_000, 1000 * 2 ** context.reads), context.failures === 0 ? 0 : backoffMs(context.failures)),
   },
   actions: {
-    countFailure: assign({ failures: ({ context }) => Math.min(context.failures + 1, backoffLimit + 1) }),
-    forgetFailures: assign({ failures: 0 }),
     countRead: assign({ reads: ({ context }) => Math.min(context.reads + 1, 4) }),
-    noteAnswer: assign({ answered: true, failures: 0, reads: 0 }),
-    noteAnswerMeanwhile: assign({ answered: true, rearmed: true, failures: 0, reads: 0 }),
-    forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0 }),
+    noteAnswer: assign({ answered: true, failures: 0, reads: 0, reason: null }),
+    noteAnswerMeanwhile: assign({ answered: true, rearmed: true, failures: 0, reads: 0, reason: null }),
+    forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0, reason: null }),
+    forgetSilence: assign({ failures: 0, reason: null }),
     beginAnew: assign({ rearmed: false }),
+    /** What is told is told once: when the reason changes, and when the agent has been silent for long. */
+    judge: enqueueActions(({ context, enqueue }, { outcome }: { outcome: FollowOutcome }) => {
+      const failures = failuresAfter(context.failures, outcome)
+      const reason = reasonOf(outcome)
+      enqueue.assign({ failures, reason })
+      if (reason !== null && (reason !== context.reason || failures === failuresUntilAway))
+        enqueue.emit({ type: 'subscription.failing', reason })
+      if (reason === null && context.reason !== null) enqueue.emit({ type: 'subscription.recovered' })
+    }),
   },
 }).createMachine({
   id: 'subscription',
   version: '1',
   description: 'Follows one task of an agent until nothing more can come by itself.',
   context: { failures: 0, reads: 0, reason: null, answered: false, rearmed: false },
+  entry: emit({ type: 'subscription.started' }),
   initial: 'following',
   on: { settled: '.finished' },
   states: {
     following: {
-      entry: emit({ type: 'subscription.started' }),
+      tags: 'round of streams',
       invoke: {
         id: 'follow',
         src: 'follow',
@@ -95,23 +141,21 @@ export const subscriptionMachine = setup({
           },
           {
             guard: function nobodyKnows({ event }) {
-              return event.output.kind === 'gone'
+              return event.output.kind === 'gone' || event.output.kind === 'unreadable'
             },
             target: 'stopped',
-            actions: assign({
-              reason: ({ event }) => (event.output.kind === 'gone' ? event.output.reason : null),
-            }),
+            actions: assign({ reason: ({ event }) => reasonOf(event.output) }),
           },
           {
-            guard: function streamEnded({ event }) {
-              return event.output.kind === 'ended'
+            guard: function silentForLong({ context, event }) {
+              return failuresAfter(context.failures, event.output) >= failuresUntilAway
             },
-            target: 'backingOff',
-            actions: 'forgetFailures',
+            target: 'away',
+            actions: { type: 'judge', params: ({ event }) => ({ outcome: event.output }) },
           },
-          { target: 'backingOff', actions: 'countFailure' },
+          { target: 'backingOff', actions: { type: 'judge', params: ({ event }) => ({ outcome: event.output }) } },
         ],
-        onError: { target: 'backingOff', actions: 'countFailure' },
+        onError: { target: 'backingOff', actions: { type: 'judge', params: { outcome: defect } } },
       },
       on: {
         interrupted: { target: 'following', reenter: true },
@@ -119,11 +163,22 @@ export const subscriptionMachine = setup({
       },
     },
     backingOff: {
+      tags: 'round of streams',
       after: { backoff: 'following' },
       on: { rearmed: { target: 'following', actions: 'noteAnswer' } },
     },
+    away: {
+      tags: ['attention', 'round of streams'],
+      description: 'The agent has given no sign of life for minutes. It is tried more and more seldom.',
+      after: { absence: 'following' },
+      on: {
+        rearmed: { target: 'following', actions: 'noteAnswer' },
+        heard: { target: 'following', actions: 'forgetSilence' },
+      },
+    },
     polling: {
       description: 'The agent does not stream: its task is read, at growing intervals.',
+      tags: 'round of reads',
       initial: 'pausing',
       states: {
         pausing: { after: { readPause: 'reading' } },
@@ -147,18 +202,29 @@ export const subscriptionMachine = setup({
               },
               {
                 guard: function nobodyKnows({ event }) {
-                  return event.output.kind === 'gone'
+                  return event.output.kind === 'gone' || event.output.kind === 'unreadable'
                 },
                 target: '#subscription.stopped',
-                actions: assign({
-                  reason: ({ event }) => (event.output.kind === 'gone' ? event.output.reason : null),
-                }),
+                actions: assign({ reason: ({ event }) => reasonOf(event.output) }),
               },
-              { target: 'pausing' },
+              {
+                guard: function silentForLong({ context, event }) {
+                  return failuresAfter(context.failures, event.output) >= failuresUntilAway
+                },
+                target: 'away',
+                actions: { type: 'judge', params: ({ event }) => ({ outcome: event.output }) },
+              },
+              { target: 'pausing', actions: { type: 'judge', params: ({ event }) => ({ outcome: event.output }) } },
             ],
-            onError: 'pausing',
+            onError: { target: 'pausing', actions: { type: 'judge', params: { outcome: defect } } },
           },
           on: { interrupted: { target: 'reading', reenter: true } },
+        },
+        away: {
+          tags: 'attention',
+          description: 'The agent has given no sign of life for minutes. It is asked more and more seldom.',
+          after: { absence: 'reading' },
+          on: { heard: { target: 'reading', actions: 'forgetSilence' } },
         },
       },
       on: { rearmed: { target: 'polling', actions: 'noteAnswer', reenter: true } },
@@ -166,13 +232,13 @@ export const subscriptionMachine = setup({
     resting: {
       description: 'The agent waits for a person. A delivered reply wakes it.',
       entry: ['forgetAnswer', emit({ type: 'subscription.paused' })],
-      on: { rearmed: { target: 'following', actions: 'noteAnswer' } },
+      on: { rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] } },
     },
     stopped: {
-      description: 'The agent or the task is gone. A later reply tries again.',
+      description: 'The agent or the task is gone, or too large to be read. A later reply tries again.',
       tags: 'attention',
       entry: emit(({ context }) => ({ type: 'subscription.stopped' as const, reason: context.reason ?? 'unknown' })),
-      on: { rearmed: { target: 'following', actions: 'noteAnswer' } },
+      on: { rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] } },
     },
     finished: { type: 'final', entry: emit({ type: 'subscription.finished' }) },
   },

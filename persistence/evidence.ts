@@ -101,9 +101,9 @@ export async function readEvidence(
   if (commandIds.length === 0) return new Map()
   const rows = await db.any(sql.type(z.custom<EvidenceRow>())`
     select e.command_id as "commandId", c.action, c.message_id as "messageId", e.outcome, e.looks, e.looked_at as "lookedAt",
-      e.look_at as "nextLookAt", e.is_whole as "isWhole", e.remote_task_id as "taskId", t.id as "localId",
+      case when a.enabled then e.look_at end as "nextLookAt", e.is_whole as "isWhole", e.remote_task_id as "taskId", t.id as "localId",
       e.task_state as "taskState", e.reason
-    from command_evidence e join command c on c.id = e.command_id
+    from command_evidence e join command c on c.id = e.command_id join agent a on a.id = e.agent_id
     left join task t on t.agent_id = e.agent_id and t.tenant = e.tenant and t.remote_id = e.remote_task_id
     where e.organization_id = ${organizationId} and e.command_id = any(${sql.array([...commandIds], 'uuid')})`)
   return new Map(

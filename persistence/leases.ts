@@ -13,6 +13,8 @@ export interface Claim {
   readonly leaseMs: number
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
+  /** How many this process holds in each lane, where the lane with the fewest is to come first. */
+  readonly lanes?: ReadonlyMap<string, number>
 }
 
 /** Who claims. `exclusive`: no other process can be alive on this database; `held`: tokens whose work is under way here. */
@@ -50,7 +52,7 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
         work is not null and (lease_until is null or ${expired} or ${stale}) as free
       from actor
       where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale}) and ${open}
-      order by wake_at limit ${claim.limit} for update skip locked
+      order by ${fairness(claim.lanes)} wake_at limit ${claim.limit} for update skip locked
     )
     update actor a set
       lease_token = case when due.free then gen_random_uuid() else a.lease_token end,
@@ -61,6 +63,24 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
     from due where a.kind = due.kind and a.id = due.id
     returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, now() as "seenAt"`)
 }
+
+/** Without lanes the index alone gives the order. */
+const fairness = (lanes: ReadonlyMap<string, number> = new Map()) =>
+  lanes.size === 0
+    ? sql.fragment``
+    : sql.fragment`coalesce((select h.held from ${sql.unnest([...lanes], ['uuid', 'int4'])} as h(lane, held)
+        where h.lane = actor.lane), 0),`
+
+/** How many of a kind are due for a second already, by lane: whoever had room would have taken them. */
+export async function countWaiting(db: Connection, kind: string): Promise<number> {
+  return db.oneFirst(sql.type(Waiting)`
+    select count(*)::int4 as waiting from (
+      select from actor where kind = ${kind} and wake_at <= now() - interval '1 second' limit ${waitingCounted}) due`)
+}
+
+const Waiting = z.object({ waiting: z.number() })
+/** More than anybody has places for. */
+const waitingCounted = 100
 
 export interface LeaseOf {
   readonly ref: ActorRef

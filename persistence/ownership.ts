@@ -9,12 +9,15 @@ export interface OwnershipRow {
   readonly dueAt: string | null
   readonly escalationLevel: number
   readonly escalatedAt: string | null
+  /** The task is not finished. */
+  readonly open: boolean
 }
 
 export async function projectOwnership(tx: Transaction, rows: readonly OwnershipRow[], at: string): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into ownership (task_id, assignee_membership_id, claimed_at, due_at, escalation_level, escalated_at, updated_at)
-    select o.*, ${at} from ${sql.unnest(
+    insert into ownership (task_id, assignee_membership_id, claimed_at, due_at, escalation_level, escalated_at, open, updated_at,
+      organization_id, task_created_at)
+    select o.*, ${at}, t.organization_id, t.created_at from ${sql.unnest(
       rows.map((row) => [
         row.taskId,
         row.assigneeMembershipId,
@@ -22,10 +25,12 @@ export async function projectOwnership(tx: Transaction, rows: readonly Ownership
         row.dueAt,
         row.escalationLevel,
         row.escalatedAt,
+        row.open,
       ]),
-      ['uuid', 'uuid', 'timestamptz', 'timestamptz', 'int4', 'timestamptz'],
-    )} o
+      ['uuid', 'uuid', 'timestamptz', 'timestamptz', 'int4', 'timestamptz', 'bool'],
+    )} as o(task_id, assignee_membership_id, claimed_at, due_at, escalation_level, escalated_at, open)
+    join task t on t.id = o.task_id
     on conflict (task_id) do update set assignee_membership_id = excluded.assignee_membership_id,
       claimed_at = excluded.claimed_at, due_at = excluded.due_at, escalation_level = excluded.escalation_level,
-      escalated_at = excluded.escalated_at, updated_at = excluded.updated_at`)
+      escalated_at = excluded.escalated_at, open = excluded.open, updated_at = excluded.updated_at`)
 }

@@ -11,25 +11,33 @@ export const windowSeconds = 60
 
 const Counted = z.object({ taken: z.nullable(z.number()), leftMs: z.number() })
 
+export interface Places {
+  /** How many of the wanted places there were. */
+  readonly granted: number
+  /** Milliseconds until the next window. */
+  readonly leftMs: number
+}
+
 /**
- * Takes one of `limit` places in the present window, by the database's clock. Null when there was one; otherwise the
- * milliseconds until the next window. Beyond the limit nothing is counted any more.
+ * Takes places of a bucket that has `limit` of them in each window, by the database's clock: for one caller, or for as many
+ * as have come at once. Beyond the limit nothing is counted any more.
  */
-export async function takePlace(db: Connection, bucket: string, limit: number): Promise<number | null> {
+export async function takePlaces(db: Connection, bucket: string, wanted: number, limit: number): Promise<Places> {
   const length = sql.fragment`${windowSeconds} * interval '1 second'`
   const window = sql.fragment`date_bin(${length}, now(), 'epoch')`
   const { taken, leftMs } = await db.one(sql.type(Counted)`
     with counted as (
-      insert into rate_window as w (bucket, starts_at, taken) values (${bucket}, ${window}, 1)
+      insert into rate_window as w (bucket, starts_at, taken) values (${bucket}, ${window}, ${wanted})
       on conflict (bucket) do update set
         starts_at = greatest(w.starts_at, excluded.starts_at),
-        taken = case when w.starts_at < excluded.starts_at then 1 else w.taken + 1 end
+        taken = case when w.starts_at < excluded.starts_at then excluded.taken else w.taken + excluded.taken end
       where w.starts_at < excluded.starts_at or w.taken < ${limit}
       returning w.taken
     )
     select (select taken from counted) as taken,
       ceil(extract(epoch from ${window} + ${length} - now()) * 1000)::int as "leftMs"`)
-  return taken === null ? leftMs : null
+  const before = taken === null ? limit : taken - wanted
+  return { granted: Math.max(0, Math.min(wanted, limit - before)), leftMs }
 }
 
 /** Forgets buckets whose window is over: nobody will ask for them, or whoever does begins a new one. */

@@ -80,17 +80,20 @@ export async function unfinishedAmong(
     order by t.id`)
 }
 
-/** The agent's ids of known tasks in which a message may stand: those of a context, else those heard of since, newest first. */
+/**
+ * The agent's ids of known tasks in which a message of these commands may stand: those of the context, or where there is none
+ * the unfinished ones that were heard of since. Newest first.
+ */
 export async function knownTasksFor(
   db: Connection,
   { agentId, tenant }: ScopeName,
-  commandId: string,
-  contextId: string | null,
+  { commandIds, contextId }: { readonly commandIds: readonly string[]; readonly contextId: string | null },
   limit: number,
 ): Promise<readonly string[]> {
   const near =
     contextId === null
-      ? sql.fragment`t.updated_at >= (select c.created_at from command c where c.id = ${commandId})`
+      ? sql.fragment`${unfinished} and t.updated_at >= (
+          select min(c.created_at) from command c where c.id = any(${sql.array([...commandIds], 'uuid')}))`
       : sql.fragment`t.context_id = ${contextId}`
   return db.anyFirst(sql.type(z.object({ id: z.string() }))`
     select t.remote_id as id from task t
@@ -98,25 +101,22 @@ export async function knownTasksFor(
     order by t.updated_at desc, t.id desc limit ${limit}`)
 }
 
-const Lost = z.object({ id: z.string() })
-
 /** How long after the loss a task is asked for again: three times, then only news brings it back. */
 const minutesToNextLook = sql.fragment`(array[1, 5, 60])[lost_task.looks]`
 
 /** Notes that agents did not know these tasks. Returns those of which it is news. */
 export async function noteLost(
   tx: Transaction,
-  organizationId: string,
-  taskIds: readonly string[],
+  tasks: readonly { readonly organizationId: string; readonly taskId: string }[],
   at: string,
 ): Promise<ReadonlySet<string>> {
-  const rows = await tx.any(sql.type(z.object({ id: z.string(), looks: z.number() }))`
+  const rows = await tx.any(sql.type(Noted)`
     insert into lost_task (task_id, organization_id, since, looks, looked_at, look_at)
-    select id, ${organizationId}, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds'
+    select n.task_id, n.organization_id, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds'
     from ${sql.unnest(
-      taskIds.map((id) => [id]),
-      ['uuid'],
-    )} as n(id)
+      tasks.map(({ taskId, organizationId }) => [taskId, organizationId]),
+      ['uuid', 'uuid'],
+    )} as n(task_id, organization_id)
     on conflict (task_id) do update set looks = lost_task.looks + 1, looked_at = excluded.looked_at,
       look_at = excluded.looked_at + ${minutesToNextLook} * interval '1 minute'
     returning task_id as id, looks`)
@@ -125,5 +125,5 @@ export async function noteLost(
 
 /** The agent knows it again. */
 export async function forgetLost(db: Connection, taskId: string): Promise<void> {
-  await db.any(sql.type(Lost)`delete from lost_task where task_id = ${taskId} returning task_id as id`)
+  await db.query(sql.unsafe`delete from lost_task where task_id = ${taskId}`)
 }

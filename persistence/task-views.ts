@@ -67,32 +67,38 @@ const filters = {
   'needs-input': sql.fragment`t.state in ('TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED')`,
   done: sql.fragment`t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY')`,
 }
-const unfinished = filters.active
 
-function condition(filter: TaskFilter, membershipId: string, now: string) {
+interface Asker {
+  readonly organizationId: string
+  readonly membershipId: string
+}
+
+/** A page's ids and what orders them. What is owned begins at the owners, which are few; everything else at the tasks. */
+function candidates(filter: TaskFilter, { organizationId, membershipId }: Asker, now: string) {
+  const owned = sql.fragment`select w.task_id as id, w.task_created_at as created_at from ownership w where w.organization_id = ${organizationId}`
+  const tasks = sql.fragment`select t.id, t.created_at from task t`
   switch (filter) {
     case 'mine':
-      return sql.fragment`w.assignee_membership_id = ${membershipId}`
+      return sql.fragment`${owned} and w.assignee_membership_id = ${membershipId}`
     case 'overdue':
-      return sql.fragment`w.due_at < ${now} and ${unfinished}`
+      return sql.fragment`${owned} and w.due_at < ${now} and w.open`
     case 'unassigned':
-      return sql.fragment`w.assignee_membership_id is null and ${unfinished} and t.kind = 'task'`
+      return sql.fragment`${tasks} left join ownership w on w.task_id = t.id where t.organization_id = ${organizationId}
+        and w.assignee_membership_id is null and ${filters.active} and t.kind = 'task'`
     default:
-      return filters[filter]
+      return sql.fragment`${tasks} where t.organization_id = ${organizationId} and ${filters[filter]}`
   }
 }
 
 /** Newest first. The page is cut before anything is joined, so its cost does not grow with the number of tasks. */
 export async function listTasks(
   db: Connection,
-  viewer: { readonly organizationId: string; readonly membershipId: string },
+  viewer: Asker,
   page: { readonly filter: TaskFilter; readonly limit: number; readonly offset: number; readonly now: string },
 ): Promise<readonly TaskRow[]> {
   const rows = await db.any(sql.type(Head)`
     with page as (
-      select t.id from task t left join ownership w on w.task_id = t.id
-      where t.organization_id = ${viewer.organizationId} and ${condition(page.filter, viewer.membershipId, page.now)}
-      order by t.created_at desc, t.id desc limit ${page.limit} offset ${page.offset}
+      ${candidates(page.filter, viewer, page.now)} order by created_at desc, id desc limit ${page.limit} offset ${page.offset}
     )
     select ${head} from page join task t on t.id = page.id ${joins} order by t.created_at desc, t.id desc`)
   return rows.map(rowOf)

@@ -36,7 +36,8 @@ export type TaskPage = z.infer<typeof TaskPage>
 export const tasksPath = (filter: TaskFilter, limit: number, offset: number): string =>
   `/api/tasks?filter=${filter}&limit=${limit}&offset=${offset}`
 
-const TaskAnswer = z.object({ task: TaskView })
+/** `commands`: what was said about it that is not delivered, or may not be. */
+const TaskAnswer = z.object({ task: TaskView, commands: z._default(z.array(Command), []) })
 export type TaskAnswer = z.infer<typeof TaskAnswer>
 
 export const taskQuestion = (localId: string): Question<TaskAnswer> => ({
@@ -48,8 +49,8 @@ export const taskQuestion = (localId: string): Question<TaskAnswer> => ({
 /** Puts in what a stream told, unless something newer is known: streams and refetches overtake each other. */
 export function putTask(queries: Queries, task: TaskView): void {
   const question = taskQuestion(task.localId)
-  const known = queries.peek(question).data?.task.version ?? -1
-  if (task.version >= known) queries.put(question, { task })
+  const known = queries.peek(question).data
+  if (task.version >= (known?.task.version ?? -1)) queries.put(question, { commands: [], ...known, task })
 }
 
 const CommandAnswer = z.object({ command: Command })

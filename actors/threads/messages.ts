@@ -17,16 +17,20 @@ export type ParsedEvent =
       readonly kind: 'observation'
       readonly observation: Observation
       readonly blobs: Blob[]
-      /** A push only: the tenant that its body names, where it names one. */
-      readonly tenant?: string
+      /** A push only. `digest`: SHA-256 of its body, hex. `tenant`: the one that it names, if any. */
+      readonly push?: { readonly digest: string; readonly tenant: string | null }
     }
   /** The agent declined, in its own words. */
   | { readonly kind: 'refused'; readonly error: AgentError }
-  /** What was received proves nothing. `defect` is for the log: our own code failed on it, or a thread died of it. */
+  /**
+   * What was received proves nothing. `defect` is for the log: our own code failed on it, or a thread died of it. `oversized`:
+   * it is over a limit of ours, and will be however often it is said.
+   */
   | {
       readonly kind: 'invalid'
       readonly message: string
       readonly defect?: string
+      readonly oversized?: true
       /** A push only: whether its body is no event at all, or an event that cannot be read. */
       readonly fault?: 'envelope' | 'payload'
     }

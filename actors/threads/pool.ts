@@ -36,6 +36,8 @@ export interface StreamFormat {
  * still read. When a thread died, `invalid` stands for all the frames it held: read the task again.
  */
 export interface StreamParser {
+  /** Bytes of an event that is not whole yet. */
+  readonly heldBytes: number
   parse(chunk: Uint8Array): Promise<ParsedEvent[]>
   /** After the agent's end of the stream: what stood behind the last blank line. */
   end(): Promise<ParsedEvent[]>
@@ -233,6 +235,10 @@ class OrderedParser implements StreamParser {
     this.#parseTask = parse
   }
 
+  get heldBytes(): number {
+    return this.#splitter.heldBytes
+  }
+
   parse(chunk: Uint8Array): Promise<ParsedEvent[]> {
     if (this.#overflowed) return this.#inTurn([])
     try {
@@ -240,8 +246,8 @@ class OrderedParser implements StreamParser {
     } catch (error) {
       if (!(error instanceof FrameTooLarge)) throw error
       this.#overflowed = true
-      const event: ParsedEvent = { kind: 'invalid', message: 'Agent response exceeds the safety limit.' }
-      return this.#inTurn([]).then(() => [event])
+      const message = 'Agent response exceeds the safety limit.'
+      return this.#inTurn([]).then(() => [{ kind: 'invalid', message, oversized: true }])
     }
   }
 

@@ -58,8 +58,9 @@ function parseReply(task: ReplyTask): ParsedEvent | null {
 }
 
 function parsePush({ body }: PushTask): ParsedEvent | null {
+  const digest = createHash('sha256').update(body).digest('hex')
   let fault: 'envelope' | 'payload' = 'envelope'
-  let tenant: string | undefined
+  let tenant: string | null = null
   const event = guarded(() => {
     const text = new TextDecoder().decode(body)
     checkValues(text)
@@ -74,7 +75,13 @@ function parsePush({ body }: PushTask): ParsedEvent | null {
     }
   })
   if (event?.kind === 'invalid') return { ...event, fault }
-  return event?.kind === 'observation' && tenant !== undefined ? { ...event, tenant } : event
+  return event?.kind === 'observation' ? { ...event, push: { digest, tenant } } : event
+}
+
+const oversized: ParsedEvent = {
+  kind: 'invalid',
+  message: 'Agent response exceeds the safety limit.',
+  oversized: true,
 }
 
 /** Null where there was nothing to read. */
@@ -83,7 +90,7 @@ function guarded(decode: () => Answer<StreamResponse> | null): ParsedEvent | nul
     const answer = decode()
     return answer === null ? null : parsed(answer)
   } catch (error) {
-    if (error instanceof TooManyPieces) return { kind: 'invalid', message: 'Agent response exceeds the safety limit.' }
+    if (error instanceof TooManyPieces) return oversized
     if (error instanceof WireError || error instanceof PartRefused) return { kind: 'invalid', message: error.message }
     // A stack overflow or a string too long is the agent's doing; anything else is ours, and still only this frame's.
     const defect = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -5,5 +5,6 @@ import { reconciliation } from './0002-reconciliation.ts'
 import { push } from './0003-push.ts'
 import { retention } from './0004-retention.ts'
 import { actorViews } from './0005-actor-views.ts'
+import { hotPath } from './0006-hot-path.ts'
 
-export const migrations: readonly Migration[] = [theHouse, reconciliation, push, retention, actorViews]
+export const migrations: readonly Migration[] = [theHouse, reconciliation, push, retention, actorViews, hotPath]

@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { scopeId, wakeUnwatched } from '../../actors/reconciliation-scopes.ts'
 import type { Kinds } from '../../actors/kinds.ts'
 import { instruments } from '../../actors/system.ts'
+import { unfinished } from '../../persistence/reconciliation.ts'
 import type { RunningSystem } from '../support/system.ts'
 
 const Row = z.object({
@@ -52,7 +53,8 @@ export class Scopes {
 
   /** As if a minute had passed without a word from any agent. */
   async silence(): Promise<void> {
-    await this.#running.db.pool.query(sql.unsafe`update task set updated_at = updated_at - interval '1 minute'`)
+    await this.#running.db.pool.query(sql.unsafe`
+      update task t set updated_at = updated_at - interval '1 minute' where ${unfinished}`)
   }
 
   /** Looks at lost tasks and for uncertain commands are due now. */
@@ -87,6 +89,14 @@ export class Scopes {
     const row = await ended()
     if (!row) throw new Error('The scope went on by itself.')
     return row
+  }
+
+  /** How long the timer was set for that is set now. */
+  async lastWaitMs(agentId: string, tenant = ''): Promise<number> {
+    return this.#running.db.pool.oneFirst(sql.type(z.object({ ms: z.number() }))`
+      select round(extract(epoch from t.due - updated_at) * 1000)::int as ms
+      from actor, lateral (select (value->>'dueAt')::timestamptz as due from jsonb_each(timers) limit 1) t
+      where kind = 'reconciliation' and id = ${scopeId({ agentId, tenant })}`)
   }
 
   /** Kinds of facts about a subject, in order. */

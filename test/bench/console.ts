@@ -6,6 +6,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { Session, type Profiler } from 'node:inspector/promises'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { openLog, openSystem, type Running } from '../../bin/composition.ts'
@@ -34,6 +36,9 @@ let server: ReturnType<typeof buildServer>
 const drain = new AbortController()
 const delay = monitorEventLoopDelay({ resolution: 1 })
 const inspector = new Session()
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const methods = {
   open: async ({ url, folder, cardUrl, parsing }: ConsoleOptions) => {
@@ -97,6 +102,11 @@ const methods = {
       },
       unfinished,
     }),
+  /** Resident bytes after a collection: what the process keeps. */
+  memory: (_: null) => {
+    collectGarbage()
+    return process.memoryUsage.rss()
+  },
   watchLoop: (_: null) => {
     delay.reset()
     delay.enable()
@@ -130,7 +140,13 @@ const frameLimitBytes = 25 * 1024 * 1024
 function openInPlace({ endpoint, requestId }: StreamFormat): StreamParser {
   const splitter = new FrameSplitter(frameLimitBytes)
   const read = (frames: Uint8Array[]) => Promise.resolve(parseTask({ kind: 'frames', endpoint, requestId, frames }))
-  return { parse: (chunk) => read(splitter.push(chunk)), end: () => read(splitter.end()) }
+  return {
+    get heldBytes() {
+      return splitter.heldBytes
+    },
+    parse: (chunk) => read(splitter.push(chunk)),
+    end: () => read(splitter.end()),
+  }
 }
 
 answerParent(methods, async () => {

@@ -22,10 +22,12 @@ with made as (
          when n % 100 < 98 then 'TASK_STATE_WORKING' else 'TASK_STATE_INPUT_REQUIRED' end,
     now() - n * interval '1 second', 3, 3, now() - n * interval '1 second', now() - n * interval '1 second'
   from generate_series(${from}, ${to}) n
-  returning id, substr(remote_id, 6)::int as n
+  returning id, substr(remote_id, 6)::int as n, organization_id, created_at
 )
-insert into ownership (task_id, assignee_membership_id, claimed_at, due_at, escalation_level, updated_at)
-select id, case when n % 10 = 0 and (n / 10) % 10 = 0 then '${whose.membershipId}'::uuid end, now(),
+insert into ownership (task_id, organization_id, task_created_at, open, assignee_membership_id, claimed_at, due_at, escalation_level,
+  updated_at)
+select id, organization_id, created_at, n % 100 >= 93,
+  case when n % 10 = 0 and (n / 10) % 10 = 0 then '${whose.membershipId}'::uuid end, now(),
   now() + (case when (n / 10) % 2 = 0 then -1 else 1 end) * interval '1 day', 0, now()
 from made where n % 10 in (0, 8)`
 }

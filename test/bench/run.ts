@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { benchCommands } from './commands.ts'
 import { benchCost } from './cost.ts'
+import { benchFreshness } from './freshness.ts'
 import { benchLatency } from './latency.ts'
 import { benchLists } from './lists.ts'
 import { benchStart } from './start.ts'
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>
   cost: benchCost,
   latency: benchLatency,
   streams: benchStreams,
+  freshness: benchFreshness,
   lists: benchLists,
   start: benchStart,
 }

@@ -69,11 +69,13 @@ describe('the Actors page', () => {
 
   it('shows what needs a person first, and says why in words', async () => {
     const page = await open('/actors')
-    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('link')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')
     await rows.first().getByRole('img', { name: 'Needs attention' }).waitFor()
     await rows.first().click()
     await page.getByText('Not delivered.').waitFor()
-    await page.getByText('Agent discovery failed before dispatch after three attempts.').first().waitFor()
+    await page.getByText('The agent did not show its card in three tries, so nothing was sent to it.').waitFor()
+    await page.getByText('Given up before anything was sent').waitFor()
+    await page.getByRole('link', { name: 'Send again…' }).waitFor()
     expect(new URL(page.url()).pathname).toBe(pathOf(failed))
   })
 
@@ -116,7 +118,7 @@ describe('the Actors page', () => {
 
   it('filters by words and by attention, and says when nothing is left', async () => {
     const page = await open('/actors')
-    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('link')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')
     await rows.first().waitFor()
     await page.keyboard.press('/')
     await page.keyboard.type('resting')
@@ -132,7 +134,7 @@ describe('the Actors page', () => {
 
   it('keeps rows in their places when new actors arrive', async () => {
     const page = await open('/actors')
-    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('link')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')
     await rows.first().waitFor()
     const before = await rows.count()
     await send(agentId, 'hello', 'hello')
@@ -143,8 +145,37 @@ describe('the Actors page', () => {
     await expect.poll(() => rows.count(), patience).toBeGreaterThan(before)
   })
 
+  it('shows the whole at a glance: queues, leases, loops, and the way to what needs a person', async () => {
+    const page = await open('/actors')
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('Everything runs').waitFor()
+    const loops = system.getByRole('table', { name: "The supervisor's loops in this process" })
+    await expect
+      .poll(() => loops.getByRole('row', { name: /^subscription.*Up\s+0 of 8\s+0\s+none/ }).count(), patience)
+      .toBe(1)
+    const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
+    await queues
+      .getByRole('row', { name: /^command 0 none 0 Nothing waits/ })
+      .getByRole('link', { name: '1 command actors' })
+      .click()
+    const rows = page
+      .getByRole('region', { name: 'Actors' })
+      .getByRole('listitem')
+      .getByRole('link', { name: /command/ })
+    await expect.poll(() => rows.count(), patience).toBe(1)
+    expect(await page.getByRole('button', { name: 'Attention' }).getAttribute('aria-pressed')).toBe('true')
+  })
+
+  it('says what can happen next in words, with the work and the timers', async () => {
+    const page = await open(pathOf(resting))
+    const details = page.getByRole('complementary', { name: 'Actor details' })
+    await details.getByText('A delivered reply wakes it.').waitFor()
+    await details.getByText('when a person’s reply was delivered, or somebody else saw the task move').waitFor()
+  })
+
   it('shows the machines, and the supervisor where it is now', async () => {
     const page = await open('/actors')
+    await page.getByRole('link', { name: 'Machines' }).click()
     await page.getByRole('button', { name: 'supervisor' }).click()
     const chart = page.getByRole('group', { name: /^Statechart of supervisor/ })
     await expect

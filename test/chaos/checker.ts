@@ -251,13 +251,17 @@ function forgetful(ask: Ask): string[] {
   return ids.length === 0 ? [`I6: key ${ask.key} never gave a command.`] : []
 }
 
-function differing({ agentTasks, books }: History): string[] {
+function differing({ agentTasks, books, finals }: History): string[] {
   const ours = new Map(books.tasks.map((task) => [task.remoteId, task]))
+  const answered = new Set([...finals.values()].map(({ answer }) => answer?.id))
   const found: string[] = []
   for (const theirs of agentTasks) {
     const task = ours.get(theirs.id)
-    // A delivery whose answer was lost made a task that nobody here has heard of: uncertain, and judged as such.
-    if (!task) continue
+    if (!task) {
+      // A delivery whose answer was lost made a task that nobody here may have heard of: its command says that it is in doubt.
+      if (answered.has(theirs.id)) found.push(`I7: task ${theirs.id} was answered and is not known here.`)
+      continue
+    }
     const state = `TASK_STATE_${theirs.state.toUpperCase()}`
     if (task.state !== state) found.push(`I7: task ${theirs.id} is ${task.state} here and ${state} at the agent.`)
     else if (task.text !== theirs.chunks.join(''))

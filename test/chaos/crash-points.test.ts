@@ -9,7 +9,7 @@ import type { Member } from './fleet.ts'
 import { endLeases } from './leases.ts'
 import type { Load } from './load.ts'
 import type { CrashPoint } from './root/doom.ts'
-import { sized, storm } from './storm.ts'
+import { isLong, sized, storm } from './storm.ts'
 import type { Stage } from './stage.ts'
 
 interface Case {
@@ -19,6 +19,8 @@ interface Case {
   readonly words: string
   readonly status: 'succeeded' | 'uncertain'
   readonly receipts: 0 | 1
+  /** Also in the short pass on the embedded database, where a start costs 2 s of a processor. */
+  readonly brief?: true
 }
 
 /** Nothing was accepted, or only discovery was lost, or everything had been written down: it ends as if nothing had happened. */
@@ -28,28 +30,29 @@ const doubted = { status: 'uncertain', words: 'message' } as const
 
 const cases: readonly Case[] = [
   { point: 'accept/before-commit', card: 'unknown', ...unharmed },
-  { point: 'accept/after-commit', card: 'unknown', ...unharmed },
+  { point: 'accept/after-commit', card: 'unknown', ...unharmed, brief: true },
   { point: 'accept/before-commit', card: 'known', ...unharmed },
-  { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0 },
-  { point: 'begin/before-commit', card: 'unknown', ...unharmed },
-  { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0 },
+  { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0, brief: true },
+  { point: 'begin/before-commit', card: 'unknown', ...unharmed, brief: true },
+  { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0, brief: true },
   { point: 'send/before-first-byte', card: 'unknown', ...doubted, receipts: 0 },
-  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0 },
+  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0, brief: true },
   { point: 'send/after-body', card: 'unknown', ...doubted, receipts: 1 },
   { point: 'answer/received', card: 'unknown', ...doubted, receipts: 1 },
-  { point: 'result/before-commit', card: 'unknown', ...doubted, receipts: 1 },
-  { point: 'result/after-commit', card: 'unknown', ...unharmed },
+  { point: 'result/before-commit', card: 'unknown', ...doubted, receipts: 1, brief: true },
+  { point: 'result/after-commit', card: 'unknown', ...unharmed, brief: true },
   { point: 'observation/before-commit', card: 'unknown', ...unharmed, words: 'task' },
-  { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task' },
+  { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task', brief: true },
 ]
 
 /** Points on the way of a process that finds what another left behind; it dies while it starts. */
 const inherited: readonly CrashPoint[] = ['claim/before-commit', 'claim/after-commit']
 
 describe.each(bothDatabases)('death at a named point on %s', (database) => {
-  const rounds = sized(1, 20)
+  const rounds = sized(1, 10)
+  const played = database === 'pglite' && !isLong ? cases.filter(({ brief }) => brief) : cases
 
-  it(`leaves exactly what has to be left, at each of ${cases.length + inherited.length} points`, async () => {
+  it(`leaves exactly what has to be left, at each of ${played.length + inherited.length} points`, async () => {
     const wanted = new Map<string, Case>()
     const history = await storm(`crash points, ${database}`, { database }, async (stage, chance) => {
       let console_ = await stage.console({ storm: [] })
@@ -59,7 +62,7 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
         () => 'message',
       )
       for (let round = 0; round < rounds; round++) {
-        for (const each of cases) {
+        for (const each of played) {
           if (each.card === 'known') await finished(load, await load.insist(load.wish('message')))
           const wish = load.wish(each.words)
           wanted.set(wish.messageId, each)
@@ -68,7 +71,7 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
           await finished(load, await load.insist(wish))
         }
       }
-      return { load, figures: { kills: rounds * (cases.length + inherited.length) } }
+      return { load, figures: { kills: rounds * (played.length + inherited.length) } }
     })
     const finals = new Map([...history.finals.values()].map((final) => [final.messageId, final]))
     for (const [messageId, { point, card, status, receipts }] of wanted) {
@@ -91,9 +94,8 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
   async function dieAt(stage: Stage, console_: Member, dieAt: CrashPoint, work: () => Promise<unknown>): Promise<void> {
     await stage.broken(dieAt, async () => {
       await console_.tell({ dieAt })
-      console_.expect('SIGKILL')
       await work()
-      await console_.ended
+      await console_.diesAt(dieAt)
     })
   }
 
@@ -103,8 +105,7 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
       if (database === 'postgresql') await stage.withDatabase(endLeases)
       await stage.broken(point, async () => {
         const doomed = await stage.console({ storm: ['--die-at', point] })
-        doomed.expect('SIGKILL')
-        await doomed.ended
+        await doomed.diesAt(point)
       })
     }
     if (database === 'postgresql') await stage.withDatabase(endLeases)

@@ -12,6 +12,7 @@ import type { ProcessEnd } from './checker.ts'
 const root = resolve(import.meta.dirname, '../..')
 const readyWithinMs = 60_000
 const lookMs = 20
+const diesWithinMs = 20_000
 
 export interface Member {
   readonly name: string
@@ -26,7 +27,9 @@ export interface Member {
   signal(signal: NodeJS.Signals): void
   /** Sends the signal and waits for the end, which is thereby the expected one. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string>
-  /** Its end was foreseen by whoever armed it. */
+  /** It was armed to die at a point: waits for that, and fails when it goes on living. */
+  diesAt(point: string): Promise<void>
+  /** Its end was foreseen. */
   expect(end: string): void
   report(): ProcessEnd
 }
@@ -114,6 +117,13 @@ class Spawned implements Member {
     this.expect(signal === 'SIGKILL' ? 'SIGKILL' : '0')
     if (this.#end === null) this.process.kill(signal)
     return this.ended
+  }
+
+  async diesAt(point: string): Promise<void> {
+    this.expect('SIGKILL')
+    const late = AbortSignal.timeout(diesWithinMs)
+    await Promise.race([this.ended, once(late, 'abort')])
+    if (this.#end === null) throw new Error(`${this.name} never came to ${point}: ${this.#output.slice(-2000)}`)
   }
 
   expect(end: string): void {

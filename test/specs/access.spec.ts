@@ -34,6 +34,9 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['GET', '/api/actors/command/c', 'read'],
   ['GET', '/api/actors/command/c/log', 'read'],
   ['GET', '/api/supervisor', 'read'],
+  ['GET', '/api/queues', 'read'],
+  ['GET', '/api/sends/unsettled', 'read'],
+  ['GET', '/api/sends/c', 'read'],
 ]
 const allowed: Record<Role, readonly string[]> = {
   admin: ['read', 'operate', 'administer'],

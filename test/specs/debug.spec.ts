@@ -1,9 +1,12 @@
 /** What the actor debugger answers, over actors that really moved. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
+import type { Command } from '../../domain/command.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
+import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 
 describe('the actor debugger', () => {
@@ -88,13 +91,27 @@ describe('the actor debugger', () => {
     expect(later.next).toBe(2)
   })
 
-  it('shows the supervisor with every loop up', async () => {
-    const { supervisor } = SupervisorAnswer.parse((await get('/api/supervisor')).body)
+  it('shows the supervisor with every loop up, and the process that runs them', async () => {
+    const { supervisor, process: own } = SupervisorAnswer.parse((await get('/api/supervisor')).body)
     expect(supervisor).toMatchObject({
       value: { running: { command: 'up', leases: 'up' } },
       restarts: 0,
       lastFailure: null,
     })
+    expect(own.owner).toContain(`/${process.pid}/`)
+    expect(own.loops.map(({ state, restarts, lastFailure }) => [state, restarts, lastFailure])).toEqual(
+      own.loops.map(() => ['up', 0, null]),
+    )
+    const { places } = own.loops.find(({ name }) => name === 'subscription') ?? {}
+    expect(places).toEqual({ taken: 0, limit: 8, perAgent: 8 })
+    expect(own).toMatchObject({ works: true, parser: { threads: 1, tasksLost: 0 }, database: { profile: 'pglite' } })
+  })
+
+  it('tells queues and leases of every kind, where nothing waits', async () => {
+    const { kinds, commands } = QueuesAnswer.parse((await get('/api/queues')).body)
+    expect(kinds.map(({ kind }) => kind)).toEqual(Object.keys(running.system.kinds))
+    for (const { kind, attention } of kinds) expect([kind, attention]).toEqual([kind, 0])
+    expect(commands).toEqual({ pending: 0, dispatching: 0, oldestPendingAt: null })
   })
 
   it.each([
@@ -108,5 +125,82 @@ describe('the actor debugger', () => {
     ['/command/00000000-0000-7000-8000-000000000000/log', 404, 'Actor not found.'],
   ])('refuses /api/actors%s', async (path, status, message) => {
     expect(await get(`/api/actors${path}`)).toEqual({ status, body: { error: { message } } })
+  })
+})
+
+describe('what is stuck or uncertain', () => {
+  const stranger = '00000000-0000-7000-8000-0000000000ff'
+  let idle: TestConsole
+  let running: TestConsole
+  let faulty: RawPeer
+  let uncertain: Command
+
+  beforeAll(async () => {
+    const fresh = await startConsole({
+      database: 'postgresql',
+      uiDirectory: null,
+      identify: (person, { headers }) => (headers['x-stranger'] ? { ...person, organizationId: stranger } : person),
+    })
+    running = fresh
+    faulty = await startRawPeer()
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const agent = await running.system.agents.register(running.viewer, faulty.cardUrl)
+    uncertain = await running.finished((await running.send(agent.id, { text: 'pay the invoice' })).id)
+    idle = await startConsole({ database: 'postgresql', uiDirectory: null, system: { works: false } })
+  })
+  afterAll(async () => {
+    await running.close()
+    await idle.close()
+    await faulty.close()
+  })
+
+  it('tells of an uncertain command when it left, how that ended, and that nobody has looked yet', async () => {
+    const { actor, delivery, evidence, wait } = ActorAnswer.parse(
+      (await running.api.get(`/api/actors/command/${uncertain.id}`)).body,
+    )
+    expect(actor).toMatchObject({ value: 'uncertain', attention: true })
+    expect(delivery).toMatchObject({ action: 'send', acceptedAt: uncertain.createdAt, ended: 'unknown', localId: null })
+    expect(Date.parse(delivery?.leftAt ?? '')).toBeGreaterThanOrEqual(Date.parse(uncertain.createdAt))
+    expect(evidence).toMatchObject({ outcome: 'pending', looks: 0, messageId: uncertain.messageId })
+    expect(wait).toBeNull()
+    const { kinds } = QueuesAnswer.parse((await running.api.get('/api/queues')).body)
+    expect(kinds.find(({ kind }) => kind === 'command')?.attention).toBe(1)
+    const { actors } = ActorPage.parse((await running.api.get('/api/actors?attention=true')).body)
+    expect(actors.map(({ id }) => id)).toEqual([uncertain.id])
+  })
+
+  it('lists a send that made no task, and gives back its words', async () => {
+    const { sends, more } = UnsettledAnswer.parse((await running.api.get('/api/sends/unsettled')).body)
+    expect(more).toBe(false)
+    expect(sends).toEqual([
+      expect.objectContaining({ id: uncertain.id, status: 'uncertain', title: 'pay the invoice', localId: null }),
+    ])
+    expect(sends[0]?.evidence).toMatchObject({ outcome: 'pending' })
+    const { send } = SentWordsAnswer.parse((await running.api.get(`/api/sends/${uncertain.id}`)).body)
+    expect(send).toMatchObject({ text: 'pay the invoice', otherParts: 0, agentId: uncertain.agentId })
+  })
+
+  it('shows nothing of it to another organization', async () => {
+    const asStranger = { 'x-stranger': 'yes' }
+    const get = async (path: string) => (await running.api.get(path, asStranger)).body
+    expect(await get('/api/sends/unsettled')).toEqual({ sends: [], more: false })
+    expect(await get(`/api/sends/${uncertain.id}`)).toEqual({ error: { message: 'Command not found.' } })
+    expect(await get('/api/actors?attention=true')).toEqual({ actors: [], next: null })
+    const { kinds, leases } = QueuesAnswer.parse(await get('/api/queues'))
+    expect(kinds.every(({ due, attention }) => due === 0 && attention === 0)).toBe(true)
+    expect(leases).toEqual([])
+  })
+
+  it('says that work waits and nobody works', async () => {
+    const agent = await idle.system.agents.register(idle.viewer, faulty.cardUrl)
+    const sent = await idle.send(agent.id, { text: 'hello' })
+    const { wait } = ActorAnswer.parse((await idle.api.get(`/api/actors/command/${sent.id}`)).body)
+    expect(wait).toMatchObject({ ahead: 0, taken: [], places: 256 })
+    const queues = QueuesAnswer.parse((await idle.api.get('/api/queues')).body)
+    expect(queues.kinds.find(({ kind }) => kind === 'command')).toMatchObject({ due: 1 })
+    expect(queues.commands).toMatchObject({ pending: 1, dispatching: 0, oldestPendingAt: sent.createdAt })
+    const { process: own } = SupervisorAnswer.parse((await idle.api.get('/api/supervisor')).body)
+    expect(own.works).toBe(false)
+    expect(own.loops.find(({ name }) => name === 'command')).toMatchObject({ state: 'left', places: null })
   })
 })

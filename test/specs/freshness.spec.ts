@@ -5,15 +5,16 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Changes, type Change } from '../../actors/changes.ts'
 import { Freshness } from '../../actors/freshness.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { capturedLog } from '../support/system.ts'
 
+const seed = 20_261_121
 const organizationId = randomUUID()
 const insertFact = `insert into fact (organization_id, kind, subject_id, data, at, batch_id)
-  values ($1, 'test', $2, '{}', now(), $2::uuid)`
+  values ($1, 'test', $2::uuid::text, '{}', now(), $2::uuid)`
 
 interface Heard {
   readonly at: number
@@ -50,20 +51,17 @@ type Step =
   | { readonly does: 'look'; readonly process: number }
 
 const processes = 2
-/** Transactions open at once. The embedded database has one session, so there they follow each other. */
-const slotsOf = { postgresql: 3, pglite: 1 }
-
-const stepFor = (slots: number): fc.Arbitrary<Step> => {
-  const slot = fc.nat({ max: slots - 1 })
-  const process = fc.nat({ max: processes - 1 })
-  return fc.oneof(
-    { weight: 3, arbitrary: fc.record({ does: fc.constant('begin' as const), slot, process }) },
-    { weight: 3, arbitrary: fc.record({ does: fc.constant('commit' as const), slot }) },
-    { weight: 1, arbitrary: fc.record({ does: fc.constant('rollback' as const), slot }) },
-    { weight: 2, arbitrary: fc.record({ does: fc.constant('acknowledge' as const) }) },
-    { weight: 3, arbitrary: fc.record({ does: fc.constant('look' as const), process }) },
-  )
-}
+/** Transactions open at once. */
+const slots = 3
+const slot = fc.nat({ max: slots - 1 })
+const process = fc.nat({ max: processes - 1 })
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('begin' as const), slot, process }) },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('commit' as const), slot }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant('rollback' as const), slot }) },
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('acknowledge' as const) }) },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('look' as const), process }) },
+)
 
 interface Committed {
   readonly batchId: string
@@ -78,10 +76,10 @@ class Play {
   readonly committed: Committed[] = []
   readonly looks: { readonly process: number; readonly at: number }[] = []
   readonly #open = new Map<number, { batchId: string; process: number }>()
-  readonly #clients: readonly Pick<pg.Client, 'query'>[]
+  readonly #clients: readonly pg.Client[]
   readonly #actors: readonly Process[]
 
-  constructor(clients: readonly Pick<pg.Client, 'query'>[], actors: readonly Process[]) {
+  constructor(clients: readonly pg.Client[], actors: readonly Process[]) {
     this.#clients = clients
     this.#actors = actors
   }
@@ -130,46 +128,28 @@ const isWakeFor =
   ({ change }: Heard): boolean =>
     change.organizationId === null || change.subjects.has(batchId)
 
-describe.each(bothDatabases)('on %s', (kind) => {
-  let fresh: FreshDatabase
-  const clients: pg.Client[] = []
-  beforeAll(async () => {
-    fresh = await freshDatabase(kind)
-    if (fresh.profile.kind !== 'postgresql') return
-    for (let slot = 0; slot < slotsOf.postgresql; slot++) {
-      const client = new pg.Client({ connectionString: fresh.profile.url })
-      await client.connect()
-      clients.push(client)
-    }
-  })
-  afterAll(async () => {
-    for (const client of clients) await client.end()
-    await fresh.close()
-  })
-
-  /** The embedded database is reached through its one session, which is free between two steps of one slot only. */
-  const withClients = <T>(work: (clients: readonly Pick<pg.Client, 'query'>[]) => Promise<T>): Promise<T> =>
-    work(clients)
-
-  test.runIf(kind === 'postgresql')('every commit is followed by a wake-up, in every process', async () => {
-    await withClients((given) =>
-      fc.assert(
-        fc.asyncProperty(fc.array(stepFor(slotsOf[kind]), { minLength: 5, maxLength: 40 }), async (steps) => {
-          let play: Play | null = null
-          const opened = await Promise.all(
-            Array.from({ length: processes }, () => openProcess(fresh, () => play?.now ?? 0)),
-          )
-          for (const each of opened) await each.settle()
-          play = new Play(given, opened)
-          for (const step of steps) await play.step(step)
-          await play.end()
-          for (const [process, { heard }] of opened.entries()) verify(play, process, heard)
-          for (const { freshness } of opened) await freshness.close()
-        }),
-        { seed: 20_261_121, numRuns: 60 },
-      ),
-    )
-  })
+test('postgresql: in every order of begin, commit, acknowledgement and look, every commit wakes every process once', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('The embedded database has one session.')
+  const { url } = fresh.profile
+  const clients = Array.from({ length: slots }, () => new pg.Client({ connectionString: url }))
+  for (const client of clients) await client.connect()
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 5, maxLength: 40 }), async (steps) => {
+      let play: Play | null = null
+      const tick = (): number => play?.now ?? 0
+      const opened = await Promise.all(Array.from({ length: processes }, () => openProcess(fresh, tick)))
+      for (const each of opened) await each.settle()
+      play = new Play(clients, opened)
+      for (const step of steps) await play.step(step)
+      await play.end()
+      for (const [number, { heard }] of opened.entries()) verify(play, number, heard)
+      for (const { freshness } of opened) await freshness.close()
+    }),
+    { seed, numRuns: 60 },
+  )
+  for (const client of clients) await client.end()
+  await fresh.close()
 })
 
 function verify({ committed, looks }: Play, process: number, heard: readonly Heard[]): void {

@@ -1,48 +1,68 @@
 /**
- * What a stream misses is healed: by asking for each unfinished task, and by the agent's list. The subscriptions of these
- * consoles follow nothing, so whatever they show came by reconciliation.
+ * What a stream misses is healed, and what nobody knows of a command is looked for. The subscriptions of these consoles follow
+ * nothing, so whatever they show came by reconciliation.
  */
 import { sql } from 'slonik'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { scopeId } from '../../actors/reconciliation-scopes.ts'
+import { commandErrors, type Command } from '../../domain/command.ts'
 import { followsNothing, Scopes } from '../actors/reconciliation-turns.ts'
+import { commandIn } from '../support/api.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
+import { startOldPeer } from '../actors/reconciliation-peers.ts'
+import { garbage } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 
 const Count = z.object({ count: z.number() })
+const message = (text: string) => ({ messageId: `foreign-${text}`, role: 'ROLE_USER', parts: [{ text }] })
 
 describe.each(bothDatabases)('reconciliation on %s', (kind) => {
-  let console_: TestConsole
+  let house: TestConsole
   let scopes: Scopes
   let peer: RawPeer
   let agentId: string
+  let keys = 0
   beforeAll(async () => {
-    console_ = await startConsole({ database: kind, system: { rhythm: followsNothing }, uiDirectory: null })
-    scopes = new Scopes(console_)
-    peer = await startRawPeer({ binding: 'HTTP+JSON' })
-    agentId = await console_.api.register(peer.cardUrl)
+    house = await startConsole({ database: kind, system: { rhythm: followsNothing }, uiDirectory: null })
+    scopes = new Scopes(house)
   })
-  afterAll(async () => {
-    await console_.close()
+  beforeEach(async () => {
+    peer = await startRawPeer({ binding: 'HTTP+JSON' })
+    agentId = await house.api.register(peer.cardUrl)
+  })
+  // An agent that is gone is not asked: what one test leaves unfinished is none of the next one's.
+  afterEach(async () => {
+    await house.api.delete(`/api/agents/${agentId}`)
     await peer.close()
   })
+  afterAll(() => house.close())
+
+  /** A command as the API shows it once it is finished. */
+  async function finished(of: string, body: object): Promise<Command> {
+    const headers = { 'idempotency-key': `key-${kind}-${++keys}` }
+    const { id } = commandIn(await house.api.post(`/api/agents/${of}/commands`, body, headers))
+    await house.finished(id)
+    return house.api.command(id)
+  }
+  const evidenceOf = async (id: string) => (await house.api.command(id)).evidence
 
   it('learns by asking that a task has ended, with what it made', async () => {
-    const { localId } = await console_.api.send(agentId, { text: 'hold' })
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
     expect((await scopes.turn(agentId)).value).toBe('pausing')
     peer.script.finish('Done at last.')
-    const row = await scopes.turn(agentId)
-    const view = await console_.api.task(localId)
+    await scopes.turn(agentId)
+    const view = await house.api.task(localId)
     expect(view).toMatchObject({ state: 'TASK_STATE_COMPLETED', artifacts: [{ parts: [{ value: 'Done at last.' }] }] })
-    expect(row).toMatchObject({ value: 'resting', wakeAt: null, timers: {} })
   })
 
   it('leaves a scope in which nothing is unfinished alone, for good', async () => {
-    const before = await scopes.row(agentId)
-    expect(before).toMatchObject({ value: 'resting', work: null, wakeAt: null })
+    await house.api.send(agentId, { text: 'hold' })
+    peer.script.finish()
+    const before = await scopes.turn(agentId)
+    expect(before).toMatchObject({ value: 'resting', work: null, wakeAt: null, timers: {} })
     const asked = peer.callsOf('GetTask')
     await scopes.silence()
     await scopes.wake()
@@ -50,27 +70,212 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     expect(peer.callsOf('GetTask')).toBe(asked)
   })
 
-  it('learns by the list what asking does not show, and takes no foreign task from it', async () => {
-    const { localId } = await console_.api.send(agentId, { text: 'hold' })
-    const message = { messageId: 'foreign', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
-    const headers = { 'content-type': 'application/json' }
-    await fetch(`${peer.origin}/a2a/rest/message:send`, { method: 'POST', headers, body: JSON.stringify({ message }) })
-    peer.script.finish()
-    peer.script.fault('GetTask', { fault: 'error', code: -32603, message: 'Not today.' }, Infinity)
-    const refused = await scopes.turn(agentId)
-    expect(refused).toMatchObject({ value: 'backingOff', context: { reason: 'The agent refused: Not today.' } })
-    peer.script.heal()
-    // Three passes see the task; the fourth is followed by the list.
-    peer.script.fault('GetTask', { fault: 'body', body: JSON.stringify(working(peer, localId)) }, Infinity)
-    await console_.close
-    const tasks = await console_.db.pool.oneFirst(sql.type(Count)`select count(*)::int as count from task`)
-    expect(tasks).toBeGreaterThan(0)
-    peer.script.heal()
+  it('says nothing twice: a task that waits for a person for long writes no further fact', async () => {
+    const { localId } = await house.api.send(agentId, { text: 'ask' })
+    const factsOf = () => scopes.facts(scopeId({ agentId, tenant: '' }))
     await scopes.turn(agentId)
-    expect((await console_.api.task(localId)).state).toBe('TASK_STATE_COMPLETED')
-    expect(await scopes.facts(scopeId({ agentId, tenant: '' }))).toContain('reconciliation.woken')
+    await scopes.turn(agentId)
+    const { version } = await house.api.task(localId)
+    const before = await factsOf()
+    const asked = peer.callsOf('GetTask')
+    await scopes.turn(agentId)
+    await scopes.turn(agentId)
+    expect(peer.callsOf('GetTask')).toBe(asked + 2)
+    expect(await factsOf()).toEqual(before)
+    expect((await house.api.task(localId)).version).toBe(version)
+  })
+
+  it('learns by the list what asking does not show, and takes no foreign task from it', async () => {
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+    const foreign = JSON.stringify({ message: message('hello') })
+    expect((await fetch(`${peer.origin}/a2a/rest/message:send`, { ...init, body: foreign })).status).toBe(200)
+    peer.script.finish()
+    const tasks = () => house.db.pool.oneFirst(sql.type(Count)`select count(*)::int as count from task`)
+    const known = await tasks()
+    peer.script.fault('GetTask', { fault: 'error', code: -32603, message: 'Not today.' }, Infinity)
+    const row = await scopes.turn(agentId)
+    expect(row).toMatchObject({ value: 'backingOff', context: { reason: 'The agent refused: Not today.' } })
+    // After four passes the list is asked, whether or not they succeeded.
+    await expect.poll(async () => (await scopes.turn(agentId), peer.callsOf('ListTasks')), { timeout: 10_000 }).toBe(1)
+    expect((await house.api.task(localId)).state).toBe('TASK_STATE_COMPLETED')
+    expect(await tasks()).toBe(known)
+  })
+
+  it('never opens a finished task again, whatever an agent lists', async () => {
+    const done = await house.api.send(agentId, { text: 'hold' })
+    peer.script.finish()
+    await scopes.turn(agentId)
+    const before = await house.api.task(done.localId)
+    expect(before.state).toBe('TASK_STATE_COMPLETED')
+    const alive = await house.api.send(agentId, { text: 'hold' })
+    const { taskId } = before
+    const reopened = { id: taskId, contextId: before.contextId, status: { state: 'TASK_STATE_WORKING' } }
+    const body = JSON.stringify({ tasks: [reopened], nextPageToken: '', pageSize: 1, totalSize: 1 })
+    peer.script.fault('ListTasks', { fault: 'body', body }, Infinity)
+    const lists = peer.callsOf('ListTasks')
+    await expect
+      .poll(async () => (await scopes.turn(agentId), peer.callsOf('ListTasks')), { timeout: 10_000 })
+      .toBe(lists + 1)
+    expect(await house.api.task(done.localId)).toEqual(before)
+    peer.script.finish()
+    await scopes.turn(agentId)
+    expect((await house.api.task(alive.localId)).state).toBe('TASK_STATE_COMPLETED')
+  })
+
+  it('says once that an agent forgot a task, asks a few times more, and rests', async () => {
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    const notFound = JSON.stringify({ error: { code: 404, status: 'NOT_FOUND', message: 'Never heard of it.' } })
+    peer.script.fault('GetTask', { fault: 'body', body: notFound }, Infinity)
+    peer.script.fault('ListTasks', { fault: 'body', body: JSON.stringify({ tasks: [], nextPageToken: '' }) }, Infinity)
+    const asked = peer.callsOf('GetTask')
+    for (let turn = 0; turn < 5; turn++) {
+      expect((await scopes.turn(agentId)).value).toBe('pausing')
+      await scopes.dueLooks()
+    }
+    expect((await scopes.turn(agentId)).value).toBe('resting')
+    expect(peer.callsOf('GetTask')).toBe(asked + 5)
+    expect((await scopes.facts(localId)).filter((fact) => fact === 'task.lost')).toHaveLength(1)
+    await scopes.wake()
+    expect((await scopes.row(agentId))?.value).toBe('resting')
+  })
+
+  it('waits longer and longer for an agent that is dead, says why, and goes on when it is back', async () => {
+    const mortal = await startRawPeer()
+    const id = await house.api.register(mortal.cardUrl)
+    const { localId } = await house.api.send(id, { text: 'hold' })
+    mortal.script.fault('GetTask', { fault: 'reset', performed: false }, Infinity)
+    const waits: number[] = []
+    for (let failure = 1; failure <= 7; failure++) {
+      const { value, context, timers, wakeAt } = await scopes.turn(id)
+      expect({ value, failures: context.failures }).toEqual({ value: 'backingOff', failures: failure })
+      expect(context.reason).toBe('Agent network request failed.')
+      expect(wakeAt).toBe(Object.values(timers)[0]?.dueAt)
+      waits.push(await scopes.lastWaitMs(id))
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000])
+    mortal.script.heal()
+    mortal.script.finish()
+    expect(await scopes.turn(id)).toMatchObject({ value: 'resting', context: { failures: 0, reason: null } })
+    expect((await house.api.task(localId)).state).toBe('TASK_STATE_COMPLETED')
+    const told = (await scopes.facts(scopeId({ agentId: id, tenant: '' }))).filter((fact) => !fact.startsWith('agent.'))
+    const all = ['woken', 'failing', 'recovered', 'rested'].map((fact) => `reconciliation.${fact}`)
+    expect(told).toEqual(all)
+    await mortal.close()
+  })
+
+  it('lets no agent that hangs keep both readers, even by two of its tenants', async () => {
+    const hanging = await startRawPeer()
+    const id = await house.api.register(hanging.cardUrl)
+    await house.api.send(id, { text: 'hold' })
+    await house.api.send(id, { text: 'hold', tenant: 'north' })
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    peer.script.finish('Not delayed.')
+    hanging.script.fault('GetTask', { fault: 'hang-before-head' }, Infinity)
+    await scopes.begin(id)
+    await expect.poll(() => hanging.callsOf('GetTask')).toBe(1)
+    await house.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
+    expect(hanging.callsOf('GetTask')).toBe(1)
+    await hanging.close()
+  })
+
+  it.each(['JSONRPC', 'HTTP+JSON'] as const)('heals agents of 0.3 over %s, which have no list', async (binding) => {
+    const old = await startSdkPeer({ version: '0.3', binding })
+    const id = await house.api.register(old.cardUrl)
+    const { localId } = await house.api.send(id, { text: 'hold' })
+    for (let turn = 0; turn < 4; turn++)
+      expect(await scopes.turn(id)).toMatchObject({ value: 'pausing', context: { reason: null, listReason: null } })
+    old.script.finish()
+    await expect.poll(async () => (await scopes.turn(id)).value).toBe('resting')
+    expect((await house.api.task(localId)).state).toBe('TASK_STATE_COMPLETED')
+    await old.close()
+  })
+
+  it('finds an uncertain message in the task that it made, and leaves the command as it is', async () => {
+    peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const command = await finished(agentId, { text: 'hello' })
+    const { id, messageId, evidence } = command
+    expect(command).toMatchObject({ status: 'uncertain', error: commandErrors.uncertain })
+    expect(evidence).toMatchObject({ outcome: 'pending', looks: 0, lookedAt: null, messageId })
+    expect(Date.parse(evidence?.nextLookAt ?? '') - Date.parse(command.updatedAt)).toBe(15_000)
+    await scopes.dueLooks()
+    await scopes.begin(agentId)
+    await expect.poll(async () => (await evidenceOf(id))?.outcome).toBe('found')
+    const taskId = peer.taskIds().at(-1)
+    const sentence = `The agent has the message: it stands in the history of task ${taskId}, which is completed.`
+    const found = { looks: 1, nextLookAt: null, taskId, localId: null, taskState: 'TASK_STATE_COMPLETED', sentence }
+    expect(await evidenceOf(id)).toMatchObject(found)
+    const { evidence: _, ...after } = await house.api.command(id)
+    const { evidence: __, ...before } = command
+    expect(after).toEqual(before)
+    expect(peer.receiptsOf(messageId)).toBe(1)
+    expect(await scopes.facts(id)).toContain('command.evidence')
+  })
+
+  it('looks four times for a message that is not there, and says that this proves nothing', async () => {
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id } = await finished(agentId, { text: 'hello' })
+    for (let look = 1; look <= 4; look++) {
+      await scopes.dueLooks()
+      await scopes.begin(agentId)
+      await expect.poll(async () => (await evidenceOf(id))?.looks).toBe(look)
+      const { outcome, isWhole, nextLookAt } = (await evidenceOf(id)) ?? {}
+      expect({ outcome, isWhole, again: nextLookAt !== null }).toEqual({
+        outcome: 'absent',
+        isWhole: true,
+        again: look < 4,
+      })
+    }
+    const sentence = 'The message was not found at the agent, which does not prove that it never arrived.'
+    expect((await evidenceOf(id))?.sentence).toBe(sentence)
+    expect(await house.api.command(id)).toMatchObject({ status: 'uncertain', result: null })
+  })
+
+  it('looks into the task that an uncertain message or cancel names', async () => {
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    const { taskId } = await house.api.task(localId)
+    peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const said = await finished(agentId, { text: 'more', taskId })
+    peer.script.fault('CancelTask', { fault: 'reset', performed: true })
+    const cancelled = await finished(agentId, { action: 'cancelTask', taskId })
+    expect([said.status, cancelled.status]).toEqual(['uncertain', 'uncertain'])
+    await scopes.dueLooks()
+    await scopes.begin(agentId)
+    await expect.poll(async () => (await evidenceOf(said.id))?.outcome).toBe('found')
+    expect(await evidenceOf(said.id)).toMatchObject({ taskId, localId })
+    const { sentence, ...evidence } = (await evidenceOf(cancelled.id)) ?? {}
+    expect(evidence).toMatchObject({ outcome: expect.stringMatching(/found|absent/), taskId, localId })
+    expect(sentence).toMatch(/^The agent says that the task is (canceled|completed, not canceled)\.$/)
+  })
+
+  it('says what it could not look into: an agent that cannot list', async () => {
+    const old = await startOldPeer()
+    const id = await house.api.register(old.cardUrl)
+    const command = await finished(id, { text: 'hello' })
+    expect(command.status).toBe('uncertain')
+    await scopes.dueLooks()
+    await scopes.begin(id)
+    await expect.poll(async () => (await evidenceOf(command.id))?.outcome).toBe('unsearchable')
+    expect((await evidenceOf(command.id))?.sentence).toMatch(
+      /^There is nothing in which to look for it\. The agent cannot/,
+    )
+    await old.close()
+  })
+
+  it('says what it could not look into: an agent that answers nonsense, and is then removed', async () => {
+    peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const { id } = await finished(agentId, { text: 'hello' })
+    peer.script.fault('ListTasks', garbage, Infinity)
+    await scopes.dueLooks()
+    await scopes.begin(agentId)
+    await expect.poll(async () => (await evidenceOf(id))?.outcome).toBe('unreadable')
+    expect(await evidenceOf(id)).toMatchObject({ looks: 1, nextLookAt: expect.any(String) })
+    await house.api.delete(`/api/agents/${agentId}`)
+    expect(await evidenceOf(id)).toMatchObject({ outcome: 'unreadable', looks: 1, nextLookAt: null })
+  })
+
+  it('logs no error for what agents do wrong', () => {
+    expect(house.lines.filter((line) => line.level === 'error')).toEqual([])
+    expect(house.log.errors()).toEqual([])
   })
 })
-
-const working = (_peer: RawPeer, _id: string): unknown => ({})
-void startSdkPeer

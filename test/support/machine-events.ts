@@ -23,8 +23,13 @@ const failed = (work: string): EventObject =>
 const after = (delay: string, state: string): EventObject => ({ type: `xstate.after.${delay}.${state}` })
 const interrupted: EventObject = { type: 'interrupted' }
 
-const ends = (work: string): EventObject[] =>
-  ['waiting', 'finished', 'ended', 'broken', 'unsupported'].map((kind) => done(work, { kind }))
+const ends = (work: string): EventObject[] => [
+  ...['waiting', 'finished'].map((kind) => done(work, { kind })),
+  ...[true, false].map((news) => done(work, { kind: 'ended', news })),
+  ...[true, false].map((heard) => done(work, { kind: 'broken', reason: 'broken', heard })),
+  done(work, { kind: 'gone', reason: 'removed' }),
+  done(work, { kind: 'unreadable', reason: 'too large' }),
+]
 
 const at = '2026-11-21T12:00:00.000Z'
 const anna = '00000000-0000-7000-8000-00000000000a'
@@ -55,15 +60,18 @@ export const durableMachines: readonly {
     machine: subscriptionMachine,
     events: [
       ...ends('follow'),
-      done('follow', { kind: 'gone', reason: 'removed' }),
+      done('follow', { kind: 'yielded' }),
+      done('follow', { kind: 'unsupported' }),
       failed('follow'),
       ...ends('read'),
-      done('read', { kind: 'gone', reason: 'removed' }),
       failed('read'),
       after('backoff', 'subscription.backingOff'),
       after('readPause', 'subscription.polling.pausing'),
+      after('absence', 'subscription.away'),
+      after('absence', 'subscription.polling.away'),
       interrupted,
       { type: 'rearmed' },
+      { type: 'heard' },
       { type: 'settled' },
     ],
   },
@@ -97,8 +105,9 @@ export const durableMachines: readonly {
       done('check', { kind: 'busy' }),
       done('check', { kind: 'idle' }),
       done('check', { kind: 'gone', reason: 'removed' }),
-      done('check', { kind: 'failed', reason: 'unreachable', after: null, progressed: false }),
-      done('check', { kind: 'failed', reason: 'one task', after: ben, progressed: true }),
+      done('check', { kind: 'failed', reason: 'unreachable', after: null, progressed: false, answered: false }),
+      done('check', { kind: 'failed', reason: 'refused', after: null, progressed: false, answered: true }),
+      done('check', { kind: 'failed', reason: 'one task', after: ben, progressed: true, answered: false }),
       failed('check'),
       done('list', { kind: 'listed' }),
       done('list', { kind: 'unsupported' }),

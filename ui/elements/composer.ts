@@ -117,13 +117,15 @@ export class SignalboxComposer extends LitElement {
     if (this.#phase.value?.at === 'idle' && next === this._text) this.#send()
   }
 
-  /** Puts words into an empty field; a person's own are never overwritten. */
-  fill(text: string): void {
-    if (this._text.trim() === '') {
+  /** Puts words into an empty field; a person's own are never overwritten. False when there were some. */
+  fill(text: string): boolean {
+    const empty = this._text.trim() === ''
+    if (empty) {
       this._text = text
       keepDraft(this.scope, text)
     }
     this.focus()
+    return empty || this._text === text
   }
 
   get #busy(): boolean {

@@ -257,7 +257,8 @@ const details = css`
     font-weight: 600;
   }
   .next li {
-    padding: 2px 0;
+    padding: 3px 0;
+    break-inside: avoid;
     line-height: 17px;
     overflow-wrap: anywhere;
   }
@@ -265,7 +266,9 @@ const details = css`
     font-weight: 500;
   }
   .next .to {
+    display: block;
     font-size: 11px;
+    padding-inline-start: 10px;
   }
   .next .when {
     display: block;

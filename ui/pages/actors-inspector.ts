@@ -74,17 +74,23 @@ function nextEvents(definition: ChartDefinition | undefined, value: StateValue):
   const events = whatCanHappen(definition, value)
   if (events.length === 0) return html`<p class="faint">Nothing. It is finished.</p>`
   return html`<ul class="next">
-    ${events.map((next, index) => nextEvent(next, events[index - 1]))}
+    ${[...Map.groupBy(events, ({ event }) => event).values()].map(nextEvent)}
   </ul>`
 }
 
-function nextEvent(next: NextEvent, before: NextEvent | undefined): TemplateResult {
-  const otherwise = next.guard === undefined && before?.event === next.event && before.guard !== undefined
-  const condition = next.guard === undefined ? (otherwise ? 'otherwise' : '') : `if ${guardWords(next.guard)}`
-  const where = next.to.length === 0 ? 'stays' : `→ ${next.to.join(', ')}`
+/** One event with the ways it may lead: which of them is taken, the machine's conditions decide, in this order. */
+function nextEvent(ways: readonly NextEvent[]): TemplateResult | typeof nothing {
+  const [first] = ways
+  if (!first) return nothing
   return html`<li>
-    <span class="mono event">${next.label}</span> <span class="mono faint to">${where}</span>
-    <span class="when">when ${eventWords(next.event)}${condition === '' ? '' : `, ${condition}`}</span>
+    <span class="mono event">${first.label}</span>
+    <span class="when">when ${eventWords(first.event)}</span>
+    ${ways.map(({ to, guard }) => {
+      const condition = guard === undefined ? (ways.length > 1 ? 'otherwise' : '') : `if ${guardWords(guard)}`
+      return html`<span class="mono faint to"
+        >${to.length === 0 ? 'stays' : `→ ${to.join(', ')}`}${condition === '' ? '' : ` ${condition}`}</span
+      >`
+    })}
   </li>`
 }
 

@@ -26,7 +26,7 @@ export const systemSheet = css`
     gap: 6px;
     min-width: 0;
   }
-  h3 {
+  h2 {
     font-size: var(--sb-text-m);
     font-weight: 600;
     overflow-wrap: anywhere;
@@ -55,6 +55,11 @@ export const systemSheet = css`
     font-weight: 500;
     overflow-wrap: anywhere;
   }
+  .does {
+    margin-inline-start: 6px;
+    color: var(--sb-text-3);
+    font-weight: 400;
+  }
   .end {
     text-align: end;
   }
@@ -62,6 +67,7 @@ export const systemSheet = css`
     display: inline-flex;
     align-items: center;
     gap: 6px;
+    vertical-align: middle;
   }
   td .icon,
   dd .icon {
@@ -96,6 +102,9 @@ export const systemSheet = css`
     th,
     td {
       padding-inline-end: 10px;
+    }
+    .does {
+      display: none;
     }
   }
 `

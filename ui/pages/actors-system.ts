@@ -14,6 +14,7 @@ import {
 import {
   countWords,
   loopStanding,
+  loopWords,
   oldestAgeMs,
   placesOf,
   queueStanding,
@@ -102,7 +103,7 @@ export class SignalboxSystem extends LitElement {
 
   #queueTable(app: App, answer: QueuesAnswer, { loops }: ProcessView): TemplateResult {
     return html`<section>
-      <h3>Queues</h3>
+      <h2>Queues</h2>
       <table>
         <caption class="sr">
           What is due, by kind of actor
@@ -159,7 +160,7 @@ export class SignalboxSystem extends LitElement {
       return ms <= 0 ? 'ran out' : `in ${app.format.duration(Math.ceil(ms / 1000) * 1000)}`
     }
     return html`<section>
-      <h3>Leases</h3>
+      <h2>Leases</h2>
       ${
         leases.length === 0
           ? html`<p class="muted">Nobody holds any: no work is under way.</p>`
@@ -202,7 +203,7 @@ export class SignalboxSystem extends LitElement {
 
   #loopTable(app: App, { loops, owner, works }: ProcessView): TemplateResult {
     return html`<section>
-      <h3>Loops of <span class="mono">${owner}</span></h3>
+      <h2>Loops of <span class="mono">${owner}</span></h2>
       <p class="muted">
         ${works ? 'The process that answers this page, and works.' : 'The process that answers this page. It leaves the work to workers in processes of their own.'}
       </p>
@@ -223,7 +224,9 @@ export class SignalboxSystem extends LitElement {
           ${loops.map(
             (loop) =>
               html`<tr>
-                <th scope="row" class="mono">${loop.name}</th>
+                <th scope="row">
+                  <span class="mono">${loop.name}</span> <span class="does">${loopWords(loop.name)}</span>
+                </th>
                 <td>${standingMark(loopStanding(loop, this.#nowMs))}</td>
                 <td class="end num">${this.#places(loop)}</td>
                 <td class="end num">${loop.restarts === 0 ? html`<span class="faint">0</span>` : loop.restarts}</td>
@@ -265,7 +268,7 @@ export class SignalboxSystem extends LitElement {
     const pool = `${name}: ${plural(inUse, 'connection')} in use, ${idle} idle`
     const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay} under way`
     return html`<section>
-      <h3>Resources</h3>
+      <h2>Resources</h2>
       <dl>
         ${queues ? fact('Commands', this.#commands(queues, format)) : nothing}
         ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}

@@ -7,6 +7,7 @@ import type { Agent } from '../../domain/agent.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { hostOf } from '../card.ts'
 import { Query } from '../controllers/query.ts'
+import { SendAgain } from '../controllers/send-again.ts'
 import { SignalboxComposer, viewersRead } from '../elements/composer.ts'
 import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
@@ -52,6 +53,13 @@ export class SignalboxNewTask extends LitElement {
       .foot {
         padding-top: 0;
       }
+      .foot > .notice {
+        margin-bottom: 8px;
+      }
+      .foot .quoted {
+        max-height: 80px;
+        overflow: auto;
+      }
       .field {
         max-width: 420px;
       }
@@ -92,6 +100,11 @@ export class SignalboxNewTask extends LitElement {
   declare agentId: string
   declare _chosen: string
   #agents = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
+  #again = new SendAgain(
+    this,
+    () => this.app,
+    () => this.#composer,
+  )
   #session = new Query(this, () => ({ queries: this.app.queries, question: sessionQuestion }))
 
   constructor() {
@@ -109,8 +122,9 @@ export class SignalboxNewTask extends LitElement {
     )
   }
 
-  get #composer(): HTMLElement | null {
-    return this.renderRoot.querySelector('signalbox-composer')
+  get #composer(): SignalboxComposer | null {
+    const composer = this.renderRoot.querySelector('signalbox-composer')
+    return composer instanceof SignalboxComposer ? composer : null
   }
 
   #placed = false
@@ -174,6 +188,7 @@ export class SignalboxNewTask extends LitElement {
         ${agent ? this.#about(agent) : nothing}
       </div>
       <div class="foot">
+        ${this.#again.notice()}
         <signalbox-composer
           .app=${this.app}
           scope=${`new:${agent?.id ?? ''}`}
@@ -209,7 +224,6 @@ export class SignalboxNewTask extends LitElement {
   }
 
   #take(example: string): void {
-    const composer = this.#composer
-    if (composer instanceof SignalboxComposer) composer.fill(example)
+    this.#composer?.fill(example)
   }
 }

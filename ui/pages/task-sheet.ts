@@ -172,6 +172,14 @@ export const taskSheet = [
       padding: 0 24px 16px;
       max-height: 60cqh;
     }
+    .in > .notice,
+    .foot > .notice {
+      margin-bottom: 8px;
+    }
+    .foot .quoted {
+      max-height: 80px;
+      overflow: auto;
+    }
     .skeleton {
       padding: 24px;
     }

@@ -10,6 +10,7 @@ import { Clock } from '../controllers/clock.ts'
 import { Follow } from '../controllers/follow.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
+import { SendAgain } from '../controllers/send-again.ts'
 import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
 import { SignalboxCancelTask } from '../elements/cancel-task.ts'
 import { scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
@@ -25,8 +26,10 @@ import type { Phase, Sending, Target } from '../sending.ts'
 import { agentMark, chip, commandMarks, taskMark } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
 import { isTraceArtifact, tellsTrace } from '../traces.ts'
+import { explanationSheet } from './explanation-view.ts'
 import { taskSide } from './task-side.ts'
 import { taskSheet } from './task-sheet.ts'
+import { taskTroubles } from './task-troubles.ts'
 import { type Pending, transcript } from './transcript.ts'
 import { transcriptSheet } from './transcript-sheet.ts'
 
@@ -48,7 +51,7 @@ export class SignalboxTask extends View {
     _debug: { state: true },
     _side: { state: true },
   }
-  static override styles = [sheet, transcriptSheet, taskSheet]
+  static override styles = [sheet, explanationSheet, transcriptSheet, taskSheet]
   /** The console's own id of the task, a UUID. */
   declare taskId: string
   declare _artifactId: string | undefined
@@ -76,6 +79,11 @@ export class SignalboxTask extends View {
     this,
     () => this.app?.traces.of(this.taskId),
     (events) => events,
+  )
+  #again = new SendAgain(
+    this,
+    () => this.app,
+    () => this.#composer,
   )
   #commandId: string | undefined
   #following = true
@@ -129,8 +137,9 @@ export class SignalboxTask extends View {
     return this.taskId === '' ? undefined : this.app?.sendings.of(scopeOfTask(this.taskId))
   }
 
-  get #composer(): HTMLElement | null {
-    return this.renderRoot.querySelector('signalbox-composer')
+  get #composer(): SignalboxComposer | null {
+    const composer = this.renderRoot.querySelector('signalbox-composer')
+    return composer instanceof SignalboxComposer ? composer : null
   }
 
   #askToCancel(): void | false {
@@ -151,9 +160,11 @@ export class SignalboxTask extends View {
       this.#following = true
       this.#commandId = undefined
       this._artifactId = undefined
+      this.#again.forget()
     }
     const phase = this.#phase.value
     if (phase?.at === 'accepted') this.#commandId = phase.commandId
+    if (phase !== undefined && phase.at !== 'idle') this.#again.forget()
   }
 
   /** A reader at the end stays at the end; one who scrolled up is left in peace. */
@@ -199,6 +210,12 @@ export class SignalboxTask extends View {
                 open: (artifact) => {
                   this._artifactId = artifact.artifactId
                 },
+              })}
+              ${taskTroubles({
+                app,
+                localId: task.localId,
+                commands: data.commands,
+                toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
               })}
             </div>
           </div>
@@ -285,20 +302,20 @@ export class SignalboxTask extends View {
   #foot(app: App, task: TaskView): TemplateResult {
     const over = task.kind === 'task' && isTerminal(task.state)
     const reads = this.#session.data?.user.role === 'viewer'
-    return html`<signalbox-composer
-      .app=${app}
-      scope=${scopeOfTask(task.localId)}
-      .target=${targetOf(task)}
-      hint=${hintFor(task)}
-      closed=${reads ? viewersRead : ''}
-      @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
-    >
-      ${
-        over || reads || task.taskId === null
-          ? nothing
-          : html`<signalbox-cancel-task slot="actions" .app=${app} .task=${task}></signalbox-cancel-task>`
-      }
-    </signalbox-composer>`
+    return html`${this.#again.notice()}<signalbox-composer
+        .app=${app}
+        scope=${scopeOfTask(task.localId)}
+        .target=${targetOf(task)}
+        hint=${hintFor(task)}
+        closed=${reads ? viewersRead : ''}
+        @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
+      >
+        ${
+          over || reads || task.taskId === null
+            ? nothing
+            : html`<signalbox-cancel-task slot="actions" .app=${app} .task=${task}></signalbox-cancel-task>`
+        }
+      </signalbox-composer>`
   }
 
   #artifact(app: App, task: TaskView): TemplateResult | typeof nothing {

@@ -110,9 +110,10 @@ export const tasksSheet = [
     }
     .list-pane {
       display: grid;
-      grid-template-rows: auto minmax(0, 1fr) auto;
+      grid-template-rows: auto minmax(0, 1fr) auto auto;
       grid-template-columns: minmax(0, 1fr);
       min-height: 0;
+      container: list / size;
       background: var(--sb-sunken);
       border-inline-end: 1px solid var(--sb-border);
     }

@@ -22,6 +22,8 @@ import { rowLimit, TaskList, type TaskListState } from '../task-list.ts'
 import { tasksSheet } from './tasks-sheet.ts'
 
 const loadTask = async (): Promise<void> => define('signalbox-task', (await import('./task.ts')).SignalboxTask)
+const loadUnsettled = async (): Promise<void> =>
+  define('signalbox-unsettled', (await import('../elements/unsettled-sends.ts')).SignalboxUnsettled)
 const loadNewTask = async (): Promise<void> =>
   define('signalbox-new-task', (await import('./new-task.ts')).SignalboxNewTask)
 
@@ -174,6 +176,13 @@ export class SignalboxTasks extends View {
           </div>
         </header>
         <div class="rows scroll">${this.#rows(app, filter)}</div>
+        <div class="unsettled">
+          ${
+            this.#lazy.ready('signalbox-unsettled', loadUnsettled)
+              ? html`<signalbox-unsettled .app=${app}></signalbox-unsettled>`
+              : nothing
+          }
+        </div>
         <footer class="row"><kbd>j</kbd><kbd>k</kbd> move <span class="grow"></span><kbd>?</kbd> all keys</footer>
       </section>
       <section class="detail" aria-label="Task">${this.#detail(app, route)}</section>

@@ -21,6 +21,8 @@ export const crashPoints = [
   'observation/after-commit',
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
+/** What a commit of the loop writes: a command, a claim, the mark that its work has begun, its outcome, what an agent showed. */
+export type CommitKind = 'accept' | 'claim' | 'begin' | 'result' | 'observation'
 
 export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints as readonly string[]).includes(name)
 

@@ -3,38 +3,35 @@
  * (ExecuteAndTimeout). It wraps the product's own driver and tells commits apart by what their transaction wrote. Owns no
  * connection.
  */
-import { BackendTerminatedUnexpectedlyError, type DriverFactory } from 'slonik'
+import { BackendTerminatedUnexpectedlyError, type DriverFactory, type QuerySqlToken } from 'slonik'
 import type { Backend } from '../../../persistence/backend.ts'
-import type { Doom } from './doom.ts'
+import type { Flight } from '../../../persistence/flight.ts'
+import type { CommitKind, Doom } from './doom.ts'
 
-type Driver = Awaited<ReturnType<DriverFactory>>
-type DriverClient = Awaited<ReturnType<Driver['createClient']>>
+type DriverClient = Awaited<ReturnType<Awaited<ReturnType<DriverFactory>>['createClient']>>
 
 /** Decides, at each commit that succeeded, whether its caller learns of it. */
 export type Loses = () => boolean
 
+/** Commits of the loop are flights; a claim is one statement of the pool, which is its own commit. */
 export const withFaults =
   (doom: Doom, loses: Loses) =>
   (backend: Backend): Backend => ({
     ...backend,
+    fly: (work) => backend.fly((flight) => work(watched(flight, doom, loses))),
     driverFactory: async (given) => {
       const driver = await backend.driverFactory(given)
-      return { createClient: async () => faulty(await driver.createClient(), doom, loses) }
+      return { createClient: async () => claiming(await driver.createClient(), doom, loses) }
     },
   })
 
-const kinds = ['accept', 'claim', 'begin', 'result', 'observation'] as const
-type CommitKind = (typeof kinds)[number]
-
 /** What a statement says about the commit that it is part of. */
-function kindsOf(sql: string, values: readonly unknown[]): CommitKind[] {
+function kindsOf({ sql, values }: QuerySqlToken): CommitKind[] {
   const found: CommitKind[] = []
   if (/insert into command\b/.test(sql)) found.push('accept')
-  if (/skip locked/.test(sql)) found.push('claim')
-  if (!/insert into (?:actor_log|task_event)\b/.test(sql)) return found
   const said = JSON.stringify(values)
-  if (said.includes('xstate.done.actor.discover')) found.push('begin')
-  if (said.includes('xstate.done.actor.deliver')) found.push('result')
+  if (/insert into actor_log\b/.test(sql) && said.includes('xstate.done.actor.discover')) found.push('begin')
+  if (/insert into actor_log\b/.test(sql) && said.includes('xstate.done.actor.deliver')) found.push('result')
   // A reply is an observation, too, but it comes with the result.
   if (/insert into task_event\b/.test(sql) && /\b(?:stream|poll)\b/.test(said)) found.push('observation')
   return found
@@ -43,36 +40,39 @@ function kindsOf(sql: string, values: readonly unknown[]): CommitKind[] {
 /** The driver's own word for a connection that ended while it waited. */
 const lostConnection = (): Error => new BackendTerminatedUnexpectedlyError(new Error('Connection terminated'))
 
-function faulty(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
-  let open: Set<CommitKind> | null = null
-  const run = async (committing: ReadonlySet<CommitKind>, work: () => ReturnType<DriverClient['query']>) => {
-    for (const kind of committing) doom.reach(`${kind}/before-commit`)
-    const result = await work()
-    for (const kind of committing) doom.reach(`${kind}/after-commit`)
-    if (committing.size > 0 && loses()) throw lostConnection()
-    return result
+function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
+  const kinds = new Set<CommitKind>()
+  const noted = <S extends QuerySqlToken>(statement: S): S => {
+    for (const kind of kindsOf(statement)) kinds.add(kind)
+    return statement
   }
+  return {
+    any: (statement) => flight.any(noted(statement)),
+    one: (statement) => flight.one(noted(statement)),
+    maybeOne: (statement) => flight.maybeOne(noted(statement)),
+    query: (statement) => flight.query(noted(statement)),
+    xid: () => flight.xid(),
+    commit: async () => {
+      for (const kind of kinds) doom.reach(`${kind}/before-commit`)
+      await flight.commit()
+      for (const kind of kinds) doom.reach(`${kind}/after-commit`)
+      if (loses()) throw lostConnection()
+    },
+  }
+}
+
+function claiming(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
   return {
     ...client,
     query: async (sql, values, options) => {
-      const work = () => client.query(sql, values, options)
-      if (/^\s*(?:start transaction|begin)\b/i.test(sql)) open = new Set()
-      else if (/^\s*rollback\s*;?\s*$/i.test(sql)) open = null
-      else if (/^\s*commit\b/i.test(sql)) {
-        const committing = open ?? new Set<CommitKind>()
-        open = null
-        return run(committing, work)
-      } else {
-        const said = kindsOf(sql, values ?? [])
-        if (open === null) {
-          // A statement outside of a transaction is its own commit. A claim that found nothing is none.
-          const result = await run(new Set(doom.awaits('claim/after-commit') ? [] : said), work)
-          if (said.includes('claim') && (result.rows?.length ?? 0) > 0) doom.reach('claim/after-commit')
-          return result
-        }
-        for (const kind of said) open.add(kind)
-      }
-      return work()
+      if (!/skip locked/.test(sql)) return client.query(sql, values, options)
+      doom.reach('claim/before-commit')
+      const result = await client.query(sql, values, options)
+      // Most claims find nothing, and nothing is lost with them.
+      if (result.rows.length === 0) return result
+      doom.reach('claim/after-commit')
+      if (loses()) throw lostConnection()
+      return result
     },
   }
 }

@@ -28,6 +28,8 @@ export interface RawPeer extends Peer {
   readonly script: RawScript
   /** The ids of the tasks the agent knows, oldest first. */
   taskIds(): readonly string[]
+  /** The ids of the tasks whose stream was asked for, in order. */
+  subscribed(): readonly string[]
 }
 
 export interface RawPeerOptions {
@@ -54,6 +56,7 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
   const stagehand = openScript()
   const agent = openRawAgent(stagehand)
   const queue: Queued[] = []
+  const subscribed: string[] = []
   const ends = new AbortController()
 
   const take = (operation: string): RawFault[] => {
@@ -80,6 +83,7 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
     const isCard = path === '/.well-known/agent-card.json'
     const { method, messageId } = isCard ? { method: 'GetAgentCard' } : operationOf(request.method ?? '', path, body)
     log.note(method, { headers: request.headers, body })
+    if (method === 'SubscribeToTask') subscribed.push(String(paramsOf({ method, body, path })['id']))
     if (messageId !== undefined) {
       log.record({ messageId, at: Date.now(), method })
       await stagehand.gate()
@@ -104,6 +108,7 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
     callsOf: log.callsOf,
     seen: log.seen,
     taskIds: () => [...agent.tasks.keys()],
+    subscribed: () => subscribed,
     script: {
       ...stagehand,
       fault: (operation, fault, times = 1) => void queue.push({ operation, fault, left: times }),

@@ -1,0 +1,167 @@
+/**
+ * Holding one agent's stream of one task: what comes is parsed in the pool and committed under the lease, chunk by chunk, so
+ * that an agent is read only as fast as its words are stored. Owns the stream from the request to how it ended. Does not
+ * know what that means for the task (subscription.ts) or what an event changes (observe.ts).
+ */
+import { encodeRequest } from '../a2a/client.ts'
+import { WireError } from '../a2a/wire.ts'
+import { isTerminal, isWaiting } from '../domain/task.ts'
+import type { FollowedTask } from '../persistence/tasks.ts'
+import type { Held } from './kinds.ts'
+import { limits, StreamBroken, type Sent, type Streaming } from './outbound.ts'
+import { refusalWords } from './reconciliation-list.ts'
+import { commitSeen, encoded, type AgentLine, type LineTools } from './task-line.ts'
+import type { ParsedEvent } from './threads/messages.ts'
+import type { StreamParser } from './threads/pool.ts'
+
+/** A task with the way to its agent. */
+export interface TaskLine extends AgentLine {
+  readonly task: FollowedTask
+}
+
+/**
+ * `closed`: by the agent, or by us once it said that it waits or has finished. `yielded`: its place is wanted by others.
+ * `broken`: everything else; `oversized` where a limit of ours ended it, `opened` where there had been a stream.
+ */
+export type StreamEnd =
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'yielded'; readonly opened: boolean }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
+
+type Taken = StreamEnd | 'more'
+
+/**
+ * From here on an event is taken in, parsed and committed alone in the process: a 24 MiB event is some 150 MB on its way from
+ * bytes to rows, and eight streams may bring one each at the same time.
+ */
+const heavyBytes = 1024 * 1024
+
+/** Pieces of work one after the other, in the order in which they were asked for. */
+export class OneAtATime {
+  #last: Promise<unknown> = Promise.resolve()
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work)
+    // Who asked learns of a failure; the next only waits for its turn.
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+}
+
+export class Streams {
+  readonly #t: LineTools
+  readonly #heavy = new OneAtATime()
+
+  constructor(tools: LineTools) {
+    this.#t = tools
+  }
+
+  /** Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does. */
+  async hold(line: TaskLine, answered: boolean, held: Held): Promise<StreamEnd> {
+    const requestId = this.#t.newToken()
+    const signal = AbortSignal.any([held.signal, held.turn])
+    const opened = await this.#open(line, requestId, signal)
+    if (opened instanceof WireError) return broken(opened.message, false)
+    if (opened.kind === 'answered') {
+      const event = await this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
+      return refusedBy(event, false) ?? broken('The agent answered without a stream.', false)
+    }
+    if (opened.kind !== 'streaming') {
+      if (held.turn.aborted) return { kind: 'yielded', opened: false }
+      return { ...broken(opened.message, false), oversized: opened.code === 'too-large' }
+    }
+    try {
+      return await this.#drink(opened, line, requestId, answered, held)
+    } catch (error) {
+      if (!(error instanceof StreamBroken)) throw error
+      if (held.turn.aborted) return { kind: 'yielded', opened: true }
+      return { ...broken(error.message, true), oversized: error.code === 'too-large' }
+    } finally {
+      await opened.close()
+    }
+  }
+
+  async #open(line: TaskLine, requestId: string, signal: AbortSignal): Promise<Sent | Streaming | WireError> {
+    const options = { requestId, extensions: line.extensions }
+    const request = encoded(() => encodeRequest(line.endpoint, 'subscribe', { id: line.task.remoteId }, options))
+    if (request instanceof WireError) return request
+    const opened = await this.#t.outbound.openStream(request, limits.stream, signal)
+    const retry = opened.kind === 'answered' && (opened.status === 404 || opened.status === 405)
+    if (!retry || !request.fallback) return opened
+    return this.#t.outbound.openStream(request.fallback, limits.stream, signal)
+  }
+
+  async #drink(
+    stream: Streaming,
+    line: TaskLine,
+    requestId: string,
+    answered: boolean,
+    held: Held,
+  ): Promise<StreamEnd> {
+    const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
+    const watch = new Rest(line.task, answered)
+    const take = async (parsing: Promise<readonly ParsedEvent[]>): Promise<Taken> => {
+      const events = await parsing
+      await commitSeen(this.#t, line.task, 'stream', events, held)
+      for (const event of events) {
+        const ended = refusedBy(event, true)
+        if (ended) return ended
+      }
+      return watch.sees(events) ? { kind: 'closed' } : 'more'
+    }
+    for await (const chunk of stream.chunks) {
+      const taken = await this.#inTurn(parser, chunk, () => take(parser.parse(chunk)))
+      if (taken !== 'more') return taken
+    }
+    const last = await this.#inTurn(parser, null, () => take(parser.end()))
+    return last === 'more' ? { kind: 'closed' } : last
+  }
+
+  #inTurn(parser: StreamParser, chunk: Uint8Array | null, work: () => Promise<Taken>): Promise<Taken> {
+    const bytes = parser.heldBytes + (chunk?.length ?? 0)
+    return bytes < heavyBytes ? work() : this.#heavy.run(work)
+  }
+}
+
+const broken = (reason: string, opened: boolean): StreamEnd & { kind: 'broken' } => ({
+  kind: 'broken',
+  reason,
+  opened,
+  oversized: false,
+})
+
+/** An event that could not be read may have been a chunk: from here on only the whole task can be trusted. */
+function refusedBy(event: ParsedEvent, opened: boolean): StreamEnd | null {
+  if (event.kind === 'invalid') return { ...broken(event.message, opened), oversized: event.oversized === true }
+  if (event.kind !== 'refused') return null
+  if (event.error.reason === 'TASK_NOT_FOUND') return { kind: 'gone' }
+  return opened ? null : broken(refusalWords(event.error), false)
+}
+
+/** Whether a stream has come to rest. After an answer the agent's old question may stand there once more: it is not one. */
+class Rest {
+  readonly #task: FollowedTask
+  #stale: boolean
+
+  constructor(task: FollowedTask, answered: boolean) {
+    this.#task = task
+    this.#stale = answered
+  }
+
+  sees(events: readonly ParsedEvent[]): boolean {
+    let resting = false
+    for (const event of events) {
+      if (event.kind !== 'observation' || event.observation.taskId !== this.#task.remoteId) continue
+      const { status } = event.observation
+      if (!status) continue
+      const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
+      if (!old) this.#stale = false
+      resting = !old && (isTerminal(status.state) || isWaiting(status.state))
+    }
+    return resting
+  }
+}
+
+const sameInstant = (a: string | null, b: string | null): boolean =>
+  a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b))

@@ -1,0 +1,37 @@
+/**
+ * How a task is followed, for people and for whoever follows it: read from the subscription's own row. Owns these readings
+ * only; the row is the runtime's (actors.ts), the task is tasks.ts'.
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { StateValue } from '../domain/chart.ts'
+import { followingFrom, type Following } from '../domain/following.ts'
+import type { Timer } from './actors.ts'
+import type { Connection } from './database.ts'
+
+interface Row {
+  readonly value: StateValue
+  readonly reason: string | null
+  readonly timers: Readonly<Record<string, Timer>>
+  readonly isHeld: boolean
+}
+
+const Progress = z.object({ version: z.number() })
+
+/** The task's version: it grows with every committed change. 0 for a task that is no more. */
+export async function readProgress(db: Connection, taskId: string): Promise<number> {
+  return (await db.maybeOneFirst(sql.type(Progress)`select version from task where id = ${taskId}`)) ?? 0
+}
+
+/** Null for a task that nobody ever followed: a direct reply, or one that came finished. `taskId` is ours. */
+export async function followingOf(db: Connection, organizationId: string, taskId: string): Promise<Following | null> {
+  const row = await db.maybeOne(sql.type(z.custom<Row>())`
+    select snapshot->'value' as value, snapshot->'context'->>'reason' as reason, timers, lease_until > now() as "isHeld"
+    from actor where kind = 'subscription' and id = ${taskId} and organization_id = ${organizationId}
+    union all
+    select snapshot->'value', null, '{}'::jsonb, false
+    from actor_archive where kind = 'subscription' and id = ${taskId} and organization_id = ${organizationId}`)
+  if (!row) return null
+  const due = Object.values(row.timers).map(({ dueAt }) => dueAt)
+  return followingFrom(row.value, { reason: row.reason, isHeld: row.isHeld, dueAt: due.toSorted()[0] ?? null })
+}

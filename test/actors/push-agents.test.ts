@@ -1,0 +1,155 @@
+/**
+ * Push with agents: the published SDKs are told where to call and really call; agents that cannot, will not, or fail are left in
+ * peace; what was registered is taken back. What the receiver takes is test/specs/push.spec.ts.
+ */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ActorAnswer } from '../../domain/actor.ts'
+import type { TaskView } from '../../domain/task.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { openDoorway, type Doorway } from '../support/doorway.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { startSdkPeer } from '../support/peers/sdk.ts'
+import { callsOnly, credentialFor, deliver, pushStateOf, signingKey, sourcesOf, toldTo } from '../support/push.ts'
+
+const isDone = (view: TaskView): boolean => view.state === 'TASK_STATE_COMPLETED'
+const create = 'CreateTaskPushNotificationConfig'
+const remove = 'DeleteTaskPushNotificationConfig'
+const down = { fault: 'status', status: 503 } as const
+
+const dialects = [
+  ['1.0', 'JSONRPC'],
+  ['1.0', 'HTTP+JSON'],
+  ['0.3', 'JSONRPC'],
+  ['0.3', 'HTTP+JSON'],
+] as const
+
+const registrationsOf = async ({ db }: TestConsole, localId: string): Promise<readonly string[]> =>
+  db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`select id from push_registration where task_id = ${localId}`)
+
+describe.each(bothDatabases)('push with agents, on %s', (database) => {
+  let house: TestConsole
+  let doorway: Doorway
+  let peer: RawPeer
+  let agentId: string
+  beforeAll(async () => {
+    doorway = await openDoorway()
+    house = await startConsole({ database, system: { push: { callbackOrigin: doorway.origin, signingKey } } })
+    doorway.leadTo(house.url)
+    peer = await startRawPeer({ card: callsOnly })
+    agentId = await house.api.register(peer.cardUrl)
+  })
+  afterAll(async () => {
+    await house.close()
+    await peer.close()
+    await doorway.close()
+  })
+  const reaches = async (localId: string, state: string): Promise<void> => {
+    await expect.poll(() => pushStateOf(house, localId), { timeout: 10_000 }).toBe(state)
+  }
+
+  test.each(dialects)('a published agent of %s over %s calls, and is told to stop', async (version, binding) => {
+    const published = await startSdkPeer({ version, binding, card: callsOnly })
+    const before = doorway.passages.length
+    try {
+      const { localId } = await house.api.send(await house.api.register(published.cardUrl), { text: 'hold' })
+      await reaches(localId, 'registered')
+      const [registrationId = ''] = await registrationsOf(house, localId)
+      published.script.finish('Done.')
+      const { artifacts } = await house.task(localId, (view) => isDone(view) && view.artifacts.length === 1)
+      expect(artifacts[0]?.parts).toMatchObject([{ kind: 'text', value: 'Done.' }])
+      expect(await sourcesOf(house, localId)).toContain('push')
+      await reaches(localId, 'ended')
+      const calls = doorway.passages.slice(before)
+      expect(calls.length).toBeGreaterThan(0)
+      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 204))
+      // Each in its own way: 1.0 by the bearer that it was told, 0.3 by the token.
+      const credential = credentialFor(registrationId)
+      expect(calls[0]?.headers).toMatchObject(
+        version === '1.0' ? { authorization: `Bearer ${credential}` } : { 'x-a2a-notification-token': credential },
+      )
+      const logged = [...house.log.lines(), ...house.lines.map((line) => JSON.stringify(line))]
+      expect(logged.filter((line) => line.includes(credential))).toEqual([])
+    } finally {
+      await published.close()
+    }
+  })
+
+  test('a cancel is told twice by the SDK, and is one', async () => {
+    const published = await startSdkPeer({ version: '1.0', binding: 'JSONRPC', card: callsOnly })
+    const agent = await house.api.register(published.cardUrl)
+    const { localId } = await house.api.send(agent, { text: 'hold' })
+    await reaches(localId, 'registered')
+    const { taskId } = await house.api.task(localId)
+    await house.api.post(`/api/agents/${agent}/tasks/${taskId}/cancel`)
+    const { transitions } = await house.task(localId, (view) => view.state === 'TASK_STATE_CANCELED')
+    expect(transitions.filter(({ state }) => state === 'TASK_STATE_CANCELED')).toHaveLength(1)
+    await reaches(localId, 'ended')
+    await published.close()
+  })
+
+  test('an agent that does not offer push is told nothing', async () => {
+    const silent = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
+    const { localId } = await house.api.send(await house.api.register(silent.cardUrl), { text: 'hold' })
+    await reaches(localId, 'unsupported')
+    expect(silent.callsOf(create)).toBe(0)
+    expect(await registrationsOf(house, localId)).toEqual([])
+    await silent.close()
+  })
+
+  test.each([
+    { fault: 'error', code: -32003, message: 'Push is not supported' },
+    { fault: 'error', code: -32601, message: 'No such method' },
+  ] as const)('an agent that says $code when it is told ends it quietly', async (fault) => {
+    peer.script.fault(create, fault)
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    await reaches(localId, 'unsupported')
+  })
+
+  test('an agent that fails is told again, under the same name, and people see why', async () => {
+    peer.script.fault(create, { fault: 'error', code: -32602, message: 'Not such an address.' })
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    await reaches(localId, 'waiting')
+    const { body } = await house.api.get(`/api/actors/push/${localId}`)
+    expect(ActorAnswer.parse(body).actor.context).toMatchObject({ failures: 1, reason: 'Not such an address.' })
+    await reaches(localId, 'registered')
+    expect(await registrationsOf(house, localId)).toEqual([toldTo(peer).id])
+  })
+
+  test('a task whose end was called in is read once as a whole, and the agent is told to stop', async () => {
+    peer.script.fault('GetTask', down, Infinity)
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    await reaches(localId, 'registered')
+    const { id, taskId } = toldTo(peer)
+    peer.script.finish('What no call told.')
+    peer.script.heal()
+    const end = { statusUpdate: { taskId, status: { state: 'TASK_STATE_COMPLETED' } } }
+    expect((await deliver(house, id, end)).status).toBe(204)
+    const { artifacts } = await house.task(localId, (view) => view.artifacts.length === 1)
+    expect(artifacts[0]?.parts).toMatchObject([{ value: 'What no call told.' }])
+    await reaches(localId, 'ended')
+    expect(peer.seen(remove)?.body).toMatchObject({ params: { taskId, id } })
+  })
+})
+
+test('a task that ended while push was off is let go when push is on again', async () => {
+  const { db, close } = await freshDatabase('postgresql')
+  const peer = await startRawPeer({ card: callsOnly })
+  const push = { callbackOrigin: 'http://127.0.0.1:9', signingKey }
+  const on = await startConsole({ database: db, system: { push }, uiDirectory: null })
+  const { localId } = await on.api.send(await on.api.register(peer.cardUrl), { text: 'hold' })
+  await expect.poll(() => pushStateOf(on, localId)).toBe('registered')
+  await on.close()
+  const off = await startConsole({ database: db, uiDirectory: null })
+  peer.script.finish()
+  await off.task(localId, isDone)
+  expect(await pushStateOf(off, localId)).toBe('registered')
+  await off.close()
+  const again = await startConsole({ database: db, system: { push }, uiDirectory: null })
+  await expect.poll(() => pushStateOf(again, localId)).toBe('ended')
+  await again.close()
+  await peer.close()
+  await close()
+})

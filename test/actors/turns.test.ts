@@ -1,0 +1,93 @@
+/** Taking turns at the places that long work keeps: who is asked to go, and that nobody waits for ever behind a quiet stream. */
+import { describe, expect, it } from 'vitest'
+import { Leases, type HeldLease } from '../../actors/lease.ts'
+import { lanesOf, whoYields } from '../../actors/turns.ts'
+import { bothDatabases } from '../support/databases.ts'
+import { startRawPeer } from '../support/peers/raw.ts'
+import { freshSystem } from '../support/system.ts'
+
+const turnMs = 10_000
+const now = 100_000
+
+function held(id: string, lane: string, ago: { readonly since: number; readonly busy: number }): HeldLease {
+  const ref = { kind: 'subscription', id }
+  const lease = new Leases().hold({
+    ref,
+    token: id,
+    work: 'follow',
+    lane,
+    leaseMs: 15_000,
+    trustedFrom: now - ago.since,
+  })
+  lease.busyAt = now - ago.busy
+  return lease
+}
+const ids = (leases: readonly HeldLease[]): string[] => leases.map(({ ref }) => ref.id)
+
+describe('who gives up a place', () => {
+  const quiet = { since: 20_000, busy: 20_000 }
+
+  it('is nobody while nobody waits, and nobody who had no turn yet', () => {
+    expect(whoYields([held('a', 'x', quiet)], 0, turnMs, now)).toEqual([])
+    expect(whoYields([held('a', 'x', { since: 9_999, busy: 9_999 })], 1, turnMs, now)).toEqual([])
+  })
+
+  it('is first of the agent that has most, there the quiet before the busy, then the oldest', () => {
+    const all = [
+      held('lonely', 'y', { since: 90_000, busy: 90_000 }),
+      held('busy', 'x', { since: 90_000, busy: 10 }),
+      held('young', 'x', { since: 10_000, busy: 10_000 }),
+      held('old', 'x', quiet),
+    ]
+    expect(ids(whoYields(all, 4, turnMs, now))).toEqual(['old', 'young', 'busy', 'lonely'])
+    expect(ids(whoYields(all, 1, turnMs, now))).toEqual(['old'])
+  })
+
+  it('is somebody busy only after three turns', () => {
+    expect(whoYields([held('a', 'x', { since: 29_999, busy: 10 })], 1, turnMs, now)).toEqual([])
+    expect(ids(whoYields([held('a', 'x', { since: 30_000, busy: 10 })], 1, turnMs, now))).toEqual(['a'])
+  })
+
+  it('counts places by lane, of one kind', () => {
+    const all = [held('a', 'x', quiet), held('b', 'x', quiet), held('c', 'y', quiet)]
+    expect(lanesOf(all, 'subscription')).toEqual(
+      new Map([
+        ['x', 2],
+        ['y', 1],
+      ]),
+    )
+    expect(lanesOf(all, 'command')).toEqual(new Map())
+  })
+})
+
+describe.each(bothDatabases)('streams on %s', (kind) => {
+  it('of an agent with more tasks than there are places make room for another agent, and for one another', async () => {
+    const running = await freshSystem(kind, {
+      rhythm: ({ subscription, ...kinds }) =>
+        subscription ? { ...kinds, subscription: { ...subscription, turnMs: 100 } } : kinds,
+    })
+    const [many, one] = [await startRawPeer(), await startRawPeer()]
+    const [manyId, oneId] = await Promise.all(
+      [many, one].map(async ({ cardUrl }) => (await running.system.agents.register(running.viewer, cardUrl)).id),
+    )
+    const tasks = 12
+    const sent = await Promise.all(Array.from({ length: tasks }, () => running.send(manyId ?? '', { text: 'hold' })))
+    await Promise.all(sent.map(({ id }) => running.finished(id)))
+    await expect.poll(() => many.callsOf('SubscribeToTask'), { timeout: 10_000 }).toBeGreaterThanOrEqual(8)
+    const { id } = await running.send(oneId ?? '', { text: 'hold' })
+    await running.finished(id)
+    // The other agent's one stream is opened although eight of the first are quiet and would stay for half an hour.
+    await expect.poll(() => one.callsOf('SubscribeToTask'), { timeout: 10_000 }).toBeGreaterThanOrEqual(1)
+    await expect.poll(() => new Set(many.subscribed()).size, { timeout: 20_000 }).toBe(tasks)
+    // Nobody has lost anything by it: every task is still seen to its end.
+    many.script.finish()
+    one.script.finish()
+    for (const command of [...sent, { id }]) {
+      const { result } = await running.system.commands.find(running.viewer, command.id)
+      await running.task(String(result?.localId), ({ state }) => state === 'TASK_STATE_COMPLETED')
+    }
+    expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
+    await running.close()
+    await Promise.all([many.close(), one.close()])
+  })
+})

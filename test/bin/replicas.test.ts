@@ -1,0 +1,202 @@
+/**
+ * Several web replicas and several workers on one PostgreSQL, as processes: what one accepts another delivers and a third
+ * shows; each is replaced in turn while people go on sending. The witness is the agent's own receipt log.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { Client, commandIn } from '../support/api.ts'
+import { spawnConsole, type SpawnedConsole } from '../support/console.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { runWorker, spawnWorker, type SpawnedWorker } from '../support/worker.ts'
+
+const drainLimitMs = 15_000
+const production = {
+  NODE_ENV: 'production',
+  A2A_AUTH_MODE: 'development',
+  A2A_ALLOW_DEVELOPMENT_AUTH: 'true',
+  A2A_COMMAND_WORKER_MODE: 'external',
+}
+
+test('a separate worker refuses, word for word', async () => {
+  const url = { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+  const refused = [
+    [{}, 'The separate worker requires PostgreSQL; PGlite uses embedded dispatch.'],
+    [url, 'The separate worker requires NODE_ENV=production.'],
+    [{ ...production, A2A_COMMAND_WORKER_MODE: 'both' }, 'Invalid A2A_COMMAND_WORKER_MODE.'],
+  ] as const
+  const outcomes = await Promise.all(refused.map(([env]) => runWorker(env)))
+  for (const [i, [, sentence]] of refused.entries())
+    expect(outcomes[i]).toEqual({ code: 1, stdout: '', stderr: `signalbox worker: ${sentence}\n` })
+})
+
+test('a separate worker ends with one line on a schema that is not its own, and changes nothing', async () => {
+  const drifts = [
+    [
+      sql.unsafe`delete from schema_migration where version = (select max(version) from schema_migration)`,
+      /^signalbox worker: This database is at schema v\d+, but this version needs schema v\d+\. Run db:migrate\.\n$/,
+    ],
+    [
+      sql.unsafe`insert into schema_migration (version, name, checksum) values (9000, 'of the future', 'x')`,
+      /^signalbox worker: This database is at schema v9000, but this version only knows schema v\d+\.\n$/,
+    ],
+  ] as const
+  await Promise.all(
+    drifts.map(async ([drift, line]) => {
+      const fresh = await freshDatabase('postgresql')
+      if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
+      await fresh.db.pool.query(drift)
+      const versions = () => fresh.db.pool.anyFirst(sql.unsafe`select version from schema_migration order by 1`)
+      const before = await versions()
+      const env = { ...production, A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: fresh.profile.url }
+      const { code, stderr } = await runWorker(env)
+      expect(code).toBe(1)
+      expect(stderr).toMatch(line)
+      expect(await versions()).toEqual(before)
+      await fresh.close()
+    }),
+  )
+})
+
+describe('two web replicas and two workers', () => {
+  let directory: string
+  let fresh: FreshDatabase
+  let agent: ChildProcess
+  let cardUrl: string
+  let agentId: string
+  let env: Record<string, string>
+  const webs: SpawnedConsole[] = []
+  const workers: SpawnedWorker[] = []
+
+  const startWeb = (): Promise<SpawnedConsole> => {
+    if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
+    return spawnConsole({ dataDirectory: directory, database: fresh.profile, env: production })
+  }
+  const receipts = (): string[] =>
+    readFileSync(join(directory, 'receipts.jsonl'), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => (JSON.parse(line) as { messageId: string }).messageId)
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'signalbox-replicas-'))
+    fresh = await freshDatabase('postgresql')
+    if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
+    env = {
+      ...production,
+      A2A_DATABASE_PROFILE: 'postgresql',
+      A2A_DATABASE_URL: fresh.profile.url,
+      A2A_DATA_DIR: directory,
+    }
+    const script = resolve(import.meta.dirname, '../support/peers/standalone.ts')
+    agent = spawn(process.execPath, [script, '--kind', 'raw', '--receipts', join(directory, 'receipts.jsonl')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    ;[cardUrl] = (await once(createInterface(agent.stdout ?? process.stdin), 'line')) as [string]
+    webs.push(...(await Promise.all([startWeb(), startWeb()])))
+    agentId = await api(0).register(cardUrl)
+  })
+  afterAll(async () => {
+    for (const each of [...webs, ...workers]) await each.stop()
+    agent.kill('SIGTERM')
+    await fresh.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  const api = (at: number): Client => new Client(webs[at % webs.length]?.url ?? '')
+  const accept = (at: number, key: string, text: string) =>
+    api(at).post(`/api/agents/${agentId}/commands`, { text, messageId: `m-${key}` }, { 'idempotency-key': key })
+
+  test('without a worker a web accepts and serves, and delivers nothing', async () => {
+    const signals = await api(0).stream('/api/tasks/events')
+    expect(await signals.next()).toEqual({ event: 'ready', data: {} })
+    const { id, status } = commandIn(await accept(1, 'early', 'direct'))
+    expect(status).toBe('pending')
+    // Accepted at one replica, told at the other.
+    expect(await signals.next()).toEqual({ event: 'freshness', data: {} })
+    expect(await api(0).command(id)).toMatchObject({ status: 'pending' })
+    expect(receipts()).toEqual([])
+    workers.push(...(await Promise.all([spawnWorker(env), spawnWorker(env)])))
+    await signals.until('freshness')
+    await expect.poll(async () => (await api(0).command(id)).status, { timeout: 20_000 }).toBe('succeeded')
+    signals.cancel()
+  })
+
+  test('a stream at one replica follows what the other accepted and a worker delivers', async () => {
+    const key = 'across'
+    const { id } = commandIn(await accept(1, key, 'stream 5'))
+    const body = { text: 'stream 5', messageId: `m-${key}` }
+    const stream = await api(0).stream(`/api/agents/${agentId}/stream`, body, { 'idempotency-key': key })
+    const events = await stream.rest()
+    expect(events[0]).toEqual({ event: 'accepted', data: { commandId: id } })
+    expect(events.findLast(({ event }) => event === 'snapshot')?.data).toMatchObject({ state: 'TASK_STATE_COMPLETED' })
+    expect(events.at(-1)?.event).toBe('end')
+  })
+
+  test(
+    'each process is replaced under load: nothing lost, nothing twice, nothing uncertain, every exit 0',
+    { timeout: 90_000 },
+    async () => {
+      const promised = new Map<string, string>()
+      let replacing = true
+      let next = 0
+      /** Sends until the last process is replaced; a replica that is gone is a reason to ask the other with the same key. */
+      const sender = async (): Promise<void> => {
+        while (replacing || next < 250) {
+          const number = next++
+          const key = `load-${number}`
+          for (let attempt = 0; !promised.has(key); attempt++) {
+            if (attempt > 200) throw new Error(`Nobody accepted ${key}.`)
+            const reply = await accept(number + attempt, key, number % 4 === 0 ? 'hello' : 'direct').catch(
+              (error: unknown) => error,
+            )
+            if (reply instanceof Error) continue
+            const accepted = reply as Awaited<ReturnType<typeof accept>>
+            if (accepted.status !== 202) throw new Error(`HTTP ${accepted.status}: ${accepted.text}`)
+            promised.set(key, commandIn(accepted).id)
+          }
+        }
+      }
+      const stopped = async (each: SpawnedConsole | SpawnedWorker): Promise<void> => {
+        const before = performance.now()
+        expect([await each.stop(), each.process.signalCode]).toEqual([0, null])
+        expect(performance.now() - before).toBeLessThan(drainLimitMs)
+      }
+      /** A web is joined by its successor before it goes; a worker goes first, and the other does its work meanwhile. */
+      const replaceWebs = async (): Promise<void> => {
+        for (const [i, old] of webs.entries()) {
+          webs[i] = await startWeb()
+          await stopped(old)
+        }
+      }
+      const replaceWorkers = async (): Promise<void> => {
+        for (const [i, old] of workers.entries()) {
+          await stopped(old)
+          workers[i] = await spawnWorker(env)
+        }
+      }
+      const replace = async (): Promise<void> => {
+        await Promise.all([replaceWebs(), replaceWorkers()])
+      }
+      await Promise.all([replace().finally(() => (replacing = false)), sender(), sender()])
+
+      const statuses = (): Promise<readonly { status: string; count: number }[]> =>
+        fresh.db.pool.any(sql.type(z.object({ status: z.string(), count: z.number() }))`
+        select status, count(*) from command where idempotency_key like 'load-%' group by status`)
+      await expect.poll(statuses, { timeout: 30_000 }).toEqual([{ status: 'succeeded', count: promised.size }])
+      const received = Map.groupBy(
+        receipts().filter((id) => id.startsWith('m-load-')),
+        (id) => id,
+      )
+      expect(received.size).toBe(promised.size)
+      expect([...received.values()].filter((each) => each.length > 1)).toEqual([])
+      expect(promised.size).toBeGreaterThanOrEqual(250)
+    },
+  )
+})

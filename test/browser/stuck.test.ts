@@ -1,0 +1,195 @@
+/**
+ * What a person sees of a thing that is stuck or uncertain, in a real browser over a real server and real agents: it explains
+ * itself, shows its evidence, and names what to do. Messages are counted at the agent.
+ */
+import AxeBuilder from '@axe-core/playwright'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { sql } from 'slonik'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
+import type { Command } from '../../domain/command.ts'
+import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import type { Peer } from '../support/peers/peer.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { startSdkPeer } from '../support/peers/sdk.ts'
+
+const patience = { timeout: 20_000, interval: 100 }
+/** The places that one process has for streams. */
+const places = 8
+const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [1440, 720].map((width) => [colorScheme, width] as const),
+)
+
+let browser: Browser
+let watched: WatchedPage
+beforeAll(async () => {
+  browser = await launchBrowser()
+})
+afterAll(() => browser.close())
+afterEach(async () => {
+  await watched.page.context().close()
+  expect(watched.violations).toEqual([])
+})
+
+async function open(url: string, options: BrowserContextOptions = {}): Promise<Page> {
+  watched = await openPage(browser, options)
+  await watched.page.goto(url)
+  return watched.page
+}
+
+async function expectClean(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+}
+
+describe('a send whose outcome is unknown', () => {
+  let server: TestConsole
+  let faulty: RawPeer
+  let uncertain: Command
+  const message = (page: Page) => page.getByRole('textbox', { name: 'Message' })
+  const strip = (page: Page) => page.getByRole('region', { name: 'Sends that need you' })
+
+  beforeAll(async () => {
+    server = await startConsole({ database: 'postgresql' })
+    faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const agent = await server.system.agents.register(server.viewer, faulty.cardUrl)
+    uncertain = await server.finished((await server.send(agent.id, { text: 'pay the invoice' })).id)
+  })
+  afterAll(async () => {
+    await server.close()
+    await faulty.close()
+  })
+
+  it('shows above the foot of the task list, and with what is on record on its own page', async () => {
+    const page = await open(`${server.url}/tasks`)
+    await strip(page).getByRole('button', { name: '1 send needs you' }).focus()
+    await page.keyboard.press('Enter')
+    await strip(page).getByText('pay the invoice').waitFor()
+    await strip(page).getByText('Outcome unknown').waitFor()
+    expect(await strip(page).innerText()).not.toMatch(/fail/i)
+    await strip(page).getByRole('link', { name: 'What the command did' }).click()
+    await page.getByRole('note').getByText('The connection ended without an answer').waitFor()
+    await page.getByRole('note').getByText('From here on the request may have left').waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/actors/command/${uncertain.id}`)
+  })
+
+  it('is put away in this browser, and stays where everything is', async () => {
+    const page = await open(`${server.url}/tasks`)
+    await strip(page).getByRole('button', { name: 'Put away' }).click()
+    await expect.poll(() => strip(page).count(), patience).toBe(0)
+    await page.reload()
+    await page.getByText('No tasks yet').waitFor()
+    expect(await strip(page).count()).toBe(0)
+    const kept = ActorPage.parse((await server.api.get('/api/actors?attention=true')).body)
+    expect(kept.actors.map(({ id }) => id)).toEqual([uncertain.id])
+  })
+
+  it('leaves a draft alone that a person had begun, and shows the words beside it', async () => {
+    const page = await open(`${server.url}/tasks/new?agent=${uncertain.agentId}`)
+    await message(page).fill('something else')
+    await page.goto(`${server.url}/tasks/new?agent=${uncertain.agentId}&again=${uncertain.id}`)
+    const notice = page.getByRole('status').filter({ hasText: 'Your draft was kept' })
+    await notice.getByText('pay the invoice').waitFor()
+    expect(await message(page).inputValue()).toBe('something else')
+  })
+
+  it.each(looks)('has no accessibility violations in %s at %d px', async (colorScheme, width) => {
+    const options = { colorScheme, viewport: { width, height: 900 } }
+    const page = await open(`${server.url}/tasks`, options)
+    await strip(page).getByRole('button', { name: '1 send needs you' }).click()
+    await strip(page).getByRole('link', { name: 'Send again…' }).waitFor()
+    await expectClean(page)
+    await page.goto(`${server.url}/actors/command/${uncertain.id}`)
+    await page.getByRole('note').getByRole('link', { name: 'Send again…' }).waitFor()
+    await page.getByRole('group', { name: /Current state: uncertain/ }).waitFor()
+    await expectClean(page)
+    await page.getByRole('note').getByRole('link', { name: 'Send again…' }).click()
+    await page.getByText('These words were sent before').waitFor()
+    await expectClean(page)
+  })
+
+  it('is sent again only by a person, as a new command, in the words that were there', async () => {
+    const before = faulty.receipts.length
+    const page = await open(`${server.url}/tasks`)
+    await strip(page).getByRole('button', { name: '1 send needs you' }).click()
+    await strip(page).getByRole('link', { name: 'Send again…' }).click()
+    await page.getByText('Sending them is a new command with a new key.').waitFor()
+    await page.getByText('would then get them twice').waitFor()
+    expect(await message(page).inputValue()).toBe('pay the invoice')
+    expect(faulty.receipts.length).toBe(before)
+    await page.keyboard.press('Control+Enter')
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    expect(faulty.receipts.length).toBe(before + 1)
+    expect(faulty.receipts.at(-1)?.messageId).not.toBe(uncertain.messageId)
+  })
+})
+
+describe('work that waits', () => {
+  let server: TestConsole
+  let idle: TestConsole
+  let peer: Peer
+  let waiting: string
+  let silent: Command
+
+  beforeAll(async () => {
+    peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
+    server = await startConsole({ database: 'postgresql' })
+    const agent = await server.system.agents.register(server.viewer, peer.cardUrl)
+    const sends = Array.from({ length: places + 1 }, () => server.send(agent.id, { text: 'hold' }))
+    for (const sent of sends) await server.finished((await sent).id)
+    waiting = await vi.waitFor(async () => {
+      const { actors } = ActorPage.parse((await server.api.get('/api/actors?kind=subscription')).body)
+      for (const { id } of actors) {
+        const { wait } = ActorAnswer.parse((await server.api.get(`/api/actors/subscription/${id}`)).body)
+        if (wait && wait.taken.reduce((sum, { taken }) => sum + taken, 0) === places) return id
+      }
+      throw new Error('No stream waits for a place.')
+    }, patience)
+    // The row as a worker leaves it that is killed while it delivers: nobody works in this console, so nobody takes over.
+    idle = await startConsole({ database: 'postgresql', system: { works: false } })
+    const unreached = await idle.system.agents.register(idle.viewer, peer.cardUrl)
+    silent = await idle.send(unreached.id, { text: 'is anybody there' })
+    await idle.db.pool.query(sql.unsafe`
+      update actor set lease_token = gen_random_uuid(), lease_owner = 'elsewhere/42/dead', work_started_at = now() - interval '2 minutes',
+        lease_until = now() - interval '1 minute', wake_at = now() - interval '1 minute'
+      where kind = 'command' and id = ${silent.id}`)
+  })
+  afterAll(async () => {
+    await server.close()
+    await idle.close()
+    await peer.close()
+  })
+
+  it('says whose places it waits for, and leads to the queues', async () => {
+    const page = await open(`${server.url}/actors/subscription/${waiting}`)
+    await page.getByText('Waits for a place.').first().waitFor()
+    await page.getByText(`${places} of ${places} places are taken by`).first().waitFor()
+    await page.goto(`${server.url}/actors?show=system`)
+    const system = page.getByRole('region', { name: 'System' })
+    const leases = system.getByRole('table', { name: 'Who holds work, by process' })
+    await leases.getByRole('row', { name: new RegExp(`this process subscription ${places} `) }).waitFor()
+    const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
+    await queues.getByRole('row', { name: new RegExp(`^subscription 1 .* ${places} `) }).waitFor()
+  })
+
+  it('says that a worker is silent, since when, and that nobody has taken over', async () => {
+    const page = await open(`${idle.url}/actors/command/${silent.id}`)
+    const note = page.getByRole('note').filter({ hasText: 'Its worker is silent' })
+    await note.getByText('elsewhere/42/dead held "discover" and stopped renewing its lease.').waitFor()
+    await note.getByText('The lease ran out').waitFor()
+    await note.getByRole('link', { name: 'See the queues' }).click()
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('command: stuck: 1 lease ran out and nobody took over').waitFor()
+    await system.getByText('It leaves the work to workers in processes of their own.').waitFor()
+    await page.getByRole('row', { name: /elsewhere\/42\/dead command 1 .* 1 ran out/ }).waitFor()
+  })
+
+  it.each(looks)('has no accessibility violations in %s at %d px', async (colorScheme, width) => {
+    const page = await open(`${idle.url}/actors?show=system`, { colorScheme, viewport: { width, height: 900 } })
+    await page.getByRole('region', { name: 'System' }).getByText('ran out').first().waitFor()
+    await expectClean(page)
+  })
+})

@@ -1,0 +1,242 @@
+/** Every state of every durable machine explains itself, and what a machine marks for a person is told as needing one. */
+import { describe, expect, it } from 'vitest'
+import { evidenceSentence, type CommandEvidence } from '../../domain/evidence.ts'
+import {
+  liveLeaves,
+  activeNodes,
+  pathsOf,
+  whatCanHappen,
+  type ActorDetail,
+  type StateValue,
+} from '../../domain/chart.ts'
+import { commandErrors } from '../../domain/command.ts'
+import { explainCommand } from '../../domain/command-explanation.ts'
+import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/explanation.ts'
+import { eventWords } from '../../domain/next-words.ts'
+import { chartOf } from '../../machines/chart.ts'
+import { durableMachines, shortestPaths } from '../support/machine-events.ts'
+
+const nowMs = Date.parse('2026-11-21T12:00:00Z')
+const at = (ms: number): string => new Date(nowMs + ms).toISOString()
+
+const actorIn = (kind: string, value: StateValue, more: Partial<ActorDetail> = {}): ActorDetail => ({
+  kind,
+  id: '00000000-0000-7000-8000-000000000001',
+  value,
+  status: 'active',
+  revision: 2,
+  machineVersion: '1',
+  updatedAt: at(0),
+  attention: false,
+  title: '',
+  createdAt: at(-1000),
+  context: {},
+  work: null,
+  timers: [],
+  lease: null,
+  next: [],
+  agentId: null,
+  taskId: null,
+  ...more,
+})
+const seen = (actor: ActorDetail, more: Partial<Omit<Seen, 'actor'>> = {}): Seen => ({
+  actor,
+  wait: null,
+  delivery: null,
+  evidence: null,
+  ...more,
+})
+
+describe.each(durableMachines.map(({ machine, events }) => ({ name: machine.id, machine, events })))(
+  'the $name machine',
+  ({ name, machine, events }) => {
+    const chart = chartOf(machine)
+    const states = shortestPaths(machine, events).map(({ state }) => ({
+      value: state.value as StateValue,
+      context: state.context as Record<string, unknown>,
+    }))
+
+    it('has words for every state', () => {
+      const paths = states.flatMap(({ value }) => pathsOf(value))
+      expect(paths.filter((path) => !hasWords(name, path))).toEqual([])
+    })
+
+    it('is told to need a person exactly where the machine says so', () => {
+      for (const { value } of states) {
+        const marked = liveLeaves(activeNodes(chart, value)).some(({ tags }) => tags.includes('attention'))
+        const told = explainActor(seen(actorIn(name, value)), nowMs).some(({ tone }) => tone !== 'quiet')
+        expect([value, told]).toEqual([value, marked])
+      }
+    })
+
+    it('says what was stored and what a person can do, in whole sentences', () => {
+      for (const { value, context } of states)
+        for (const { title, sentences } of explainActor(seen(actorIn(name, value, { context })), nowMs)) {
+          expect(title).not.toBe('')
+          expect(sentences.length).toBeGreaterThan(0)
+          for (const sentence of sentences) expect(sentence).toMatch(/^[“"A-Z0-9].*[.!?]$/s)
+        }
+    })
+
+    it('tells every event that it answers in words of ours', () => {
+      for (const { value } of states)
+        for (const { event } of whatCanHappen(chart, value))
+          expect(eventWords(event)).not.toMatch(/xstate|undefined|"|[a-z][A-Z]/)
+    })
+  },
+)
+
+describe('an actor of a kind that this build does not know', () => {
+  it('is told by its machine’s own names', () => {
+    const [told] = explainActor(seen(actorIn('embargo', { open: 'comingSoon' })), nowMs)
+    expect(told).toMatchObject({ tone: 'quiet', title: 'open, coming soon' })
+    expect(eventWords('liftIt')).toBe('lift it')
+    expect(eventWords('xstate.done.actor.lookUp')).toBe('its work "look up" ends')
+  })
+})
+
+describe('work that nobody does', () => {
+  const work = { id: 'deliver', startedAt: at(-60_000) }
+
+  it('is given a moment after its lease ran out, and then told with its holder and its times', () => {
+    const lease = { owner: 'host/12/ab', until: at(-leaseGraceMs) }
+    const told = (more: number) =>
+      explainActor(seen(actorIn('command', 'dispatching', { work, lease })), nowMs + more).find(
+        ({ title }) => title === 'Its worker is silent',
+      )
+    expect(told(0)).toBeUndefined()
+    expect(told(1)).toMatchObject({
+      tone: 'warn',
+      sentences: [expect.stringContaining('host/12/ab held "deliver"'), expect.any(String)],
+      known: [
+        { words: '"deliver" was begun', at: work.startedAt },
+        { words: 'The lease ran out', at: lease.until },
+      ],
+    })
+  })
+
+  it.each([
+    ['nobody works', [], 'No process works on its kind at the moment.', 'Waits for a worker'],
+    [
+      'all places',
+      [{ owner: 'a/1', taken: 8, ofLane: 2 }],
+      '8 of 8 places are taken by a/1, 2 of them for the same agent.',
+      'Waits for a place',
+    ],
+    [
+      'all of its agent',
+      [{ owner: 'a/1', taken: 5, ofLane: 4 }],
+      '4 of them for the same agent, which may have no more.',
+      'Waits for a place',
+    ],
+    [
+      'room elsewhere',
+      [
+        { owner: 'a/1', taken: 8, ofLane: 0 },
+        { owner: 'b/2', taken: 1, ofLane: 0 },
+      ],
+      'It begins within a second.',
+      'Waits for a worker',
+    ],
+  ] as const)('says whose places it waits for: %s', (_, taken, sentence, title) => {
+    const wait = { dueAt: at(-1), ahead: 3, taken: [...taken], places: 8, perAgent: 4 }
+    const [told] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs)
+    // Not late yet, so what it waits in is as quiet as where it waits.
+    expect(told).toMatchObject({ tone: 'quiet', title, known: [{ words: 'Due', at: wait.dueAt }] })
+    expect(told?.sentences.join(' ')).toContain(sentence)
+    expect(told?.sentences.join(' ')).toContain('3 of its kind have waited longer.')
+    const [late] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs + stuckAfterMs)
+    expect(late).toMatchObject({ tone: 'warn', title, remedies: ['see-queues'] })
+  })
+})
+
+describe('a reconciliation that backs off', () => {
+  it('is weather once and a trouble from the second failure on, with its reason', () => {
+    const told = (failures: number) =>
+      explainActor(
+        seen(
+          actorIn('reconciliation', 'backingOff', { context: { failures, reason: 'Agent network request failed' } }),
+        ),
+        nowMs,
+      )[0]
+    expect(told(1)?.tone).toBe('quiet')
+    expect(told(2)).toMatchObject({ tone: 'warn', remedies: ['open-agent'] })
+    expect(told(2)?.sentences).toContain('Reason: Agent network request failed.')
+  })
+})
+
+describe('a command', () => {
+  const evidence = (outcome: CommandEvidence['outcome']): CommandEvidence => ({
+    outcome,
+    looks: 1,
+    lookedAt: at(-10),
+    nextLookAt: outcome === 'found' ? null : at(50_000),
+    isWhole: true,
+    taskId: 'remote-1',
+    localId: null,
+    taskState: 'TASK_STATE_WORKING',
+    messageId: 'm-1',
+    sentence: evidenceSentence({
+      action: 'send',
+      outcome,
+      isWhole: true,
+      taskId: 'remote-1',
+      taskState: 'TASK_STATE_WORKING',
+      reason: null,
+    }),
+  })
+  const delivery = {
+    action: 'send',
+    localId: null,
+    acceptedAt: at(-90_000),
+    leftAt: at(-80_000),
+    endedAt: at(-20_000),
+    ended: 'interrupted',
+  } as const
+
+  it('says nothing where nothing went wrong', () => {
+    for (const status of ['pending', 'dispatching', 'succeeded'] as const)
+      expect(explainCommand({ status, error: null, action: 'send' })).toBeUndefined()
+  })
+
+  it('is never called failed while its outcome is unknown', () => {
+    for (const error of [commandErrors.uncertain, commandErrors.leaseExpired, null])
+      expect(JSON.stringify(explainCommand({ status: 'uncertain', error, action: 'send' }))).not.toMatch(/fail/i)
+  })
+
+  it('tells when the request left, how that ended and what was looked for since, oldest first', () => {
+    const told = explainCommand(
+      { status: 'uncertain', error: commandErrors.leaseExpired, action: 'send' },
+      delivery,
+      evidence('absent'),
+    )
+    expect(told?.sentences[0]).toContain('the process that sent it ended, or stood still')
+    expect(told?.known).toEqual([
+      { words: 'Accepted and saved', at: delivery.acceptedAt },
+      { words: 'From here on the request may have left', at: delivery.leftAt },
+      { words: expect.stringContaining('stopped renewing its lease'), at: delivery.endedAt },
+      { words: expect.stringContaining('was not found at the agent'), at: at(-10) },
+      { words: 'It is looked for again', at: at(50_000) },
+    ])
+    expect(told?.remedies).toContain('send-again')
+  })
+
+  it('says that it arrived once it was found, and that sending again says it twice', () => {
+    const told = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, evidence('found'))
+    expect(told).toMatchObject({ tone: 'warn', title: 'It reached the agent' })
+    expect(told?.sentences.join(' ')).toContain('say it twice')
+    expect(told?.remedies[0]).toBe('open-task')
+  })
+
+  it('explains a failure, and shows a sentence that it does not know as it is', () => {
+    const told = (error: string | null) => explainCommand({ status: 'failed', error, action: 'send' })
+    expect(told(commandErrors.discovery)?.sentences[0]).toContain('in three tries')
+    expect(told('The agent said no.')?.sentences[0]).toBe('The agent said no.')
+    expect(told(null)?.title).toBe('Not delivered')
+  })
+
+  it('never offers to send a cancel again by its words', () => {
+    for (const status of ['failed', 'uncertain'] as const)
+      expect(explainCommand({ status, error: null, action: 'cancelTask' })?.remedies).not.toContain('send-again')
+  })
+})

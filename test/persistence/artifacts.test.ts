@@ -1,0 +1,266 @@
+/** The artifact directory: whole files or none, between processes, on a disk that is full, and beside any number of sweeps. */
+import { execFile } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sweepShard, shardCount } from '../../persistence/artifact-sweep.ts'
+import { ArtifactsUnavailable, ArtifactStore, type NewBytes } from '../../persistence/artifacts.ts'
+import { openDatabase, type Database } from '../../persistence/database.ts'
+import { ensureLocalAdministrator } from '../../persistence/people.ts'
+import { writeTasks } from '../../persistence/tasks.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+
+const hourMs = 3_600_000
+const bytesOf = (text: string): NewBytes => {
+  const bytes = Buffer.from(text)
+  return { digest: createHash('sha256').update(bytes).digest('hex'), bytes }
+}
+const pathOf = (folder: string, digest: string): string => join(folder, digest.slice(0, 2), digest)
+const filesIn = (folder: string): string[] =>
+  existsSync(folder) ? readdirSync(folder).flatMap((shard) => readdirSync(join(folder, shard))) : []
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-artifacts-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const clock = { newName: randomUUID, now: () => new Date() }
+
+/** Runs a script in a process of its own, with the store at hand; resolves to what it prints. */
+function elsewhere(code: string, limits = ''): Promise<string> {
+  const module = new URL('../../persistence/artifacts.ts', import.meta.url).href
+  const script = `
+    import { createHash, randomUUID } from 'node:crypto'
+    import { ArtifactStore } from ${JSON.stringify(module)}
+    const store = new ArtifactStore(${JSON.stringify(folder)}, { newName: randomUUID, now: () => new Date() })
+    const bytesOf = (n, size) => {
+      const bytes = Buffer.alloc(size, String(n))
+      return { digest: createHash('sha256').update(bytes).digest('hex'), bytes }
+    }
+    ${code}`
+  return new Promise((resolve, reject) => {
+    const shell = `${limits} exec "$0" --input-type=module -e "$1"`
+    execFile('/bin/sh', ['-c', shell, process.execPath, script], (error, out) => (error ? reject(error) : resolve(out)))
+  })
+}
+
+describe('the store', () => {
+  it('gives back what it was given, and nothing that is damaged, missing or misnamed', async () => {
+    const store = new ArtifactStore(folder, clock)
+    const one = bytesOf('one')
+    await store.put(one)
+    await store.put(one)
+    expect(await store.get(one.digest)).toEqual(one.bytes)
+    expect(filesIn(folder)).toEqual([one.digest])
+    expect(await store.get(bytesOf('two').digest)).toBeNull()
+    for (const name of ['', 'short', '../../etc/passwd', one.digest.toUpperCase()]) {
+      await expect(store.get(name)).rejects.toMatchObject({
+        code: 'artifact.identity',
+        message: 'Invalid artifact identity.',
+      })
+      await expect(store.put({ digest: name, bytes: one.bytes })).rejects.toThrow('Invalid artifact identity.')
+    }
+    writeFileSync(pathOf(folder, one.digest), 'two')
+    expect(await store.get(one.digest)).toBeNull()
+    // What a disk lost is written anew by whoever brings it again.
+    truncateSync(pathOf(folder, one.digest), 1)
+    await store.put(one)
+    expect(await store.get(one.digest)).toEqual(one.bytes)
+  })
+
+  it('shows a reader whole files only, while several processes write the same ones', async () => {
+    const size = 1024 * 1024
+    const write = `for (let n = 0; n < 40; n++) await store.put(bytesOf(n % 8, ${size}))`
+    const store = new ArtifactStore(folder, clock)
+    const wanted = Array.from({ length: 8 }, (_, n) =>
+      createHash('sha256')
+        .update(Buffer.alloc(size, String(n)))
+        .digest('hex'),
+    )
+    let writing = true
+    const writers = Promise.all([elsewhere(write), elsewhere(write), elsewhere(write)]).finally(() => (writing = false))
+    const seen = new Set<string>()
+    while (writing)
+      for (const digest of wanted) {
+        // A half file would not have its digest, and would be no file at all.
+        const there = existsSync(pathOf(folder, digest))
+        const bytes = await store.get(digest)
+        expect(bytes !== null || !there).toBe(true)
+        if (bytes) seen.add(digest)
+      }
+    await writers
+    expect([...seen].toSorted()).toEqual(wanted.toSorted())
+    expect(filesIn(folder).toSorted()).toEqual(wanted.toSorted())
+  })
+
+  it('keeps nothing of what a full disk refuses, goes on with what fits, and takes it when there is room', async () => {
+    // A limit on the size of files (in blocks of 512 bytes) stands in for the disk: EFBIG is how it says ENOSPC.
+    const attempt = `
+      const outcomes = []
+      for (const size of [3_000_000, 1_000])
+        outcomes.push(await store.put(bytesOf(1, size)).then(() => 'kept', (error) => error.name + ' ' + error.code))
+      console.log(JSON.stringify(outcomes))`
+    expect(JSON.parse(await elsewhere(attempt, 'ulimit -f 2000;'))).toEqual(['ArtifactsUnavailable EFBIG', 'kept'])
+    expect(filesIn(folder)).toHaveLength(1)
+    expect(JSON.parse(await elsewhere(attempt))).toEqual(['kept', 'kept'])
+    expect(filesIn(folder)).toHaveLength(2)
+  })
+
+  it('says that its directory failed, and works once it is mended', async () => {
+    const blocked = join(folder, 'blocked')
+    writeFileSync(blocked, '')
+    const store = new ArtifactStore(blocked, clock)
+    const one = bytesOf('one')
+    await expect(store.put(one)).rejects.toThrow(ArtifactsUnavailable)
+    await expect(store.get(one.digest)).rejects.toThrow(ArtifactsUnavailable)
+    rmSync(blocked)
+    await store.put(one)
+    expect(await store.get(one.digest)).toEqual(one.bytes)
+  })
+})
+
+describe.each(bothDatabases)('a sweep on %s', (kind) => {
+  let fresh: FreshDatabase
+  let db: Database
+  let taskId: string
+  beforeAll(async () => {
+    fresh = await freshDatabase(kind)
+    db = fresh.db
+    const ids = { organizationId: uuidv7(), personId: uuidv7(), membershipId: uuidv7() }
+    const { organizationId } = await ensureLocalAdministrator(db, 'local', 'Local', ids)
+    taskId = uuidv7()
+    const agentId = uuidv7()
+    await db.pool.query(sql.unsafe`
+      insert into agent (id, organization_id, card_url, source, name) values (${agentId}, ${organizationId}, 'http://a', 'managed', 'a')`)
+    await db.pool.query(sql.unsafe`
+      insert into task (id, organization_id, agent_id, tenant, kind, state, version, events, created_at, updated_at)
+      values (${taskId}, ${organizationId}, ${agentId}, '', 'task', 'TASK_STATE_WORKING', 0, 0, now(), now())`)
+  })
+  afterAll(() => fresh.close())
+  afterEach(async () => {
+    await db.pool.query(sql.unsafe`delete from task_bytes`)
+    await db.pool.query(sql.unsafe`delete from artifact`)
+  })
+
+  const nothing = { aside: 0, restored: 0, removed: 0, rows: 0 }
+  /** One pass over everything. */
+  async function sweep(now: Date, graceMs = 24 * hourMs, pool = db.pool): Promise<typeof nothing> {
+    const sum = { ...nothing }
+    for (let shard = 0; shard < shardCount; shard++) {
+      if (!existsSync(join(folder, shard.toString(16).padStart(2, '0')))) continue
+      const swept = await sweepShard(pool, folder, shard, { now, graceMs })
+      for (const key of ['aside', 'restored', 'removed', 'rows'] as const) sum[key] += swept[key]
+    }
+    return sum
+  }
+  const later = (hours: number): Date => new Date(Date.now() + hours * hourMs)
+  /** Has the task refer to bytes, by the statement that every report is written with. */
+  const refer = (digest: string, at: Date, pool = db.pool) =>
+    pool.transaction((tx) => {
+      const state = { state: 'TASK_STATE_WORKING', stateAt: null, version: 1, eventCount: 0, changed: true }
+      const rows = { events: [], messages: [], artifacts: new Map(), transitions: [], stored: new Map([[digest, 3]]) }
+      return writeTasks(
+        tx,
+        [{ id: taskId, fresh: null, contextId: null, folded: { ...state, ...rows } }],
+        at.toISOString(),
+      )
+    })
+  const forget = (digest: string) => db.pool.query(sql.unsafe`delete from task_bytes where digest = ${digest}`)
+
+  it('removes files that nothing refers to after the grace, and what a crash left, and nothing else', async () => {
+    const store = new ArtifactStore(folder, clock)
+    const [kept, lonely] = [bytesOf('kept'), bytesOf('lonely')]
+    for (const bytes of [kept, lonely]) await store.put(bytes)
+    await refer(kept.digest, new Date())
+    const temporary = `${pathOf(folder, kept.digest)}.${randomUUID()}`
+    writeFileSync(temporary, 'ke')
+    writeFileSync(join(folder, kept.digest.slice(0, 2), 'README'), 'not ours')
+    expect(await sweep(later(0))).toEqual(nothing)
+    expect(await sweep(later(23))).toEqual(nothing)
+    expect(await sweep(later(25))).toEqual({ ...nothing, aside: 1, removed: 1 })
+    expect(existsSync(temporary)).toBe(false)
+    // Aside it can be read still: a report that names it may be committed this very moment.
+    expect(filesIn(folder)).toContain(`${lonely.digest}.swept`)
+    expect(await store.get(lonely.digest)).toEqual(lonely.bytes)
+    expect(await sweep(later(0))).toEqual(nothing)
+    expect(await sweep(later(26))).toEqual({ ...nothing, removed: 1 })
+    expect(filesIn(folder).toSorted()).toEqual(['README', kept.digest].toSorted())
+    expect(await store.get(kept.digest)).toEqual(kept.bytes)
+    expect(await store.get(lonely.digest)).toBeNull()
+  })
+
+  it('puts back what somebody came to refer to meanwhile, and what was touched', async () => {
+    const store = new ArtifactStore(folder, clock)
+    const [referred, touched, rewritten] = [bytesOf('referred'), bytesOf('touched'), bytesOf('rewritten')]
+    for (const bytes of [referred, touched, rewritten]) await store.put(bytes)
+    expect(await sweep(later(25))).toEqual({ ...nothing, aside: 3 })
+    await refer(referred.digest, new Date())
+    utimesSync(`${pathOf(folder, touched.digest)}.swept`, later(25), later(25))
+    await store.put(rewritten)
+    expect(await sweep(later(26))).toEqual({ ...nothing, restored: 2, removed: 1, aside: 1 })
+    for (const bytes of [referred, touched, rewritten]) expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
+  })
+
+  it('removes rows that no task refers to, and their files after them', async () => {
+    const store = new ArtifactStore(folder, clock)
+    const one = bytesOf('one')
+    await store.put(one)
+    await refer(one.digest, new Date())
+    await forget(one.digest)
+    expect(await sweep(later(23))).toEqual(nothing)
+    expect(await sweep(later(25))).toEqual({ ...nothing, rows: 1, aside: 1 })
+    expect(await sweep(later(26))).toEqual({ ...nothing, removed: 1 })
+    expect(filesIn(folder)).toEqual([])
+  })
+
+  it('takes nothing from anybody who writes, refers and reads, with two sweeps at it all the time', async () => {
+    // Time passes by an hour with every sweep: what is not touched is old within a few of them.
+    let hours = 1
+    const now = (): Date => later(hours)
+    const store = new ArtifactStore(folder, { newName: randomUUID, now })
+    const other = kind === 'postgresql' ? await openDatabase(fresh.profile) : null
+    const all = Array.from({ length: 6 }, (_, n) => bytesOf(`bytes ${n}`))
+    let writing = true
+    const totals = { ...nothing }
+    const sweeper = async (pool: Database['pool']): Promise<void> => {
+      while (writing) {
+        hours += 1
+        const swept = await sweep(now(), 40 * hourMs, pool)
+        for (const key of ['aside', 'restored', 'removed', 'rows'] as const) totals[key] += swept[key]
+      }
+    }
+    const rounds = 60
+    const writer = async (n: number): Promise<void> => {
+      for (let round = 0; round < rounds; round++) {
+        const bytes = all[(n + round) % all.length]
+        if (!bytes) throw new Error('no bytes')
+        await store.put(bytes)
+        expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
+        await refer(bytes.digest, now())
+        expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
+        // As if its task were deleted; then it is nobody's until the next writer comes.
+        if (round % 2 === n % 2) await forget(bytes.digest)
+      }
+    }
+    const sweepers = [sweeper(db.pool), sweeper(other?.pool ?? db.pool)]
+    await Promise.all([0, 1, 2].map(writer)).finally(() => (writing = false))
+    await Promise.all(sweepers)
+    await other?.close()
+    const rows = await db.pool.anyFirst(sql.unsafe`select digest from task_bytes`)
+    expect(rows.length).toBeGreaterThan(0)
+    for (const digest of rows) expect(await store.get(String(digest))).not.toBeNull()
+    // It was no idle race: in between everything that nobody referred to was found.
+    expect(totals.aside + totals.rows).toBeGreaterThan(0)
+    hours += 100
+    for (let pass = 0; pass < 3; pass++) {
+      hours += 1
+      await sweep(now(), 40 * hourMs)
+    }
+    expect(filesIn(folder).toSorted()).toEqual(rows.map(String).toSorted())
+  })
+})

@@ -1,0 +1,246 @@
+/** Rebuilding: from the stored events alone, every projected row comes back byte for byte, whatever had become of it. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { rebuildAll, rebuildTask, type Rebuilt } from '../../actors/rebuild.ts'
+import { instruments } from '../../actors/system.ts'
+import type { RebuildMark } from '../../persistence/rebuild.ts'
+import { listViewIds, readView } from '../../persistence/task-views.ts'
+import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { startRawPeer } from '../support/peers/raw.ts'
+import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
+import { damage, harm, histories, live, rowsOf, type History } from './histories.ts'
+
+const never = new AbortController().signal
+
+describe.each(bothDatabases)('a rebuild on %s', (kind) => {
+  let running: RunningSystem
+  let agentId: string
+  let organizationId: string
+  let nowMs = Date.parse('2026-11-21T08:00:00Z')
+  const tasks = () => listViewIds(running.db.pool, organizationId, null, 10_000)
+
+  beforeAll(async () => {
+    // Every commit has an instant of its own.
+    const clock = { ...instruments, now: () => new Date((nowMs += 7)) }
+    running = await freshSystem(kind, { works: false, instruments: clock })
+    organizationId = running.viewer.organizationId
+    agentId = (await running.system.agents.register(running.viewer, 'http://agent.example/card.json')).id
+  })
+  afterAll(() => running.close())
+
+  const run = (told: (task: Rebuilt) => void, resumed: (mark: RebuildMark) => void, signal: AbortSignal) =>
+    rebuildAll(running.db.pool, { organizationId, now: new Date(nowMs), told, resumed, signal })
+
+  it('brings back every row of random histories after random damage', async () => {
+    const story = fc.uuid().chain(histories)
+    await fc.assert(
+      fc.asyncProperty(fc.array(story, { minLength: 1, maxLength: 3 }), harm, async (told, harms) => {
+        const before = new Set(await tasks())
+        await Promise.all(told.map((history) => live(running, agentId, history)))
+        const rows = await rowsOf(running.db.pool)
+        const made = (await tasks()).filter((id) => !before.has(id))
+        expect(made).toHaveLength(told.length)
+        for (const id of made) await damage(running.db.pool, id, harms)
+        for (const id of made) await rebuildTask(running.db.pool, organizationId, id)
+        expect(await rowsOf(running.db.pool)).toEqual(rows)
+      }),
+      // A history is told once: another run with its names would go on with the same tasks.
+      { numRuns: 12, endOnFailure: true },
+    )
+  })
+
+  it('brings back a stream of a thousand chunks, page by page', async () => {
+    const chunk = (i: number) => ({
+      artifactUpdate: {
+        taskId: 'long',
+        contextId: 'c',
+        // Large enough together for several pages; once in a while the artifact begins anew, shorter.
+        artifact: { artifactId: 'a', parts: [{ text: `${i} `.padEnd(i % 100 === 0 ? 200_000 : 900, '.') }] },
+        append: i % 400 !== 399,
+      },
+    })
+    const later = Array.from({ length: 10 }, (_, n) => [
+      { source: 'stream' as const, dialect: 0, events: Array.from({ length: 100 }, (_each, i) => chunk(n * 100 + i)) },
+    ])
+    const reply = { task: { id: 'long', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } }
+    const history: History = { id: 'long', body: { text: 'long' }, reply, later }
+    await live(running, agentId, history)
+    const rows = await rowsOf(running.db.pool)
+    const id = await running.db.pool.oneFirst(sql.type(z.object({ id: z.string() }))`
+      select id from task where remote_id = 'long'`)
+    await damage(running.db.pool, id, ['lost parts', 'forged artifacts', 'a forged head'])
+    expect(await rebuildTask(running.db.pool, organizationId, id)).toEqual({ taskId: id, events: 1002, repaired: true })
+    expect(await rowsOf(running.db.pool)).toEqual(rows)
+  })
+
+  it('of everything goes on where it was interrupted, and says what was damaged', async () => {
+    const ids = await tasks()
+    const rows = await rowsOf(running.db.pool)
+    const [first = '', , third = ''] = ids
+    const last = ids.at(-1) ?? ''
+    for (const id of [first, third, last]) await damage(running.db.pool, id, ['a forged head', 'a message too many'])
+    const stop = new AbortController()
+    const done: Rebuilt[] = []
+    const marks: RebuildMark[] = []
+    const tell = (task: Rebuilt): void => {
+      done.push(task)
+      if (done.length === 3) stop.abort(new Error('interrupted'))
+    }
+    await expect(run(tell, (mark) => marks.push(mark), stop.signal)).rejects.toThrow('interrupted')
+    expect(done.map(({ taskId }) => taskId)).toEqual(ids.slice(0, 3))
+    await run(tell, (mark) => marks.push(mark), never)
+    expect(marks).toMatchObject([{ afterTaskId: third, tasks: 3 }])
+    expect(done.map(({ taskId }) => taskId)).toEqual(ids)
+    expect(done.filter(({ repaired }) => repaired).map(({ taskId }) => taskId)).toEqual([first, third, last])
+    expect(await rowsOf(running.db.pool)).toEqual(rows)
+    // It came to its end, so the next one begins anew, and finds nothing.
+    const again: Rebuilt[] = []
+    await run(
+      (task) => again.push(task),
+      (mark) => marks.push(mark),
+      never,
+    )
+    expect(again.map(({ taskId, repaired }) => [taskId, repaired])).toEqual(ids.map((id) => [id, false]))
+    expect(marks).toHaveLength(1)
+  })
+
+  it('waits for whoever tells, and whoever tells waits for it: nothing is lost in between', async () => {
+    const story = fc.sample(histories('contested'), { numRuns: 1, seed: 7 })[0]
+    if (!story) throw new Error('no story')
+    const events = Array.from({ length: 40 }, (_, i) => ({
+      artifactUpdate: {
+        taskId: 'contested',
+        contextId: 'c',
+        artifact: { artifactId: 'z', parts: [{ text: `${i}` }] },
+        append: true,
+      },
+    }))
+    const reply = { task: { id: 'contested', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } }
+    await live(running, agentId, { ...story, reply, later: [] })
+    const id = await running.db.pool.oneFirst(sql.type(z.object({ id: z.string() }))`
+      select id from task where remote_id = 'contested'`)
+    const later = events.map((event) => [{ source: 'stream' as const, dialect: 0, events: [event] }])
+    let telling = true
+    const told = live(running, agentId, { ...story, id: 'contested', reply, later }).finally(() => (telling = false))
+    let rebuilds = 0
+    do {
+      expect(await rebuildTask(running.db.pool, organizationId, id)).toMatchObject({ repaired: false })
+      rebuilds += 1
+    } while (telling)
+    await told
+    expect(rebuilds).toBeGreaterThan(1)
+    const view = await readView(running.db.pool, organizationId, id)
+    expect(view?.artifacts.find(({ artifactId }) => artifactId === 'z')?.parts.map(({ value }) => value)).toEqual(
+      events.map((_, i) => `${i}`),
+    )
+    const rows = await rowsOf(running.db.pool)
+    await damage(running.db.pool, id, ['lost parts', 'lost messages'])
+    await rebuildTask(running.db.pool, organizationId, id)
+    expect(await rowsOf(running.db.pool)).toEqual(rows)
+  })
+
+  it('knows no task of another organization', async () => {
+    const [id = ''] = await tasks()
+    expect(await rebuildTask(running.db.pool, '00000000-0000-4000-8000-000000000000', id)).toBeNull()
+  })
+})
+
+describe('a rebuild of what a real agent said', () => {
+  it('brings back every row', async () => {
+    const fresh = await freshDatabase('postgresql')
+    const { pool } = fresh.db
+    const running = await systemOn(fresh.db)
+    const peer = await startRawPeer()
+    const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
+    const ends = {
+      files: 'TASK_STATE_COMPLETED',
+      ask: 'TASK_STATE_INPUT_REQUIRED',
+      hold: 'TASK_STATE_WORKING',
+      direct: 'MESSAGE_ONLY',
+    }
+    for (const [text, state] of Object.entries(ends)) {
+      const { result } = await running.finished((await running.send(agentId, { text })).id)
+      if (!result) throw new Error(`${text} was not answered.`)
+      await running.task(result.localId, (view) => view.state === state)
+    }
+    await running.close()
+    const { organizationId } = running.viewer
+    const rows = await rowsOf(pool)
+    for (const id of await listViewIds(pool, organizationId, null, 100)) {
+      await damage(pool, id, ['a forged head', 'forged words', 'lost artifacts', 'lost parts', 'lost bytes'])
+      expect(await rebuildTask(pool, organizationId, id)).toMatchObject({ repaired: true })
+    }
+    expect(await rowsOf(pool)).toEqual(rows)
+    await fresh.close()
+    await peer.close()
+  })
+})
+
+const script = fileURLToPath(new URL('../../bin/projections.ts', import.meta.url))
+
+/** The script as an operator runs it. */
+function scripted(
+  variables: Record<string, string>,
+  ...args: string[]
+): Promise<{ code: number; out: string; err: string }> {
+  const env = { PATH: process.env['PATH'], ...variables }
+  return new Promise((resolve) => {
+    execFile(process.execPath, [script, ...args], { env }, (error, out, err) =>
+      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    )
+  })
+}
+
+describe('the script', () => {
+  it('rebuilds all of the local organization, or one task, a line each and a total', async () => {
+    const fresh = await freshDatabase('postgresql')
+    const running = await systemOn(fresh.db, { works: false })
+    const url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
+    const env = { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
+    for (const id of ['one', 'two']) {
+      const reply = { task: { id, status: { state: 'TASK_STATE_WORKING' } } }
+      await live(running, agentId, { id, body: { text: id }, reply, later: [] })
+    }
+    const { organizationId } = running.viewer
+    const [one = '', two = ''] = await listViewIds(running.db.pool, organizationId, null, 10)
+    await damage(running.db.pool, two, ['a forged head'])
+    const total = 'Rebuilt 2 tasks from 4 events; 1 repaired.\n'
+    const lines = `${one} 2 events, unchanged\n${two} 2 events, repaired\n${total}`
+    const unknown = '00000000-0000-4000-8000-000000000000'
+    expect(await scripted(env)).toEqual({ code: 0, out: lines, err: '' })
+    const [single, noTask, noOrganization] = await Promise.all([
+      scripted(env, '--organization', organizationId, '--task', one),
+      scripted(env, '--task', unknown),
+      scripted(env, '--organization', unknown),
+    ])
+    const oneLine = `${one} 2 events, unchanged\nRebuilt 1 task from 2 events; 0 repaired.\n`
+    expect(single).toEqual({ code: 0, out: oneLine, err: '' })
+    expect(noTask).toEqual({ code: 1, out: '', err: `There is no task ${unknown} in this organization.\n` })
+    expect(noOrganization).toEqual({ code: 1, out: '', err: `There is no organization ${unknown}.\n` })
+    await running.close()
+    await fresh.close()
+  })
+
+  it('refuses in words, before it opens anything', async () => {
+    const folder = join(tmpdir(), 'signalbox-never-made')
+    const [online, notUuid, stranger] = await Promise.all([
+      scripted({ A2A_DATA_DIR: folder }),
+      scripted({ A2A_DATA_DIR: folder }, '--offline-pglite', '--task', 'mine'),
+      scripted({ A2A_DATA_DIR: folder }, '--everything'),
+    ])
+    const stop = 'The embedded database is rebuilt offline: stop the console and pass --offline-pglite.\n'
+    expect(online).toEqual({ code: 1, out: '', err: stop })
+    expect(notUuid).toEqual({ code: 1, out: '', err: '--task must be a UUID.\n' })
+    const usage = 'Usage: projections [--offline-pglite] [--organization <uuid>] [--task <uuid>]\n'
+    expect(stranger).toEqual({ code: 1, out: '', err: usage })
+    expect(existsSync(folder)).toBe(false)
+  })
+})

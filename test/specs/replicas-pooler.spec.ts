@@ -1,0 +1,121 @@
+/**
+ * Behind a pooler in transaction mode: a web replica and a worker, the whole journey, with nothing but polling between
+ * them; and no session on the server remembers that we were there.
+ */
+import pg from 'pg'
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDatabase, type Database } from '../../persistence/database.ts'
+import { migrateDown, migrateUp, requireSchema } from '../../persistence/migrate.ts'
+import { migrations } from '../../persistence/migrations/all.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { startPooler, type Pooler } from '../support/pooler.ts'
+import { systemOn, type RunningSystem } from '../support/system.ts'
+
+const serversCount = 3
+
+describe('behind a pooler in transaction mode', () => {
+  let fresh: FreshDatabase
+  let pooler: Pooler
+  const databases: Database[] = []
+  let web: TestConsole
+  let worker: RunningSystem
+  let peer: RawPeer
+  let agentId: string
+  const open = async (): Promise<Database> => {
+    const db = await openDatabase({ kind: 'postgresql', url: pooler.url })
+    databases.push(db)
+    return db
+  }
+  beforeAll(async () => {
+    fresh = await freshDatabase('postgresql')
+    if (fresh.profile.kind !== 'postgresql') throw new Error('There is no pooler for an embedded database.')
+    pooler = await startPooler(fresh.profile.url, serversCount)
+    web = await startConsole({ database: await open(), system: { works: false } })
+    worker = await systemOn(await open())
+    peer = await startRawPeer()
+    agentId = await web.api.register(peer.cardUrl)
+  })
+  afterAll(async () => {
+    await worker.close()
+    await web.close()
+    for (const db of databases) await db.close()
+    await pooler.close()
+    await peer.close()
+    await fresh.close()
+  })
+
+  test('it is noticed, and said: other processes are not heard', () => {
+    expect(databases.map(({ hearsOthers }) => hearsOthers)).toEqual([false, false])
+    expect(worker.lines.filter(({ message }) => message.startsWith('behind a pooler'))).toHaveLength(1)
+  })
+
+  test('sent, asked back, answered, streamed and shown, across two processes', async () => {
+    const signals = await web.api.stream('/api/tasks/events')
+    await signals.next()
+    const asked = await web.api.send(agentId, { text: 'ask' })
+    await signals.until('freshness')
+    signals.cancel()
+    const { taskId } = await web.task(asked.localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    await web.api.send(agentId, { text: 'red', taskId })
+    await web.task(asked.localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
+    const stream = await web.api.stream(`/api/agents/${agentId}/stream`, { text: 'stream 5' })
+    const names = (await stream.rest()).map(({ event }) => event)
+    expect(names.slice(0, 3)).toEqual(['accepted', 'persisted', 'snapshot'])
+    expect(names.at(-1)).toBe('end')
+  })
+
+  test('sixty commands at once are delivered once each', async () => {
+    const sent = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => web.send(agentId, { text: 'direct' }, `pooled-${i}`)),
+    )
+    const done = await Promise.all(sent.map(({ id }) => web.finished(id)))
+    expect(new Set(done.map(({ status }) => status))).toEqual(new Set(['succeeded']))
+    expect(new Set(sent.map(({ messageId }) => peer.receiptsOf(messageId)))).toEqual(new Set([1]))
+    expect(web.log.errors()).toEqual([])
+    expect([...web.lines, ...worker.lines].filter(({ level }) => level !== 'info')).toEqual([])
+  })
+
+  test('transactions have their limits, and migrations their lock, without a session', async () => {
+    const [db] = databases
+    const limits = await db?.fly(async (tx) => {
+      return tx.one(sql.unsafe`select current_setting('statement_timeout') as statement,
+        current_setting('idle_in_transaction_session_timeout') as idle`)
+    })
+    expect(limits).toEqual({ statement: '30s', idle: '30s' })
+    const [last] = migrations.slice(-1)
+    if (!db || !last) throw new Error('There is nothing to migrate.')
+    expect(await db.raw((client) => migrateDown(client, migrations))).toEqual([last])
+    const applied = await Promise.all([1, 2, 3].map(() => db.raw((client) => migrateUp(client, migrations))))
+    expect(applied.flat()).toEqual([last])
+    await db.raw((client) => requireSchema(client, migrations))
+  })
+
+  test('no session was told anything that it remembers', async () => {
+    // The pooler did what it is feared for.
+    expect(pooler.seen.moved).toBeGreaterThan(50)
+    expect(pooler.seen.refusedStarts).toBe(0)
+    const clients = Array.from({ length: serversCount }, () => new pg.Client({ connectionString: pooler.url }))
+    for (const client of clients) {
+      await client.connect()
+      // In a transaction each, so that they meet one server each.
+      await client.query('begin')
+    }
+    const sessions = await Promise.all(
+      clients.map(async (client) => {
+        const { rows } = await client.query(`
+          select (select count(*)::int from pg_prepared_statements) as prepared,
+            (select count(*)::int from pg_listening_channels()) as channels,
+            (select count(*)::int from pg_locks where locktype = 'advisory') as locks,
+            current_setting('statement_timeout') as timeout`)
+        return rows[0] as unknown
+      }),
+    )
+    for (const client of clients) await client.end()
+    expect(sessions).toEqual(
+      Array.from({ length: serversCount }, () => ({ prepared: 0, channels: 0, locks: 0, timeout: '0' })),
+    )
+  })
+})

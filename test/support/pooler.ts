@@ -1,0 +1,257 @@
+/**
+ * A pooler in transaction mode, as far as a client can be hurt by one: few server connections for many clients, and each
+ * transaction on the one that has rested longest, so that whatever a session was told is with somebody else by the next.
+ * As PgBouncer before 1.21 it carries no prepared statements, refuses settings at the start of a connection, and lets
+ * notifications go to whoever happens to be linked. Speaks PostgreSQL's protocol 3.0 without TLS or passwords.
+ */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+const protocol3 = 196_608
+/** What PgBouncer accepts without being told to ignore it [pgbouncer.org/config.html, ignore_startup_parameters]. */
+const startupParameters = new Set([
+  'user',
+  'database',
+  'application_name',
+  'client_encoding',
+  'datestyle',
+  'timezone',
+  'standard_conforming_strings',
+])
+const serverParameters = { server_version: '18.0', client_encoding: 'UTF8', standard_conforming_strings: 'on' }
+
+export interface Pooler {
+  /** The given server's URL, by way of the pooler. */
+  readonly url: string
+  /** Transactions so far, and how many of them met another server than the same client's last. */
+  readonly seen: { transactions: number; moved: number; refusedStarts: number }
+  close(): Promise<void>
+}
+
+interface Message {
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** Cuts a stream of bytes into messages: a type, a length that counts itself, a body. */
+class Messages {
+  #rest: Buffer = Buffer.alloc(0)
+
+  push(chunk: Buffer): Message[] {
+    this.#rest = Buffer.concat([this.#rest, chunk])
+    const whole: Message[] = []
+    while (this.#rest.length >= 5) {
+      const length = 1 + this.#rest.readInt32BE(1)
+      if (this.#rest.length < length) break
+      whole.push({ type: String.fromCharCode(this.#rest[0] ?? 0), bytes: this.#rest.subarray(0, length) })
+      this.#rest = this.#rest.subarray(length)
+    }
+    return whole
+  }
+}
+
+function message(type: string, ...parts: readonly (string | number)[]): Buffer {
+  const body = Buffer.concat(
+    parts.map((part) => {
+      if (typeof part === 'string') return Buffer.from(`${part}\0`)
+      const number = Buffer.alloc(4)
+      number.writeInt32BE(part)
+      return number
+    }),
+  )
+  const head = Buffer.alloc(5)
+  head.write(type)
+  head.writeInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+function startup(parameters: Readonly<Record<string, string>>): Buffer {
+  const words = Object.entries(parameters).flat().concat('')
+  return message(' ', protocol3, ...words).subarray(1)
+}
+
+/** `S` and `Q` ask for one ReadyForQuery each: until all have come, a client keeps its server. */
+const asksForReady = (type: string): boolean => type === 'S' || type === 'Q'
+
+class Server {
+  client: Client | null = null
+  /** ReadyForQuery that are still to come. */
+  owed = 0
+  readonly #socket: Socket
+  readonly #messages = new Messages()
+  #rests: (server: Server) => void = () => undefined
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  static async open(target: URL, parameters: Readonly<Record<string, string>>): Promise<Server> {
+    const socket = connect(Number(target.port), target.hostname)
+    await once(socket, 'connect')
+    const server = new Server(socket)
+    const ready = new Promise<void>((resolve) => (server.#rests = () => resolve()))
+    socket.on('data', (chunk: Buffer) => server.#hear(chunk))
+    socket.on('error', () => socket.destroy())
+    socket.write(startup(parameters))
+    await ready
+    return server
+  }
+
+  onRest(rests: (server: Server) => void): void {
+    this.#rests = rests
+  }
+
+  #hear(chunk: Buffer): void {
+    for (const { type, bytes } of this.#messages.push(chunk)) {
+      this.client?.socket.write(bytes)
+      if (type !== 'Z') continue
+      this.owed = Math.max(0, this.owed - 1)
+      if (this.owed === 0 && String.fromCharCode(bytes[5] ?? 0) === 'I') this.#rests(this)
+    }
+  }
+
+  send({ type, bytes }: Message): void {
+    if (asksForReady(type)) this.owed += 1
+    this.#socket.write(bytes)
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+}
+
+class Client {
+  readonly socket: Socket
+  readonly waiting: Message[] = []
+  server: Server | null = null
+  last: Server | null = null
+
+  constructor(socket: Socket) {
+    this.socket = socket
+  }
+}
+
+class Pool {
+  readonly #resting: Server[]
+  readonly #all: Server[]
+  readonly #queue: Client[] = []
+  readonly #seen: Pooler['seen']
+
+  constructor(servers: Server[], seen: Pooler['seen']) {
+    this.#all = servers
+    this.#resting = [...servers]
+    this.#seen = seen
+    for (const server of servers) server.onRest((each) => this.#rest(each))
+  }
+
+  /** A message of a client: to its server, or into its queue until it has one. */
+  pass(client: Client, message_: Message): void {
+    if (message_.type === 'X') return void client.socket.end()
+    if (client.server) return client.server.send(message_)
+    client.waiting.push(message_)
+    if (!this.#queue.includes(client)) this.#queue.push(client)
+    this.#link()
+  }
+
+  /** A client that is gone in a transaction takes its server along, as it would not be fit for anybody else. */
+  leave(client: Client): void {
+    const at = this.#queue.indexOf(client)
+    if (at >= 0) this.#queue.splice(at, 1)
+    client.server?.destroy()
+  }
+
+  #link(): void {
+    while (this.#queue.length > 0 && this.#resting.length > 0) {
+      const client = this.#queue.shift()
+      // The one that rested longest is another one than this client had, wherever there are two.
+      const server = this.#resting.shift()
+      if (!client || !server) return
+      this.#seen.transactions += 1
+      if (client.last !== null && client.last !== server) this.#seen.moved += 1
+      client.server = client.last = server
+      server.client = client
+      for (const message_ of client.waiting.splice(0)) server.send(message_)
+    }
+  }
+
+  #rest(server: Server): void {
+    if (server.client) server.client.server = null
+    server.client = null
+    this.#resting.push(server)
+    this.#link()
+  }
+
+  destroy(): void {
+    for (const server of this.#all) server.destroy()
+  }
+}
+
+/** Reads a start-up message; empty where it is none of protocol 3.0. */
+function parametersOf(bytes: Buffer): Record<string, string> {
+  if (bytes.readInt32BE(4) !== protocol3) return {}
+  const words = bytes.subarray(8).toString().split('\0')
+  return Object.fromEntries(
+    Array.from({ length: Math.floor(words.length / 2) }, (_, i) => [words[2 * i] ?? '', words[2 * i + 1] ?? '']),
+  )
+}
+
+/** Any process id but the server's: a pooler cancels by a key of its own. */
+const foreignPid = 2_000_000_000
+
+export async function startPooler(target: string, size: number): Promise<Pooler> {
+  const url = new URL(target)
+  const parameters = { user: decodeURIComponent(url.username), database: url.pathname.slice(1) }
+  const seen = { transactions: 0, moved: 0, refusedStarts: 0 }
+  const pool = new Pool(await Promise.all(Array.from({ length: size }, () => Server.open(url, parameters))), seen)
+  const sockets = new Set<Socket>()
+  const greet = (socket: Socket, opening: Buffer): boolean => {
+    const refused = Object.keys(parametersOf(opening)).find((name) => name !== '' && !startupParameters.has(name))
+    if (refused !== undefined) {
+      seen.refusedStarts += 1
+      const report = ['SFATAL', 'C08P01', `Munsupported startup parameter: ${refused}`, '']
+      socket.end(message('E', ...report))
+      return false
+    }
+    const told = Object.entries(serverParameters).map(([name, value]) => message('S', name, value))
+    const ready = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
+    socket.write(Buffer.concat([message('R', 0), ...told, message('K', foreignPid, 1), ready]))
+    return true
+  }
+  const listener = createServer((socket) => {
+    sockets.add(socket)
+    const client = new Client(socket)
+    const messages = new Messages()
+    let opening: Buffer | null = Buffer.alloc(0)
+    socket.on('data', (chunk: Buffer) => {
+      let rest = chunk
+      if (opening !== null) {
+        opening = Buffer.concat([opening, chunk])
+        if (opening.length < 4 || opening.length < opening.readInt32BE(0)) return
+        const length = opening.readInt32BE(0)
+        rest = opening.subarray(length)
+        if (!greet(socket, opening.subarray(0, length))) return
+        opening = null
+      }
+      for (const each of messages.push(rest)) pool.pass(client, each)
+    })
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      sockets.delete(socket)
+      pool.leave(client)
+    })
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  url.hostname = '127.0.0.1'
+  url.port = String((listener.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    seen,
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      pool.destroy()
+      listener.close()
+      await once(listener, 'close')
+    },
+  }
+}

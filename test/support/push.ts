@@ -1,0 +1,87 @@
+/**
+ * Delivering to a push callback by hand, as an agent would or as nobody should. Owns the key that the tests' consoles derive
+ * credentials with, and deriving one independently of the product.
+ */
+import { createHmac } from 'node:crypto'
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { startConsole, type TestConsole } from './console.ts'
+import type { RawPeer } from './peers/raw.ts'
+
+export const signingKey = '0f'.repeat(32)
+
+/** HMAC-SHA256 of the registration's id, base64url. */
+export const credentialFor = (registrationId: string, key: string = signingKey): string =>
+  createHmac('sha256', Buffer.from(key, 'hex')).update(registrationId).digest('base64url')
+
+/** A card's capabilities: the agent calls, and that is the only way to follow its tasks besides asking. */
+export const callsOnly = { capabilities: { streaming: false, pushNotifications: true } }
+
+export const pathOf = (registrationId: string): string => `/api/webhooks/a2a/${registrationId}`
+
+const Told = z.object({
+  taskId: z.string(),
+  id: z.string(),
+  url: z.string(),
+  token: z.string(),
+  authentication: z.object({ scheme: z.literal('Bearer'), credentials: z.string() }),
+})
+/** What an agent of 1.0 over JSON-RPC was told in its newest registration. */
+export const toldTo = (peer: Pick<RawPeer, 'seen'>): z.infer<typeof Told> =>
+  z.object({ params: Told }).parse(peer.seen('CreateTaskPushNotificationConfig')?.body).params
+
+/** A task whose agent was told where to call. */
+export interface Callback {
+  readonly localId: string
+  readonly agentId: string
+  readonly taskId: string
+  readonly contextId: string
+  readonly registrationId: string
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body: unknown
+  readonly headers: Headers
+}
+
+/** Sends a delivery; by default as JSON, with the registration's own credential. An undefined header is left out. */
+export async function deliver(
+  house: Pick<TestConsole, 'url'>,
+  registrationId: string,
+  body: unknown,
+  headers: Readonly<Record<string, string | undefined>> = {},
+): Promise<Answer> {
+  const given = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${credentialFor(registrationId)}`,
+    ...headers,
+  }
+  const sent = Object.entries(given).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  const response = await fetch(house.url + pathOf(registrationId), {
+    method: 'POST',
+    headers: sent,
+    body: body instanceof Uint8Array ? Buffer.from(body) : typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? null : JSON.parse(text), headers: response.headers }
+}
+
+/** Kind and state of the actor of a task's push, wherever it lies; null where there is none. */
+export const pushStateOf = async ({ db }: Pick<TestConsole, 'db'>, localId: string): Promise<unknown> =>
+  db.pool.maybeOneFirst(sql.type(z.object({ value: z.unknown() }))`
+    select snapshot->'value' as value from actor where kind = 'push' and id = ${localId}
+    union all select snapshot->'value' from actor_archive where kind = 'push' and id = ${localId}`)
+
+/** Which ways told what is known of a task, in order. */
+export const sourcesOf = async ({ db }: Pick<TestConsole, 'db'>, localId: string): Promise<readonly string[]> =>
+  db.pool.anyFirst(sql.type(z.object({ source: z.string() }))`
+    select source from task_event where task_id = ${localId} order by position`)
+
+/** A console whose agents are told to call at `callbackOrigin`. */
+export const pushConsole = (database: Parameters<typeof startConsole>[0]['database'], key = signingKey) =>
+  startConsole({
+    database,
+    system: { push: { callbackOrigin: 'http://127.0.0.1:9', signingKey: key } },
+    uiDirectory: null,
+  })
