@@ -103,8 +103,8 @@ export class System {
         new Reconciling({
           ...tools,
           newToken,
-          now: time.now,
-          monotonic: time.monotonic,
+          now: () => time.now(),
+          monotonic: () => time.monotonic(),
           endFollowing: followerEnder(() => this.runtime),
         }),
       ),

@@ -96,6 +96,12 @@ function listTrouble({ actor: { context } }: Seen): string | null {
   return typeof said === 'string' ? `Its list could not be read: ${said.replace(/[.!?]?$/, (end) => end || '.')}` : null
 }
 
+/** When it is tried again by itself: the earliest of its timers. */
+const nextTry = ({ actor: { timers } }: Seen): Known[] => {
+  const [first] = timers.toSorted((a, b) => a.dueAt.localeCompare(b.dueAt))
+  return first ? [{ words: 'The next try', at: first.dueAt }] : []
+}
+
 type Explain = (seen: Seen) => Explanation
 
 const some = (explanation: Explanation | undefined, title: string): Explanation => explanation ?? quiet(title)
@@ -281,7 +287,8 @@ export function explainActor(seen: Seen, nowMs: number): readonly Explanation[] 
   const above = [silent(actor, nowMs), waiting(seen, nowMs)].filter((each) => each !== null)
   const here = pathsOf(actor.value).map((path) => {
     const explain = table[`${actor.kind} ${path.join('.')}`]
-    return explain ? explain(seen) : unknown(path)
+    const said = explain ? explain(seen) : unknown(path)
+    return said.tone === 'quiet' || said.known.length > 0 ? said : { ...said, known: nextTry(seen) }
   })
   // What a state does is not so while its work waits for somebody to do it.
   const holds = seen.wait === null ? here : here.filter(({ tone }) => tone !== 'quiet')

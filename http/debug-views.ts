@@ -14,9 +14,11 @@ import {
   type ChartNode,
   type StateValue,
 } from '../domain/chart.ts'
-import type { DeliveryRecord } from '../domain/actor.ts'
+import type { Kind } from '../actors/kinds.ts'
+import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/explanation.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
+import type { StoredWait } from '../persistence/queue-views.ts'
 import type { SendRecord } from '../persistence/unsettled-sends.ts'
 import { isUuid } from './door.ts'
 
@@ -64,6 +66,10 @@ function eventOf(text: string): ActorStep['event'] {
   const output = pick(event['output'], shownOutput)
   return { type: event['type'], ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
 }
+
+/** Why it waits, with the places that a process has for its kind. */
+export const placesOf = (wait: StoredWait | null, kind: Kind | undefined): ActorWait | null =>
+  wait && kind ? { ...wait, places: kind.concurrency, perAgent: kind.laneLimit } : null
 
 /** Every state that a machine of ours marks for a person to look at, as its rows store it. */
 export const attentionStates = (definitions: Definitions): readonly AttentionState[] =>

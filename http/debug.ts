@@ -19,6 +19,7 @@ import { readWait } from '../persistence/queue-views.ts'
 import { findSend } from '../persistence/unsettled-sends.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
+import { taskActorRoutes } from './debug-task.ts'
 import { attentionStates, deliveryOf, detailOf, peopleOf, stepsOf, summaryOf, type Definitions } from './debug-views.ts'
 import { isUuid, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
@@ -124,10 +125,9 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const { db, viewer, kinds, definitions } = asked
   const { kind, id } = record
   const wait = await readWait(db, viewer.organizationId, kind, id)
-  const rhythm = kinds[kind]
   return {
     actor: detailOf(record, definitions, instruments.now()),
-    wait: wait && rhythm ? { ...wait, places: rhythm.concurrency, perAgent: rhythm.laneLimit } : null,
+    wait: placesOf(wait, kinds[kind]),
     delivery: kind === 'command' ? await deliveryRecord(asked, id) : null,
     evidence: kind === 'command' ? ((await readEvidence(db, viewer.organizationId, [id])).get(id) ?? null) : null,
   }
@@ -164,6 +164,7 @@ export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => 
   const { system, db } = door
   app.register(systemRoutes, door)
   app.register(sendRoutes, door)
+  app.register(taskActorRoutes, door)
   const definitions = chartsOf(system.kinds)
   const asked = (request: FastifyRequest): Asked => ({
     db: db.pool,

@@ -12,6 +12,7 @@ import { Refusal } from '../domain/refusal.ts'
 import type { PushTarget } from '../persistence/push.ts'
 import { bodyLimitBytes } from './bodies.ts'
 import type { Door } from './door.ts'
+import { Bodies } from './push-bodies.ts'
 import { failureOf, logged } from './refusals.ts'
 
 declare module 'fastify' {
@@ -25,7 +26,7 @@ interface OfRegistration {
   readonly registrationId: string
 }
 
-/** Bodies under way at once, bytes: a few of the largest. An agent that is let in must not fill this process's memory. */
+/** Of all bodies under way, bytes: a few of the largest. Agents that are let in must not fill this process's memory. */
 const bodiesLimitBytes = 4 * bodyLimitBytes
 /** How long the rest of a refused body is thrown away: a socket that closes at once often loses the answer, too. */
 const lingerMs = 1_000
@@ -35,7 +36,7 @@ const jsonTypes: ReadonlySet<string> = new Set(['application/json', 'application
 const deliveryIdShape = /^[\x20-\x7e]{1,255}$/
 
 export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done) => {
-  const bodies = new Bodies()
+  const bodies = new Bodies({ eachBytes: bodyLimitBytes, togetherBytes: bodiesLimitBytes })
   app.decorateRequest('delivery', null)
   app.removeAllContentTypeParsers()
   // The handler reads the body itself, within the bounds of all that are read at the time.
@@ -76,30 +77,6 @@ function deliveryIdIn({ headers }: FastifyRequest): string | null {
   if (id === undefined) return null
   if (typeof id !== 'string' || !deliveryIdShape.test(id)) throw new Refusal('push.delivery')
   return id
-}
-
-/** Reads bodies whole, each and all together within bounds; a body counts until its delivery is done. */
-class Bodies {
-  #heldBytes = 0
-
-  async read(request: IncomingMessage, use: (body: Uint8Array) => Promise<void>): Promise<void> {
-    const chunks: Buffer[] = []
-    let size = 0
-    try {
-      // Left alone when this throws: destroyed, it would take the answer with it.
-      const incoming: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
-      for await (const chunk of incoming) {
-        size += chunk.length
-        this.#heldBytes += chunk.length
-        if (size > bodyLimitBytes) throw new Refusal('body.size')
-        if (this.#heldBytes > bodiesLimitBytes) throw new Refusal('push.unavailable')
-        chunks.push(chunk)
-      }
-      await use(Buffer.concat(chunks))
-    } finally {
-      this.#heldBytes -= size
-    }
-  }
 }
 
 /** The status is refusals.ts's; a fault of ours is always "later", because a delivery may be repeated. */

@@ -5,7 +5,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import { leaseGraceMs } from '../domain/explanation.ts'
-import type { Snapshot, Timer } from './actors.ts'
+import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import type { Connection } from './database.ts'
 
 export interface ActorRecord {
@@ -193,6 +193,24 @@ export async function findActor(
   return db.maybeOne(
     sql.type(Record_)`${selected} from (${everyActor}) a ${subjects}
       where a.organization_id = ${organizationId} and a.kind = ${kind} and a.id = ${id}`,
+  )
+}
+
+/** Those of these that are there, in the same order. */
+export async function findActors(
+  db: Connection,
+  organizationId: string,
+  refs: readonly ActorRef[],
+): Promise<readonly ActorRecord[]> {
+  if (refs.length === 0) return []
+  return db.any(
+    sql.type(Record_)`${selected}
+      from ${sql.unnest(
+        refs.map(({ kind, id }, place) => [kind, id, place]),
+        ['text', 'uuid', 'int4'],
+      )} as r(kind, id, place)
+      join lateral (select * from (${everyActor}) b where b.kind = r.kind and b.id = r.id) a on true ${subjects}
+      where a.organization_id = ${organizationId} order by r.place`,
   )
 }
 

@@ -20,7 +20,7 @@ export interface Backend {
    * may be lost or repeated: polling stays the truth. Resolves to the way to stop hearing.
    */
   readonly listen: (channel: string, heard: Heard) => Promise<() => Promise<void>>
-  /** Call after the commit. At most one wake-up per channel and 5 ms leaves this process. */
+  /** Call after the commit. At most one wake-up per channel and 20 ms leaves this process. */
   readonly notify: (channel: string) => Promise<void>
   /** Embedded only: CHECKPOINT by volume and time, VACUUM ANALYZE daily. Call it every minute; nothing on PostgreSQL. */
   readonly housekeep: () => Promise<void>
@@ -38,5 +38,5 @@ export interface Backend {
 export const STATEMENT_TIMEOUT_MS = 30_000
 /** No transaction of ours waits for the network or a person, so one that idles has lost its process. */
 export const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
-/** Wake-ups that fall into one window are one: a thousand commits a second are two hundred notifications. */
-export const WAKE_UP_WINDOW_MS = 5
+/** Wake-ups that fall into one window are one; the first of a burst goes at once. Each costs a statement here and a look elsewhere. */
+export const WAKE_UP_WINDOW_MS = 20

@@ -54,10 +54,13 @@ export async function openHorizon(db: Connection): Promise<Horizon> {
   return { last, anchor, gaps: new Map(), blurredUntil: next }
 }
 
+const told = sql.fragment`number, organization_id as "organizationId", subject_id as "subjectId", batch_id as "batchId"`
+
 /**
  * One look. A gap is closed by its fact, or given up when every transaction that was alive when it was missed has ended and
  * the same snapshot still does not show it: then it was rolled back. (A transaction has its id before it takes a number,
- * for it has locked or written rows by then.)
+ * for it has locked or written rows by then.) Two ranges of one index: both conditions in one clause read the outbox from
+ * its beginning, 10 ms a look after ten thousand commands.
  */
 export async function lookFrom(db: Connection, horizon: Horizon): Promise<Look> {
   const { last, anchor, gaps, blurredUntil } = horizon
@@ -65,8 +68,8 @@ export async function lookFrom(db: Connection, horizon: Horizon): Promise<Look> 
     select f.*, pg_snapshot_xmin(s)::text::int8 as oldest, pg_snapshot_xmax(s)::text::int8 as next,
       ${anchor}::uuid is null or exists (select 1 from fact where number = ${last} and batch_id = ${anchor}) as "isSame"
     from pg_current_snapshot() s left join lateral (
-      select number, organization_id as "organizationId", subject_id as "subjectId", batch_id as "batchId"
-      from fact where number > ${last} or number = any(${sql.array([...gaps.keys()], 'int8')})
+      (select ${told} from fact where number = any(${sql.array([...gaps.keys()], 'int8')}))
+      union all (select ${told} from fact where number > ${last} order by number limit ${newsLimit})
       order by number limit ${newsLimit}) f on true`)
   const [{ isSame, oldest, next } = { isSame: false, oldest: 0, next: 0 }] = rows
   if (!isSame) return { news: [], horizon: await openHorizon(db), more: false, isBlurred: true }

@@ -46,6 +46,8 @@ export async function startPglite(options: ThreadOptions): Promise<Embedded> {
   // A dead thread is reported to every waiting query and by `lost`; without a listener this event would end the process.
   client.on('error', () => {})
   await client.connect()
+  // As on PostgreSQL (postgres.ts): every statement of ours has an index, and a plan made while a table was young has not.
+  await client.query('set enable_seqscan = off')
   return { server, client }
 }
 

@@ -96,7 +96,7 @@ async function countAttention(
 const Taken = z.object({ owner: z.string(), taken: z.number(), ofLane: z.number() })
 const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead: z.number() })
 
-export interface ActorWait {
+export interface StoredWait {
   readonly dueAt: string
   /** How many of its kind have waited longer. */
   readonly ahead: number
@@ -109,7 +109,7 @@ export async function readWait(
   organizationId: string,
   kind: string,
   id: string,
-): Promise<ActorWait | null> {
+): Promise<StoredWait | null> {
   const waiting = await db.maybeOne(sql.type(Waiting)`
     select a.lane, a.wake_at as "dueAt", (
       select count(*)::int from (

@@ -101,6 +101,8 @@ export async function knownTasksFor(
     order by t.updated_at desc, t.id desc limit ${limit}`)
 }
 
+const Noted = z.object({ id: z.string(), looks: z.number() })
+
 /** How long after the loss a task is asked for again: three times, then only news brings it back. */
 const minutesToNextLook = sql.fragment`(array[1, 5, 60])[lost_task.looks]`
 

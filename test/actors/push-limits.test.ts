@@ -1,13 +1,12 @@
 /** Counting deliveries: exact under concurrency and across replicas, cheap in a flood, anew in each window; and bodies bounded together. */
-import { request as ask, type ClientRequest } from 'node:http'
+import { PassThrough, Readable } from 'node:stream'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RateCounter } from '../../actors/rate-counter.ts'
+import { Bodies } from '../../http/push-bodies.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { forgetWindows, takePlaces } from '../../persistence/rate-limits.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
-import { startRawPeer } from '../support/peers/raw.ts'
-import { callsOnly, credentialFor, deliver, pathOf, pushConsole, pushStateOf, toldTo } from '../support/push.ts'
 
 const monotonic = (): number => performance.now()
 
@@ -62,32 +61,35 @@ test('replicas together grant no more than one alone, and once the window is ful
     ),
   )
   expect(granted.filter((is) => is)).toHaveLength(250)
+  expect(await Promise.all(counters.map((counter) => counter.take()))).toEqual([false, false])
   await Promise.all([other.close(), close()])
   // The database is gone, and nobody misses it: for the rest of the minute the answer is known.
   expect(await Promise.all(counters.map((counter) => counter.take()))).toEqual([false, false])
 })
 
-test('bodies are bounded together: who comes when too much is held is told to come later', async () => {
-  const house = await pushConsole('postgresql')
-  const peer = await startRawPeer({ card: callsOnly })
-  const { localId } = await house.api.send(await house.api.register(peer.cardUrl), { text: 'hold' })
-  await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
-  const { id } = toldTo(peer)
-  const headers = { authorization: `Bearer ${credentialFor(id)}`, 'content-type': 'application/json' }
-  const held: ClientRequest[] = []
-  for (let i = 0; i < 5; i++) {
-    const slow = ask(house.url + pathOf(id), { method: 'POST', headers })
-    // It is cut off in the end, which is what this one wants.
-    slow.on('error', () => undefined)
-    slow.write(Buffer.alloc(12.5 * 1024 * 1024, 0x20))
-    held.push(slow)
-  }
-  const large = Buffer.alloc(2 * 1024 * 1024, 0x20)
-  const statusOf = async (body: unknown): Promise<number> => (await deliver(house, id, body)).status
-  await expect.poll(() => statusOf(large), { timeout: 10_000 }).toBe(503)
-  for (const slow of held) slow.destroy()
-  await expect.poll(() => statusOf(large), { timeout: 10_000 }).toBe(400)
-  expect(house.log.errors()).toEqual([])
-  await house.close()
-  await peer.close()
+test('bodies are bounded, each and together: who comes when too much is held is told to come later', async () => {
+  const bodies = new Bodies({ eachBytes: 100, togetherBytes: 250 })
+  const refusal = (code: string) => ({ name: 'Refusal', code })
+  const used: number[] = []
+  const whole = (bytes: number, until: Promise<void> = Promise.resolve()): Promise<void> =>
+    bodies.read(Readable.from([Buffer.alloc(bytes / 2), Buffer.alloc(bytes / 2)]), async (body) => {
+      used.push(body.length)
+      await until
+    })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  await expect(whole(102)).rejects.toMatchObject(refusal('body.size'))
+  // One whose delivery is under way counts, and so does one whose sender takes its time.
+  const held = [whole(100, promise), whole(100, promise)]
+  const slow = new PassThrough()
+  const late = bodies.read(slow, () => Promise.resolve())
+  slow.write(Buffer.alloc(40))
+  await expect.poll(() => slow.readableLength).toBe(0)
+  await expect(whole(12)).rejects.toMatchObject(refusal('push.unavailable'))
+  await whole(10)
+  resolve()
+  await Promise.all(held)
+  slow.destroy(new Error('The sender hung up.'))
+  await expect(late).rejects.toThrow('hung up')
+  await Promise.all([whole(100), whole(100)])
+  expect(used).toEqual([100, 100, 10, 100, 100])
 })

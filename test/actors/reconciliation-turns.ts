@@ -20,6 +20,7 @@ const Row = z.object({
   context: z.object({
     failures: z.number(),
     passes: z.number(),
+    after: z.string().nullable(),
     reason: z.string().nullable(),
     listReason: z.string().nullable(),
   }),

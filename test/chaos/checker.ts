@@ -212,8 +212,12 @@ function backwards({ seen, finals, books }: History): string[] {
 /** Numbers that have to be 1, 2, 3 and so on, whoever was killed between two of them. */
 function gaps({ log, versions, events, tasks, audits, commands }: Books): string[] {
   const found: string[] = []
-  for (const [id, entries] of Map.groupBy(log, ({ kind, actorId }) => `${kind}/${actorId}`))
-    found.push(...notCounting(entries.map(({ revision }) => revision)).map((why) => `I5: the log of ${id} ${why}.`))
+  for (const [id, entries] of Map.groupBy(log, ({ kind, actorId }) => `${kind}/${actorId}`)) {
+    const revisions = entries.map(({ revision }) => revision)
+    // What others do over and over (a poll that finds nothing) leaves no entry; every step of a command does.
+    const why = id.startsWith('command/') ? notCounting(revisions) : notGrowing(revisions)
+    found.push(...why.map((each) => `I5: the log of ${id} ${each}.`))
+  }
   const kept = Map.groupBy(events, ({ taskId }) => taskId)
   const told = Map.groupBy(versions, ({ taskId }) => taskId)
   for (const { id, version } of tasks) {
@@ -244,6 +248,9 @@ function notCounting(numbers: readonly number[]): string[] {
   const at = numbers.findIndex((number, i) => number !== first + i)
   return at === -1 ? [] : [`go from ${numbers[at - 1]} to ${numbers[at]}`]
 }
+
+const notGrowing = (numbers: readonly number[]): string[] =>
+  numbers.some((number, i) => number <= (numbers[i - 1] ?? -1)) ? [`repeats or goes back: ${numbers.join(', ')}`] : []
 
 function forgetful(ask: Ask): string[] {
   const ids = acceptedIds(ask)

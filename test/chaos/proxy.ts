@@ -94,7 +94,7 @@ export async function startProxy(target: { readonly host: string; readonly port:
       if (pair.losing) sever(pair)
       return pair.losing || pair.swallowing ? 'drop' : 'pass'
     }
-    void Promise.all([pump(near, far, sky, say), pump(far, near, sky, answer)])
+    void Promise.all([pump(near, far, sky, say).catch(end), pump(far, near, sky, answer).catch(end)])
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -147,24 +147,19 @@ interface Sky {
   change(): Promise<void>
 }
 
-/** One direction, in order and with back-pressure. Ends with its source; a socket that breaks ends its pair. */
+/** One direction, in order and with back-pressure. Rejects when either side breaks. */
 async function pump(from: Socket, to: Socket, sky: Sky, judge: (chunk: Buffer) => 'pass' | 'drop'): Promise<void> {
-  try {
-    for await (const chunk of from as AsyncIterable<Buffer>) {
-      await passTime(sky, chunk.length)
-      if (judge(chunk) === 'drop') continue
-      for (let at = 0; at < chunk.length; at += sky.now.sliceBytes) {
-        const slice = sky.now.sliceBytes === Infinity ? chunk : chunk.subarray(at, at + sky.now.sliceBytes)
-        if (!to.write(slice)) await Promise.race([once(to, 'drain'), once(to, 'close')])
-        // A turn of the event loop keeps the kernel from joining the slices.
-        if (slice !== chunk) await new Promise((resolve) => setImmediate(resolve))
-      }
+  for await (const chunk of from as AsyncIterable<Buffer>) {
+    await passTime(sky, chunk.length)
+    if (judge(chunk) === 'drop') continue
+    for (let at = 0; at < chunk.length; at += sky.now.sliceBytes) {
+      const slice = sky.now.sliceBytes === Infinity ? chunk : chunk.subarray(at, at + sky.now.sliceBytes)
+      if (!to.write(slice)) await Promise.race([once(to, 'drain'), once(to, 'close')])
+      // A turn of the event loop keeps the kernel from joining the slices.
+      if (slice !== chunk) await new Promise((resolve) => setImmediate(resolve))
     }
-    to.end()
-  } catch {
-    // The other side broke: that is what this proxy is for.
-    to.destroy()
   }
+  to.end()
 }
 
 async function passTime(sky: Sky, bytes: number): Promise<void> {

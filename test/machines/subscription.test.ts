@@ -1,20 +1,52 @@
-/** What a subscription must not miss: an answer that comes while the stream's end still tells of the question. */
+/**
+ * What a subscription must not miss, an answer that comes while the stream's end still tells of the question; and how it
+ * bears trouble: how long it waits, what it says of it, when it gives up, and what wakes it.
+ */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { initialTransition, transition, type EventObject } from 'xstate'
-import { subscriptionMachine } from '../../machines/subscription.ts'
+import { subscriptionMachine, type FollowOutcome } from '../../machines/subscription.ts'
 
 type Event = Parameters<typeof transition<typeof subscriptionMachine>>[2]
 
-const follow = (kind: string): EventObject & { output: { kind: string } } => ({
-  type: 'xstate.done.actor.follow',
-  output: { kind },
+const done = (work: 'follow' | 'read', output: FollowOutcome): EventObject & { output: FollowOutcome } => ({
+  type: `xstate.done.actor.${work}`,
+  output,
 })
+const follow = (kind: 'waiting' | 'finished' | 'yielded' | 'unsupported'): EventObject => done('follow', { kind })
+const silent = done('follow', { kind: 'broken', reason: 'Agent network request failed.', heard: false })
+const heard = done('follow', { kind: 'broken', reason: 'The event is not JSON.', heard: true })
+const nothingNew = done('follow', { kind: 'ended', news: false })
+const news = done('follow', { kind: 'ended', news: true })
+const again: EventObject = { type: 'xstate.after.backoff.subscription.backingOff' }
+const fromAway: EventObject = { type: 'xstate.after.absence.subscription.away' }
 
-function after(...events: readonly EventObject[]) {
-  let [state] = initialTransition(subscriptionMachine)
-  for (const event of events) [state] = transition(subscriptionMachine, state, event as Event)
-  return state
+type State = ReturnType<typeof initialTransition<typeof subscriptionMachine>>[0]
+
+/** Where a walk ends, the facts it told, and how long it was told to wait, in ms. */
+function walk(from: State, events: readonly EventObject[]) {
+  let state = from
+  const facts: string[] = []
+  const waits: number[] = []
+  for (const event of events) {
+    const [next, actions] = transition(subscriptionMachine, state, event as Event)
+    state = next
+    for (const { type, params } of actions as {
+      type: string
+      params?: { event?: { type: string }; delay?: number }
+    }[]) {
+      if (type === 'xstate.emit') facts.push(String(params?.event?.type))
+      if (type === 'xstate.raise') waits.push(Number(params?.delay))
+    }
+  }
+  return { state, facts, waits }
 }
+
+const [first] = initialTransition(subscriptionMachine)
+const after = (...events: readonly EventObject[]): State => walk(first, events).state
+/** So many attempts, all with the same end. */
+const attempts = (end: EventObject, n: number): EventObject[] =>
+  Array.from({ length: n }, (_, i) => (i === 0 ? [end] : [again, end])).flat()
 
 describe('a subscription', () => {
   it('rests while the agent waits', () => {
@@ -33,5 +65,98 @@ describe('a subscription', () => {
 
   it('is woken from rest by an answer, and by nothing else', () => {
     expect(after(follow('waiting'), { type: 'rearmed' }).value).toBe('following')
+  })
+})
+
+describe('a subscription in trouble', () => {
+  it('waits 1 s, doubled to 30 s, while the agent gives any sign of life, and stays with that', () => {
+    for (const end of [heard, nothingNew])
+      expect(walk(first, attempts(end, 12)).waits).toEqual([1, 2, 4, 8, 16, ...Array(7).fill(30)].map((s) => s * 1000))
+  })
+
+  it('starts again at 1 s after a stream that worked, or made room', () => {
+    for (const good of [news, follow('yielded')])
+      expect(walk(first, [...attempts(heard, 5), again, good, again, heard]).waits.slice(-2)).toEqual([1000, 1000])
+  })
+
+  it('calls an agent away after ten attempts without a sign of life, and tries from minute to quarter of an hour', () => {
+    const { state, waits } = walk(first, attempts(silent, 10))
+    expect(state.value).toBe('away')
+    expect(state.hasTag('attention')).toBe(true)
+    expect(waits.slice(-2)).toEqual([30_000, 60_000])
+    const later = walk(state, Array.from({ length: 6 }, () => [fromAway, silent]).flat())
+    expect(later.waits.map((ms) => ms / 60_000)).toEqual([2, 4, 8, 15, 15, 15])
+    expect(walk(later.state, [fromAway, heard]).waits).toEqual([30_000])
+  })
+
+  it('reads an agent that does not stream by the same rules', () => {
+    const read = (output: FollowOutcome): EventObject[] => [
+      { type: 'xstate.after.readPause.subscription.polling.pausing' },
+      done('read', output),
+    ]
+    const dead = read({ kind: 'broken', reason: 'Agent network request failed.', heard: false })
+    const { state, facts } = walk(first, [follow('unsupported'), ...Array.from({ length: 10 }, () => dead).flat()])
+    expect(state.value).toEqual({ polling: 'away' })
+    expect(facts).toEqual(['subscription.failing', 'subscription.failing'])
+    expect(walk(state, [{ type: 'heard' }]).state.value).toEqual({ polling: 'reading' })
+  })
+
+  it('is back as soon as somebody heard the agent, or a person answered', () => {
+    for (const type of ['heard', 'rearmed']) {
+      const { value, context } = walk(first, [...attempts(silent, 10), { type }]).state
+      expect({ value, context }).toMatchObject({ value: 'following', context: { failures: 0, reason: null } })
+    }
+  })
+
+  it('tells a reason once, not every time; tells when it lasts, and when it is over', () => {
+    const { facts, state } = walk(first, [...attempts(silent, 9), again, silent, fromAway, silent])
+    expect(facts).toEqual(['subscription.failing', 'subscription.failing'])
+    expect(state.context.reason).toBe('Agent network request failed.')
+    expect(walk(state, [fromAway, news]).facts).toEqual(['subscription.recovered'])
+  })
+
+  it('gives up what can never be read, says so, and tries again when a person answers', () => {
+    const reason = 'Agent response exceeds the safety limit.'
+    const { state, facts } = walk(first, [done('follow', { kind: 'unreadable', reason })])
+    expect(state.value).toBe('stopped')
+    expect(state.context.reason).toBe(reason)
+    expect(state.hasTag('attention')).toBe(true)
+    expect(facts).toEqual(['subscription.stopped'])
+    expect(walk(state, [{ type: 'heard' }]).state.value).toBe('stopped')
+    expect(walk(state, [{ type: 'rearmed' }])).toMatchObject({
+      state: { value: 'following' },
+      facts: ['subscription.started'],
+    })
+  })
+})
+
+/** What the first release of version 1 stored, as its golden file had it; a row may still stand there. */
+const stored: readonly { value: string | Record<string, string>; context: Partial<State['context']> }[] = [
+  { value: 'following', context: { failures: 0, reads: 0, reason: null, answered: true, rearmed: true } },
+  { value: 'backingOff', context: { failures: 6, reads: 0, reason: null, answered: false, rearmed: false } },
+  { value: { polling: 'pausing' }, context: { failures: 0, reads: 4, reason: null, answered: false, rearmed: false } },
+  { value: { polling: 'reading' }, context: { failures: 0, reads: 4, reason: null, answered: true, rearmed: false } },
+  { value: 'resting', context: { failures: 0, reads: 0, reason: null, answered: false, rearmed: false } },
+  { value: 'stopped', context: { failures: 0, reads: 0, reason: 'removed', answered: false, rearmed: false } },
+]
+
+describe('a row of the first release', () => {
+  it.each(stored)('in $value goes on', ({ value, context }) => {
+    const state = subscriptionMachine.resolveState({ value, context: context as State['context'] } as Parameters<
+      typeof subscriptionMachine.resolveState
+    >[0])
+    expect(walk(state, [{ type: 'settled' }]).state.status).toBe('done')
+    expect(['following', { polling: 'pausing' }]).toContainEqual(walk(state, [{ type: 'rearmed' }]).state.value)
+  })
+
+  it('stands in the golden file as it did', () => {
+    const golden = JSON.parse(readFileSync(new URL('golden/subscription@1.json', import.meta.url), 'utf8')) as {
+      state: unknown
+      context: object
+    }[]
+    const states = golden.map(({ state }) => state)
+    for (const { value } of stored) expect(states).toContainEqual(value)
+    for (const { context } of golden)
+      expect(Object.keys(context)).toEqual(['failures', 'reads', 'reason', 'answered', 'rearmed'])
   })
 })

@@ -37,6 +37,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['GET', '/api/queues', 'read'],
   ['GET', '/api/sends/unsettled', 'read'],
   ['GET', '/api/sends/c', 'read'],
+  ['GET', '/api/task-actors/t', 'read'],
 ]
 const allowed: Record<Role, readonly string[]> = {
   admin: ['read', 'operate', 'administer'],

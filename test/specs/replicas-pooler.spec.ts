@@ -113,7 +113,10 @@ describe('behind a pooler in transaction mode', () => {
         return rows[0] as unknown
       }),
     )
-    for (const client of clients) await client.end()
+    for (const client of clients) {
+      await client.query('rollback')
+      await client.end()
+    }
     expect(sessions).toEqual(
       Array.from({ length: serversCount }, () => ({ prepared: 0, channels: 0, locks: 0, timeout: '0' })),
     )

@@ -87,6 +87,7 @@ class Server {
 
   static async open(target: URL, parameters: Readonly<Record<string, string>>): Promise<Server> {
     const socket = connect(Number(target.port), target.hostname)
+    socket.setNoDelay()
     await once(socket, 'connect')
     const server = new Server(socket)
     const ready = new Promise<void>((resolve) => (server.#rests = () => resolve()))
@@ -132,16 +133,24 @@ class Client {
 }
 
 class Pool {
-  readonly #resting: Server[]
-  readonly #all: Server[]
+  readonly #resting: Server[] = []
+  readonly #all = new Set<Server>()
   readonly #queue: Client[] = []
+  readonly #open: () => Promise<Server>
   readonly #seen: Pooler['seen']
+  #closed = false
 
-  constructor(servers: Server[], seen: Pooler['seen']) {
-    this.#all = servers
-    this.#resting = [...servers]
+  constructor(open: () => Promise<Server>, seen: Pooler['seen']) {
+    this.#open = open
     this.#seen = seen
-    for (const server of servers) server.onRest((each) => this.#rest(each))
+  }
+
+  async grow(): Promise<void> {
+    const server = await this.#open()
+    if (this.#closed) return server.destroy()
+    this.#all.add(server)
+    server.onRest((each) => this.#rest(each))
+    this.#rest(server)
   }
 
   /** A message of a client: to its server, or into its queue until it has one. */
@@ -153,11 +162,15 @@ class Pool {
     this.#link()
   }
 
-  /** A client that is gone in a transaction takes its server along, as it would not be fit for anybody else. */
+  /** A client that is gone in a transaction takes its server along, which is fit for nobody else; another one takes its place. */
   leave(client: Client): void {
     const at = this.#queue.indexOf(client)
     if (at >= 0) this.#queue.splice(at, 1)
-    client.server?.destroy()
+    if (!client.server) return
+    this.#all.delete(client.server)
+    client.server.destroy()
+    // Without a server behind it the next transaction waits, and its own time limit tells the test.
+    if (!this.#closed) this.grow().catch(() => undefined)
   }
 
   #link(): void {
@@ -182,6 +195,7 @@ class Pool {
   }
 
   destroy(): void {
+    this.#closed = true
     for (const server of this.#all) server.destroy()
   }
 }
@@ -202,7 +216,8 @@ export async function startPooler(target: string, size: number): Promise<Pooler>
   const url = new URL(target)
   const parameters = { user: decodeURIComponent(url.username), database: url.pathname.slice(1) }
   const seen = { transactions: 0, moved: 0, refusedStarts: 0 }
-  const pool = new Pool(await Promise.all(Array.from({ length: size }, () => Server.open(url, parameters))), seen)
+  const pool = new Pool(() => Server.open(url, parameters), seen)
+  await Promise.all(Array.from({ length: size }, () => pool.grow()))
   const sockets = new Set<Socket>()
   const greet = (socket: Socket, opening: Buffer): boolean => {
     const refused = Object.keys(parametersOf(opening)).find((name) => name !== '' && !startupParameters.has(name))
@@ -217,7 +232,7 @@ export async function startPooler(target: string, size: number): Promise<Pooler>
     socket.write(Buffer.concat([message('R', 0), ...told, message('K', foreignPid, 1), ready]))
     return true
   }
-  const listener = createServer((socket) => {
+  const listener = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     const client = new Client(socket)
     const messages = new Messages()

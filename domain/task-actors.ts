@@ -1,0 +1,19 @@
+/**
+ * Who looks after a task: its actors, and by which ways its news came. Shapes that the browser checks with. Does not say
+ * what they mean (domain/explanation.ts).
+ */
+import * as z from 'zod/mini'
+import { ActorAnswer } from './actor.ts'
+
+/** Ways in which something about a task reached us, besides what was sent and its reply. */
+export const heardWays = ['stream', 'push', 'poll'] as const
+
+export const Heard = z.object({ way: z.enum(heardWays), at: z.string() })
+export type Heard = z.infer<typeof Heard>
+
+/**
+ * `GET /api/task-actors/{localId}`: the actors in the order in which a person asks for them, those that are there; and when
+ * each way last brought anything, among the task's latest events.
+ */
+export const TaskActorsAnswer = z.object({ actors: z.array(ActorAnswer), heard: z.array(Heard) })
+export type TaskActorsAnswer = z.infer<typeof TaskActorsAnswer>

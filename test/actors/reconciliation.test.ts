@@ -1,0 +1,156 @@
+/**
+ * Reconciliation below HTTP: many tasks in turns, one that cannot be read, pages of a list, and a subscription that misses the
+ * end of what it follows.
+ */
+import { sql } from 'slonik'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { readEvidence } from '../../persistence/evidence.ts'
+import { bothDatabases } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { freshSystem, type RunningSystem } from '../support/system.ts'
+import { followsNothing, Scopes } from './reconciliation-turns.ts'
+
+const Found = z.object({ id: z.string() })
+const working = (id: string, messageIds: readonly string[]) => ({
+  id,
+  contextId: 'c',
+  status: { state: 'TASK_STATE_WORKING' },
+  history: messageIds.map((messageId) => ({ messageId, role: 'ROLE_USER', parts: [{ text: 'hello' }] })),
+})
+const page = (tasks: readonly unknown[], nextPageToken = '') =>
+  ({ fault: 'body', body: JSON.stringify({ tasks, nextPageToken }) }) as const
+
+describe.each(bothDatabases)('reconciling on %s', (kind) => {
+  let running: RunningSystem
+  let scopes: Scopes
+  let peer: RawPeer
+  let agentId: string
+  beforeAll(async () => {
+    running = await freshSystem(kind, { rhythm: followsNothing })
+    scopes = new Scopes(running)
+  })
+  beforeEach(async () => {
+    peer = await startRawPeer({ binding: 'HTTP+JSON' })
+    agentId = (await running.system.agents.register(running.viewer, peer.cardUrl)).id
+  })
+  afterEach(async () => {
+    await running.system.agents.remove(running.viewer, agentId)
+    await peer.close()
+  })
+  afterAll(() => running.close())
+
+  async function uncertain(): Promise<{ readonly id: string; readonly messageId: string }> {
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id, messageId } = await running.send(agentId, { text: 'hello' })
+    expect((await running.finished(id)).status).toBe('uncertain')
+    return { id, messageId }
+  }
+  const evidenceOf = async (id: string) =>
+    (await readEvidence(running.db.pool, running.viewer.organizationId, [id])).get(id)
+  async function looked(id: string) {
+    await scopes.dueLooks()
+    await scopes.begin(agentId)
+    await expect.poll(async () => (await evidenceOf(id))?.looks).toBe(1)
+    return evidenceOf(id)
+  }
+  const openTasks = () =>
+    running.db.pool.anyFirst(sql.type(Found)`
+      select id from task where agent_id = ${agentId} and state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING') order by id`)
+
+  it('takes many tasks in turns, and begins where it left off', async () => {
+    console.time('x')
+    const sent = await Promise.all(Array.from({ length: 130 }, () => running.send(agentId, { text: 'hold' })))
+    await Promise.all(sent.map(({ id }) => running.finished(id)))
+    console.timeLog('x','sent')
+    const first = await scopes.turn(agentId)
+    console.timeLog('x','turn')
+    expect(first.value).toBe('yielding')
+    expect(peer.callsOf('GetTask')).toBe(100)
+    const all = await openTasks()
+    expect(first.context.after).toBe(all[99])
+    expect(await scopes.turn(agentId)).toMatchObject({ value: 'pausing', context: { after: null } })
+    expect(peer.callsOf('GetTask')).toBe(130)
+    console.timeLog('x','turn2')
+    peer.script.finish()
+    await scopes.turn(agentId)
+    console.timeLog('x','turn3')
+    expect((await scopes.turn(agentId)).value).toBe('resting')
+    expect(await openTasks()).toEqual([])
+    console.timeLog('x','turn4')
+  })
+
+  it('asks for the other tasks although the first of them cannot be read', async () => {
+    for (const { id } of await Promise.all([1, 2, 3].map(() => running.send(agentId, { text: 'hold' }))))
+      await running.finished(id)
+    peer.script.finish()
+    peer.script.fault('GetTask', { fault: 'reset', performed: false }, 1)
+    const failed = await scopes.turn(agentId)
+    expect(failed).toMatchObject({ value: 'backingOff', context: { failures: 1 } })
+    const [first] = await openTasks()
+    expect(failed.context.after).toBe(first)
+    expect((await scopes.turn(agentId)).value).toBe('pausing')
+    expect(await openTasks()).toEqual([first])
+    expect((await scopes.turn(agentId)).value).toBe('resting')
+  })
+
+  it('looks for a message page by page', async () => {
+    const { id, messageId } = await uncertain()
+    peer.script.fault('ListTasks', page([working('one', ['other'])], 'second'))
+    peer.script.fault('ListTasks', page([working('two', ['another', messageId])]))
+    expect(await looked(id)).toMatchObject({ outcome: 'found', taskId: 'two', taskState: 'TASK_STATE_WORKING' })
+    expect(peer.callsOf('ListTasks')).toBe(2)
+  })
+
+  it('does not look for ever: after four pages it says that there was more', async () => {
+    const { id } = await uncertain()
+    peer.script.fault('ListTasks', page([working('one', ['other'])], 'more'), Infinity)
+    const evidence = await looked(id)
+    expect(evidence).toMatchObject({ outcome: 'absent', isWhole: false })
+    expect(evidence?.sentence).toContain('Not everything could be looked at.')
+    expect(peer.callsOf('ListTasks')).toBe(4)
+  })
+
+  it('reads the tasks whose history a list does not show', async () => {
+    peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const { id } = await running.send(agentId, { text: 'hello' })
+    expect((await running.finished(id)).status).toBe('uncertain')
+    const [taskId = ''] = peer.taskIds()
+    const { history: _, ...mute } = working(taskId, [])
+    peer.script.fault('ListTasks', page([mute]), Infinity)
+    expect(await looked(id)).toMatchObject({ outcome: 'found', taskId, taskState: 'TASK_STATE_COMPLETED' })
+  })
+
+  it('searches once for all that a crash left in doubt', async () => {
+    const commands = [await uncertain(), await uncertain(), await uncertain()]
+    peer.script.fault('ListTasks', page([working('one', [commands[1]?.messageId ?? ''])]), Infinity)
+    await looked(commands[0]?.id ?? '')
+    const outcomes = await Promise.all(commands.map(async ({ id }) => (await evidenceOf(id))?.outcome))
+    expect(outcomes).toEqual(['absent', 'found', 'absent'])
+    expect(peer.callsOf('ListTasks')).toBe(1)
+  })
+})
+
+describe.each(bothDatabases)('a subscription that misses the end on %s', (kind) => {
+  it('is ended by reconciliation, and the task shows what it made', async () => {
+    const running = await freshSystem(kind)
+    const scopes = new Scopes(running)
+    const peer = await startRawPeer()
+    const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
+    peer.script.fault('SubscribeToTask', { fault: 'hang-after-head' }, Infinity)
+    const { result } = await running.finished((await running.send(agentId, { text: 'hold' })).id)
+    const localId = result?.localId ?? ''
+    await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
+    peer.script.finish()
+    await scopes.turn(agentId)
+    await running.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
+    const archived = () =>
+      running.db.pool.anyFirst(
+        sql.type(Found)`select id from actor_archive where kind = 'subscription' and id = ${localId}`,
+      )
+    await expect.poll(archived).toEqual([localId])
+    expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
+    await peer.close()
+    await running.close()
+  })
+})
