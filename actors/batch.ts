@@ -319,7 +319,9 @@ export class Batch {
 
   async #react(news: readonly ToldFact[]): Promise<ToldFact[]> {
     for (const { organizationId, subjectId, fact } of news) {
-      this.#outbox.push({ organizationId, subjectId, kind: fact.type, data: outboxData(fact) })
+      const data = outboxData(fact)
+      if (data === null) continue
+      this.#outbox.push({ organizationId, subjectId, kind: fact.type, data })
       const subjects = this.subjects.get(organizationId) ?? new Set()
       this.subjects.set(organizationId, subjects.add(subjectId))
     }

@@ -7,7 +7,7 @@ import type { Task } from '../a2a/wire.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
 import type { SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
-import { readPage, refusalWords } from './reconciliation-list.ts'
+import { plainWords, readPage, refusalWords } from './reconciliation-list.ts'
 import { lookAt, type AgentLine, type LineTools } from './task-line.ts'
 
 /** What was seen of each command, in their order. `reached`: the agent gave an answer, so it may be asked more at once. */
@@ -66,7 +66,8 @@ export class Searching {
     const options = { historyLength: taskHistory, deadlineMs: this.#patience.readMs }
     const look = await lookAt(this.#t, line, taskId, signal, options)
     const unseen = { taskId, messages: new Set<string>(), state: null, isWhole: false }
-    if (look.kind === 'unread') return { ...unseen, isRead: false, reached: look.answered, reason: look.message }
+    if (look.kind === 'unread')
+      return { ...unseen, isRead: false, reached: look.answered, reason: plainWords(look.message) }
     if (look.kind === 'refused') {
       if (look.error.reason !== 'TASK_NOT_FOUND')
         return { ...unseen, isRead: false, reached: true, reason: refusalWords(look.error) }

@@ -19,6 +19,7 @@ import { openRegistration, registrationOf, type PushRegistration } from '../pers
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
+import { refusalWords } from './reconciliation-list.ts'
 import { commitSeen, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
 
 export interface PushTools extends LineTools {
@@ -151,23 +152,15 @@ function outcomeOf(answer: Answer<null> | Missed): RegisterOutcome {
     if (isUnsupported(answer.error)) return { kind: 'unsupported' }
     return { kind: 'refused', reason: reasonOf(answer.error) }
   }
-  return { kind: 'missed', reason: printable(answer.message) }
+  return { kind: 'missed', reason: answer.message }
 }
 
 /** The agent says that it has no such thing, whatever its card says. */
 const isUnsupported = (error: AgentError): boolean =>
   error.reason === 'PUSH_NOTIFICATION_NOT_SUPPORTED' || [-32003, -32004, -32601].includes(error.code)
 
-const needCredentials = 'Agent credentials are required.'
-const reasonLimit = 500
-
 const reasonOf = (error: AgentError): string =>
-  error.httpStatus === 401 || error.httpStatus === 403
-    ? needCredentials
-    : printable(error.message) || `The agent refused with ${error.reason}.`
-
-/** An agent's sentence, fit for a row and a page. */
-const printable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed().slice(0, reasonLimit).trim()
+  error.httpStatus === 401 || error.httpStatus === 403 ? 'Agent credentials are required.' : refusalWords(error)
 
 export const pushKind = (pushing: Pushing): Kind => ({
   machine: pushMachine,

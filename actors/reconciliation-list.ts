@@ -30,7 +30,7 @@ export async function readPage(
   const request = encoded(() =>
     encodeRequest(line.endpoint, 'list', params, { requestId, extensions: line.extensions }),
   )
-  if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
+  if (request instanceof WireError) return { kind: 'unread', answered: true, message: plainWords(request.message) }
   const sent = await tools.outbound.exchange(request, { ...pageLimits, deadlineMs }, signal)
   if (sent.kind !== 'answered') {
     // A page that is too large is the agent's answer all the same: it is there, and its tasks can be asked for one by one.
@@ -38,9 +38,10 @@ export async function readPage(
   }
   const { status, contentType } = sent
   const body = new TextDecoder().decode(sent.body)
-  const answer = decodeResponse(line.endpoint, 'list', { status, contentType, body }, requestId)
+  const answer = guarded(() => decodeResponse(line.endpoint, 'list', { status, contentType, body }, requestId))
+  if (answer === null) return { kind: 'unread', answered: true, message: 'The list could not be read.' }
   if (answer.kind === 'ok') return { kind: 'page', page: answer.value }
-  if (answer.kind === 'invalid') return { kind: 'unread', answered: true, message: answer.message }
+  if (answer.kind === 'invalid') return { kind: 'unread', answered: true, message: plainWords(answer.message) }
   if (hasNoList(answer.error)) return { kind: 'unsupported' }
   return { kind: 'unread', answered: true, message: refusalWords(answer.error) }
 }
@@ -48,10 +49,24 @@ export async function readPage(
 const hasNoList = ({ reason, httpStatus }: AgentError): boolean =>
   unsupportedReasons.has(reason) || unsupportedStatuses.has(httpStatus)
 
+/** Null where an agent nested its words deeper than our stack is: that is the agent's doing, and costs this answer only. */
+export function guarded<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
 const wordsLimit = 500
 
-/** An agent's no in a sentence for people: its own words, printable and short. */
+/** What an agent said, or what was wrong with it, fit for a row and a page: rows are jsonb, which refuses NUL. */
+export const plainWords = (text: string): string =>
+  text.replaceAll('\0', '\ufffd').slice(0, wordsLimit).toWellFormed().trim()
+
+/** An agent's no in a sentence for people. */
 export function refusalWords({ reason, message }: AgentError): string {
-  const said = message.replaceAll('\0', '\ufffd').toWellFormed().slice(0, wordsLimit).trim()
-  return said === '' ? `The agent refused with ${reason}.` : `The agent refused: ${said}`
+  const said = plainWords(message)
+  return said === '' ? `The agent refused with ${plainWords(reason)}.` : `The agent refused: ${said}`
 }

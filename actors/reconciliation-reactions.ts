@@ -1,6 +1,6 @@
 /** What follows from doubt, from a look, and from an agent that forgot a task: rows about them, in the same transaction. */
 import type { ToldFact } from '../domain/fact.ts'
-import { openEvidence, storeLook } from '../persistence/evidence.ts'
+import { openEvidence, storeLooks } from '../persistence/evidence.ts'
 import { noteLost } from '../persistence/reconciliation.ts'
 import type { Reaction } from './reactions.ts'
 
@@ -16,14 +16,15 @@ export const seekCommand: Reaction = async (batch, told) => {
 
 /** A look is stored under the lease of whoever looked, and told to those who watch the command. */
 export const keepLook: Reaction = async (batch, told) => {
-  const news: ToldFact[] = []
-  for (const { organizationId, fact } of told) {
-    if (fact.type !== 'command.looked_for') continue
-    const { commandId, outcome } = fact
-    if (await storeLook(batch.tx, fact, batch.at.toISOString()))
-      news.push({ organizationId, subjectId: commandId, fact: { type: 'command.evidence', outcome } })
+  const looks = told.flatMap(({ fact }) => (fact.type === 'command.looked_for' ? [fact] : []))
+  const news = await storeLooks(batch.tx, looks, batch.at.toISOString())
+  return {
+    told: told.flatMap(({ organizationId, fact }): ToldFact[] =>
+      fact.type === 'command.looked_for' && news.has(fact.commandId)
+        ? [{ organizationId, subjectId: fact.commandId, fact: { type: 'command.evidence', outcome: fact.outcome } }]
+        : [],
+    ),
   }
-  return { told: news }
 }
 
 const forgotten = 'The agent no longer knows the task.'

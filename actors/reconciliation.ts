@@ -4,6 +4,7 @@
  * Does not decide when (machines/reconciliation.ts), for whom (reconciliation-scopes.ts) or what an answer changes (observe.ts).
  */
 import { createHash } from 'node:crypto'
+import type { Params } from '../a2a/client.ts'
 import type { Task } from '../a2a/wire.ts'
 import type { Fact } from '../domain/fact.ts'
 import { isTerminal } from '../domain/task.ts'
@@ -18,7 +19,7 @@ import {
 } from '../persistence/reconciliation.ts'
 import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
-import { readPage, refusalWords } from './reconciliation-list.ts'
+import { guarded, plainWords, readPage, refusalWords } from './reconciliation-list.ts'
 import type { Runtime } from './runtime.ts'
 import { ActorGone } from './step.ts'
 import { commitSeen, lookAt, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
@@ -47,6 +48,7 @@ const soughtPerTurn = 200
 const unusableLimit = 3
 const listPagesLimit = 5
 const listPageSize = 50
+const listHistory = 20
 /** Digests of answers that changed nothing: a few hundred bytes each. */
 const answersRemembered = 10_000
 const noAnswer = 'The agent did not answer in time.'
@@ -102,7 +104,7 @@ export class Reconciling {
     if (sought.length + tasks.length === 0) return checked(await this.#rest(turn.scope))
     const line = await this.#line(turn.scope, held)
     if ('kind' in line) {
-      const reason = line.kind === 'gone' ? agentRemoved : line.message
+      const reason = line.kind === 'gone' ? agentRemoved : plainWords(line.message)
       const told = sought.map((command) => vainLook(command, reason))
       if (line.kind === 'gone') return checked({ kind: 'gone', reason }, told)
       return checked({ kind: 'failed', reason, after, progressed: false, answered: false }, told)
@@ -157,7 +159,7 @@ export class Reconciling {
   async #askFor(line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
     const options = { deadlineMs: this.#patience.readMs }
     const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
-    if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: look.message }
+    if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
     if (look.kind === 'refused') {
       if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost' }
       return { kind: 'unusable', reason: refusalWords(look.error) }
@@ -193,7 +195,9 @@ export class Reconciling {
     const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
     const line = await this.#line(turn.scope, held)
     if ('kind' in line)
-      return listed(line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: line.message })
+      return listed(
+        line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) },
+      )
     let pageToken = ''
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
@@ -201,7 +205,7 @@ export class Reconciling {
       const read = await readPage(this.#t, line, params, held.signal, this.#patience.readMs)
       if (read.kind === 'unsupported') return listed(read)
       if (read.kind === 'unread') return listed({ kind: 'failed', reason: read.message })
-      const failed = await this.#heal(turn, line, read.page.tasks, held)
+      const failed = await this.#heal(turn, line, { params, tasks: read.page.tasks }, held)
       if (failed !== null) return listed({ kind: 'failed', reason: failed })
       pageToken = read.page.nextPageToken
       if (pageToken === '') break
@@ -210,15 +214,26 @@ export class Reconciling {
   }
 
   /** Null, or why the agent could not be read. */
-  async #heal(turn: Turn, line: AgentLine, tasks: readonly Task[], held: Held): Promise<string | null> {
+  async #heal(turn: Turn, line: AgentLine, { params, tasks }: ListedPage, held: Held): Promise<string | null> {
     const told = new Map(tasks.map((task) => [task.id, task]))
+    const unshown: UnfinishedTask[] = []
     for (const known of await unfinishedAmong(this.#t.db.pool, turn.scope, [...told.keys()])) {
       const task = told.get(known.remoteId)
       if (!task || turn.isOver || !isNews(task, known)) continue
       const seen = await this.#askFor(line, known, held)
       if (seen.kind === 'silent') return seen.reason
-      // An agent that lists what it cannot show has told at least the state.
-      if (seen.kind !== 'seen') await this.#commit(line, known, { kind: 'observation', ...observed({ task }) }, held)
+      if (seen.kind !== 'seen') unshown.push(known)
+    }
+    // What it lists and does not show is taken from the list, but with everything made: an end without its results would
+    // stay without them, because a finished task is not asked for again.
+    if (unshown.length === 0 || turn.isOver) return null
+    const whole = { ...params, historyLength: listHistory, includeArtifacts: true }
+    const read = await readPage(this.#t, line, whole, held.signal, this.#patience.readMs)
+    if (read.kind !== 'page') return read.kind === 'unread' ? read.message : null
+    for (const known of unshown) {
+      const task = read.page.tasks.find(({ id }) => id === known.remoteId)
+      const seen = task ? guarded(() => observed({ task })) : null
+      if (seen) await this.#commit(line, known, { kind: 'observation', ...seen }, held)
     }
     return null
   }
@@ -246,6 +261,11 @@ const vainLook = ({ commandId, looks, taskId }: SoughtCommand, reason: string): 
   taskState: null,
   reason,
 })
+
+interface ListedPage {
+  readonly params: Params['list']
+  readonly tasks: readonly Task[]
+}
 
 type Seen = { readonly kind: 'seen' | 'lost' } | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
 

@@ -77,6 +77,7 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 /** A machine that keeps its reason only while it does not go well. */
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
+const triedNow = 'It is tried again right now.'
 const goesOn = 'What the agent did meanwhile shows as soon as it answers; nothing is lost.'
 
 const away = (seen: Seen): Explanation =>
@@ -135,8 +136,10 @@ const table: Readonly<Record<string, Explain>> = {
   'command succeeded': () => quiet('Delivered', 'The agent answered, and its answer is stored.'),
   'command failed': ended('failed'),
   'command uncertain': ended('uncertain'),
-  'subscription following': () =>
-    quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
+  'subscription following': (seen) =>
+    isTroubled(seen)
+      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow, goesOn)
+      : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
       ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
@@ -150,7 +153,10 @@ const table: Readonly<Record<string, Explain>> = {
           'Read at intervals',
           'The agent does not stream, so its task is read again and again, less often as it goes on.',
         ),
-  'subscription polling.reading': () => quiet('Reading the task', 'The agent does not stream; its task is read now.'),
+  'subscription polling.reading': (seen) =>
+    isTroubled(seen)
+      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow, goesOn)
+      : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
     quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),
   'subscription stopped': (seen) =>

@@ -1,6 +1,6 @@
 /**
- * Facts: what came out of a step, in the past tense. A fact is appended to the outbox and reacted to in the transaction
- * that made it. Machines emit the small ones; whoever did the work tells `agent.reported`. Does not own what follows
+ * Facts: what came out of a step, in the past tense. A fact is reacted to in the transaction that made it, and appended to
+ * the outbox if it is news. Machines emit the small ones; whoever did the work tells `agent.reported`. Does not own what follows
  * from a fact (actors/reactions.ts).
  */
 import type { EvidenceLook, LookedFor } from './evidence.ts'
@@ -91,12 +91,13 @@ export interface ToldFact<F extends Fact = Fact> {
   readonly fact: F
 }
 
-/** What the outbox keeps of a fact: everything but the payload, which is already in the tables it belongs to. */
-export function outboxData(fact: Fact): Record<string, unknown> {
-  if (fact.type === 'agent.reported') {
-    const { agentId, source, observations } = fact.report
-    return { agentId, source, observations: observations.length }
-  }
+/**
+ * What the outbox keeps of a fact. Nothing of a report: what it changed is told by `task.observed`, and a report that changed
+ * nothing (a poll, every fifteen seconds a task) is no news to anybody and must wake no browser.
+ */
+export function outboxData(fact: Fact): Record<string, unknown> | null {
+  if (fact.type === 'agent.reported') return null
+  if (fact.type === 'command.looked_for') return { commandId: fact.commandId, outcome: fact.outcome }
   const { type: _, ...data } = fact
   return data
 }

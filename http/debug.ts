@@ -20,7 +20,16 @@ import { findSend } from '../persistence/unsettled-sends.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
 import { taskActorRoutes } from './debug-task.ts'
-import { attentionStates, deliveryOf, detailOf, peopleOf, stepsOf, summaryOf, type Definitions } from './debug-views.ts'
+import {
+  attentionStates,
+  deliveryOf,
+  detailOf,
+  peopleOf,
+  placesOf,
+  stepsOf,
+  summaryOf,
+  type Definitions,
+} from './debug-views.ts'
 import { isUuid, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 

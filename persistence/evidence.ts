@@ -38,6 +38,9 @@ export interface SoughtCommand {
   readonly looks: number
 }
 
+/** A body may be 16 MiB; of one that is so large the context is not read, and the search is wider for it. */
+const bodyLimitBytes = 64 * 1024
+
 /** Commands of a scope whose next look is due, the longest due first. */
 export async function readSought(
   db: Connection,
@@ -45,36 +48,46 @@ export async function readSought(
   at: string,
   limit: number,
 ): Promise<readonly SoughtCommand[]> {
-  const rows = await db.any(sql.type(
-    z.custom<Omit<SoughtCommand, 'taskId' | 'contextId'> & { readonly body: string }>(),
-  )`
-    select e.command_id as "commandId", c.action, c.message_id as "messageId", c.body, e.looks
+  const rows = await db.any(sql.type(z.custom<Omit<SoughtCommand, 'contextId'> & { readonly body: string | null }>())`
+    select e.command_id as "commandId", c.action, c.message_id as "messageId", c.remote_task_id as "taskId", e.looks,
+      case when octet_length(c.body) <= ${bodyLimitBytes} then c.body end as body
     from command_evidence e join command c on c.id = e.command_id
     where e.agent_id = ${scope.agentId} and e.tenant = ${scope.tenant} and e.look_at <= ${at}
     order by e.look_at limit ${limit}`)
   return rows.map(({ body, ...row }) => {
-    const { taskId = null, contextId = null } = JSON.parse(body) as CommandBody
-    return { ...row, taskId, contextId }
+    const { contextId = null } = body === null ? {} : (JSON.parse(body) as Partial<CommandBody>)
+    return { ...row, contextId }
   })
 }
 
-const Since = z.object({ since: z.string() })
+const Open = z.object({ commandId: z.string(), since: z.string(), looks: z.number() })
 
-/** Stores a look. False when it was stored already. */
-export async function storeLook(tx: Transaction, look: LookedFor, at: string): Promise<boolean> {
-  const { commandId, looksBefore, outcome, isWhole, taskId, taskState, reason } = look
-  const row = await tx.maybeOne(sql.type(Since)`
-    select since from command_evidence where command_id = ${commandId} and looks = ${looksBefore} for update`)
-  if (!row) return false
-  const looks = looksBefore + 1
-  const nextMs = isConclusive(look) ? null : nextLook(looks, Date.parse(row.since), Date.parse(at))
+/** Stores looks. Returns the commands of which they are news: a look that was stored already is left alone. */
+export async function storeLooks(
+  tx: Transaction,
+  told: readonly LookedFor[],
+  at: string,
+): Promise<ReadonlySet<string>> {
+  const looks = new Map(told.map((look) => [look.commandId, look]))
+  const open = await tx.any(sql.type(Open)`
+    select command_id as "commandId", since, looks from command_evidence
+    where command_id = any(${sql.array([...looks.keys()], 'uuid')}) order by command_id for update`)
+  const rows = open.flatMap(({ commandId, since, looks: before }) => {
+    const look = looks.get(commandId)
+    if (look?.looksBefore !== before) return []
+    const nextMs = isConclusive(look) ? null : nextLook(before + 1, Date.parse(since), Date.parse(at))
+    const next = nextMs === null ? null : new Date(nextMs).toISOString()
+    const { outcome, isWhole, taskId, taskState, reason } = look
+    const texts = [taskId, taskState, reason].map((text) => (text === null ? null : storable(text)))
+    return [[commandId, before + 1, next, outcome, isWhole, ...texts]]
+  })
   await tx.query(sql.unsafe`
-    update command_evidence set looks = ${looks}, looked_at = ${at},
-      look_at = ${nextMs === null ? null : new Date(nextMs).toISOString()}, outcome = ${outcome}, is_whole = ${isWhole},
-      remote_task_id = ${taskId === null ? null : storable(taskId)},
-      task_state = ${taskState === null ? null : storable(taskState)}, reason = ${reason === null ? null : storable(reason)}
-    where command_id = ${commandId}`)
-  return true
+    update command_evidence e set looks = n.looks, looked_at = ${at}, look_at = n.look_at, outcome = n.outcome,
+      is_whole = n.is_whole, remote_task_id = n.remote_task_id, task_state = n.task_state, reason = n.reason
+    from ${sql.unnest(rows, ['uuid', 'int4', 'timestamptz', 'text', 'bool', 'text', 'text', 'text'])}
+      as n(command_id, looks, look_at, outcome, is_whole, remote_task_id, task_state, reason)
+    where e.command_id = n.command_id`)
+  return new Set(rows.map(([commandId]) => String(commandId)))
 }
 
 interface EvidenceRow {

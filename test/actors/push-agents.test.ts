@@ -2,16 +2,20 @@
  * Push with agents: the published SDKs are told where to call and really call; agents that cannot, will not, or fail are left in
  * peace; what was registered is taken back. What the receiver takes is test/specs/push.spec.ts.
  */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ActorAnswer } from '../../domain/actor.ts'
 import type { TaskView } from '../../domain/task.ts'
-import { startConsole, type TestConsole } from '../support/console.ts'
+import { spawnConsole, startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { openDoorway, type Doorway } from '../support/doorway.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
+import { systemOn } from '../support/system.ts'
 import { callsOnly, credentialFor, deliver, pushStateOf, signingKey, sourcesOf, toldTo } from '../support/push.ts'
 
 const isDone = (view: TaskView): boolean => view.state === 'TASK_STATE_COMPLETED'
@@ -113,7 +117,10 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
     const { localId } = await house.api.send(agentId, { text: 'hold' })
     await reaches(localId, 'waiting')
     const { body } = await house.api.get(`/api/actors/push/${localId}`)
-    expect(ActorAnswer.parse(body).actor.context).toMatchObject({ failures: 1, reason: 'Not such an address.' })
+    expect(ActorAnswer.parse(body).actor.context).toMatchObject({
+      failures: 1,
+      reason: 'The agent refused: Not such an address.',
+    })
     await reaches(localId, 'registered')
     expect(await registrationsOf(house, localId)).toEqual([toldTo(peer).id])
   })
@@ -152,4 +159,41 @@ test('a task that ended while push was off is let go when push is on again', asy
   await again.close()
   await peer.close()
   await close()
+})
+
+test('a replica that leaves the work to others takes deliveries; the worker registers', async () => {
+  const { db, close } = await freshDatabase('postgresql')
+  const push = { callbackOrigin: 'http://127.0.0.1:9', signingKey }
+  const web = await startConsole({ database: db, system: { push, works: false }, uiDirectory: null })
+  const worker = await systemOn(db, { push })
+  const peer = await startRawPeer({ card: callsOnly })
+  const { localId } = await web.api.send(await web.api.register(peer.cardUrl), { text: 'hold' })
+  await expect.poll(() => pushStateOf(web, localId)).toBe('registered')
+  const { id, taskId } = toldTo(peer)
+  const asks = { statusUpdate: { taskId, status: { state: 'TASK_STATE_INPUT_REQUIRED' } } }
+  expect((await deliver(web, id, asks)).status).toBe(204)
+  expect((await web.api.task(localId)).state).toBe('TASK_STATE_INPUT_REQUIRED')
+  await worker.close()
+  await web.close()
+  await peer.close()
+  await close()
+})
+
+test('the process reads its variables and judges deliveries by them', async () => {
+  const { profile, close } = await freshDatabase('postgresql')
+  if (profile.kind !== 'postgresql') throw new Error('A fresh PostgreSQL has a URL.')
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'signalbox-push-'))
+  const env = {
+    A2A_PUSH_CALLBACK_ORIGIN: 'http://127.0.0.1:9',
+    A2A_PUSH_ALLOW_LOOPBACK_HTTP: 'true',
+    A2A_PUSH_SIGNING_KEY: signingKey,
+  }
+  const running = await spawnConsole({ dataDirectory, database: profile, env })
+  try {
+    expect((await deliver(running, '01a1ffc7-0025-771e-bdce-af9a2abcd50f', {})).status).toBe(401)
+  } finally {
+    await running.stop()
+    rmSync(dataDirectory, { recursive: true, force: true })
+    await close()
+  }
 })

@@ -74,6 +74,9 @@ const methods = {
     running.db.pool.oneFirst(
       sql.type(Count)`select count(*) from actor where kind = 'subscription' and work is not null`,
     ),
+  /** Live subscription actors, at work or between two attempts. */
+  subscriptions: (_: null) =>
+    running.db.pool.oneFirst(sql.type(Count)`select count(*) from actor where kind = 'subscription'`),
   /** Statements in one transaction, then statistics as autovacuum would have made them: for a past (history.ts). */
   write: ({ statements }: { statements: readonly string[] }) =>
     running.db.raw(async (client) => {
@@ -107,6 +110,8 @@ const methods = {
     collectGarbage()
     return process.memoryUsage.rss()
   },
+  /** The most that was ever resident, bytes. */
+  peakMemory: (_: null) => process.resourceUsage().maxRSS * 1024,
   watchLoop: (_: null) => {
     delay.reset()
     delay.enable()

@@ -10,6 +10,7 @@ import { benchLatency } from './latency.ts'
 import { benchLists } from './lists.ts'
 import { benchStart } from './start.ts'
 import { benchStreams } from './streams.ts'
+import { benchTorrents } from './torrents.ts'
 
 export interface BenchOptions {
   /** Length of a round. */
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>
   cost: benchCost,
   latency: benchLatency,
   streams: benchStreams,
+  torrents: benchTorrents,
   freshness: benchFreshness,
   lists: benchLists,
   start: benchStart,

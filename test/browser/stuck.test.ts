@@ -17,9 +17,10 @@ import { startSdkPeer } from '../support/peers/sdk.ts'
 const patience = { timeout: 20_000, interval: 100 }
 /** The places that one process has for streams. */
 const places = 8
-const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-  [1440, 720].map((width) => [colorScheme, width] as const),
-)
+const looks = [
+  ['light', 1440],
+  ['dark', 720],
+] as const
 
 let browser: Browser
 let watched: WatchedPage
@@ -54,7 +55,8 @@ describe('a send whose outcome is unknown', () => {
   beforeAll(async () => {
     server = await startConsole({ database: 'postgresql' })
     faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
-    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    // Not performed: whoever looks for it afterwards must not find it and change what is said.
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
     const agent = await server.system.agents.register(server.viewer, faulty.cardUrl)
     uncertain = await server.finished((await server.send(agent.id, { text: 'pay the invoice' })).id)
   })
@@ -125,6 +127,20 @@ describe('a send whose outcome is unknown', () => {
     expect(faulty.receipts.length).toBe(before + 1)
     expect(faulty.receipts.at(-1)?.messageId).not.toBe(uncertain.messageId)
   })
+
+  it('says on the task that following does not work, why, and when it is tried again', async () => {
+    for (const operation of ['SubscribeToTask', 'GetTask'])
+      faulty.script.fault(operation, { fault: 'reset', performed: false }, Infinity)
+    const sent = await server.finished((await server.send(uncertain.agentId, { text: 'hold' })).id)
+    const page = await open(`${server.url}/tasks/${sent.result?.localId}`)
+    const notice = page.getByRole('status').filter({ hasText: 'Following does not work' })
+    await notice.getByText('Reason: Agent network request failed.').waitFor()
+    await notice.getByText('The next try').waitFor()
+    const beside = page.getByRole('complementary', { name: 'Details' })
+    await beside.getByRole('link', { name: 'Following does not work' }).waitFor()
+    await expectClean(page)
+    faulty.script.heal()
+  })
 })
 
 describe('work that waits', () => {
@@ -173,6 +189,14 @@ describe('work that waits', () => {
     await leases.getByRole('row', { name: new RegExp(`this process subscription ${places} `) }).waitFor()
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
     await queues.getByRole('row', { name: new RegExp(`^subscription 1 .* ${places} `) }).waitFor()
+  })
+
+  it('says beside a task who looks after it meanwhile', async () => {
+    const page = await open(`${server.url}/tasks/${waiting}`)
+    const beside = page.getByRole('complementary', { name: 'Details' })
+    await beside.getByRole('link', { name: 'Waits for a place' }).waitFor()
+    await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor()
+    await beside.getByText(/by a look$/).waitFor()
   })
 
   it('says that a worker is silent, since when, and that nobody has taken over', async () => {

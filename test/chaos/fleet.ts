@@ -25,6 +25,8 @@ export interface Member {
   /** Resolves with how it ended: a signal's name or an exit code. */
   readonly ended: Promise<string>
   signal(signal: NodeJS.Signals): void
+  /** Whether it stands still (SIGSTOP), by the system's word. */
+  isStopped(): boolean
   /** Sends the signal and waits for the end, which is thereby the expected one. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string>
   /** It was armed to die at a point: waits for that, and fails when it goes on living. */
@@ -111,6 +113,12 @@ class Spawned implements Member {
 
   signal(signal: NodeJS.Signals): void {
     this.process.kill(signal)
+  }
+
+  isStopped(): boolean {
+    // proc(5): the name in parentheses may hold anything; the state is the letter behind it.
+    const stat = readFileSync(`/proc/${this.process.pid ?? 0}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string> {

@@ -125,11 +125,7 @@ export class Load {
   /** Asks once. */
   async ask(wish: Wish): Promise<{ readonly status: number | null; readonly commandId: string | null }> {
     const sentAt = Date.now()
-    const answer = await this.#request(`/api/agents/${wish.agentId}/commands`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': wish.key },
-      body: JSON.stringify({ text: wish.text, messageId: wish.messageId }),
-    })
+    const answer = await this.#send(wish, wish.text)
     const commandId = answer?.status === 202 ? Answered.parse(JSON.parse(answer.text)).command.id : null
     const first = commandId !== null && !wish.attempts.some((attempt) => attempt.commandId !== null)
     wish.attempts.push({ sentAt, status: answer?.status ?? null, commandId })
@@ -137,6 +133,21 @@ export class Load {
       throw new Error(`A send was answered with ${answer.status}: ${answer.text.slice(0, 500)}`)
     if (first) this.#count()
     return { status: answer?.status ?? null, commandId }
+  }
+
+  /** Asks for something else under the key of a wish; returns the status. */
+  async askOtherwise(wish: Wish): Promise<number | null> {
+    const answer = await this.#send(wish, `${wish.text} otherwise`)
+    if (answer) this.otherStatuses.push(answer.status)
+    return answer?.status ?? null
+  }
+
+  #send({ agentId, key, messageId }: Wish, text: string) {
+    return this.#request(`/api/agents/${agentId}/commands`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify({ text, messageId }),
+    })
   }
 
   #count(): void {

@@ -58,6 +58,7 @@ interface Pair {
 
 export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<Proxy> {
   const pairs = new Set<Pair>()
+  const nears = new Set<Socket>()
   let weather = fair
   let changed = Promise.withResolvers<void>()
   let losses = { left: 0, delivered: true, done: 0 }
@@ -70,6 +71,8 @@ export async function startProxy(target: { readonly host: string; readonly port:
   }
   const server = createServer({ allowHalfOpen: true }, (near) => {
     near.on('error', () => near.destroy())
+    nears.add(near)
+    near.on('close', () => nears.delete(near))
     if (weather.refusing) return void near.resetAndDestroy()
     const far = connect({ ...target, allowHalfOpen: true })
     const pair: Pair = { near, far, commits: new CommitWatch(), losing: false, swallowing: false }
@@ -127,10 +130,8 @@ export async function startProxy(target: { readonly host: string; readonly port:
     },
     async close() {
       server.close()
-      for (const { near, far } of pairs) {
-        near.destroy()
-        far.destroy()
-      }
+      for (const near of nears) near.destroy()
+      for (const { far } of pairs) far.destroy()
       changed.resolve()
       await once(server, 'close')
     },
@@ -149,7 +150,8 @@ interface Sky {
 
 /** One direction, in order and with back-pressure. Rejects when either side breaks. */
 async function pump(from: Socket, to: Socket, sky: Sky, judge: (chunk: Buffer) => 'pass' | 'drop'): Promise<void> {
-  for await (const chunk of from as AsyncIterable<Buffer>) {
+  // Reading to the end must not close what is still to be written the other way.
+  for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     await passTime(sky, chunk.length)
     if (judge(chunk) === 'drop') continue
     for (let at = 0; at < chunk.length; at += sky.now.sliceBytes) {

@@ -38,6 +38,7 @@ interface StageDatabase {
 
 const settleMs = 120_000
 const settlers = 16
+const lookMs = 20
 
 export class Stage {
   readonly directory: string
@@ -124,6 +125,23 @@ export class Stage {
     } finally {
       this.faults.push({ what, from, to: Date.now() + lastingMs })
     }
+  }
+
+  /** Waits for something that can only be looked at; fails after a bound. */
+  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + settleMs
+    while (!(await holds())) {
+      if (performance.now() > deadline) throw new Error(`It never came to be: ${holds.toString()}`)
+      await new Promise((again) => setTimeout(again, lookMs))
+    }
+  }
+
+  /** Whether a console takes connections. */
+  answers(url: string): Promise<boolean> {
+    return fetch(`${url}/api/auth/session`).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** On PostgreSQL, from beside the product: nothing of this goes through a proxy. */

@@ -63,8 +63,8 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     await peer.close()
   })
 
-  const working = async (): Promise<Callback> => {
-    const { localId } = await house.api.send(agentId, { text: 'hold' })
+  const working = async (more: object = {}): Promise<Callback> => {
+    const { localId } = await house.api.send(agentId, { text: 'hold', ...more })
     await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
     const { taskId, contextId } = await house.api.task(localId)
     if (taskId === null || contextId === null) throw new Error('The agent named no task.')
@@ -263,6 +263,10 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     ])
       expect(await deliver(house, registrationId, body)).toMatchObject(scope)
     expect(await view(callback)).toEqual(before)
+    const leased = await working({ tenant: 'acme' })
+    const inTenant = (tenant: string) => status(leased, 'TASK_STATE_WORKING', { tenant })
+    expect((await deliver(house, leased.registrationId, inTenant('acme'))).status).toBe(204)
+    expect(await deliver(house, leased.registrationId, inTenant('other'))).toMatchObject(scope)
   })
 
   test('a delivery is taken once: by its id, and by its content', async () => {
@@ -354,9 +358,18 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
       fc.oneof(fc.string(), fc.json()).map((text) => Buffer.from(text)),
       fc.oneof(near, update).map((value) => Buffer.from(JSON.stringify(value))),
     )
+    const words = fc.stringMatching(/^[ -~\xe9]{0,30}$/)
+    const heads = fc.record(
+      {
+        'content-type': fc.oneof(words, fc.constantFrom('application/json', 'application/a2a+json;;=')),
+        'x-a2a-delivery-id': words,
+        'x-a2a-notification-token': words,
+      },
+      { requiredKeys: [] },
+    )
     await fc.assert(
-      fc.asyncProperty(bodies, async (body) => {
-        expect((await deliver(house, registrationId, body)).status).toBeLessThan(500)
+      fc.asyncProperty(bodies, fc.option(heads, { freq: 3, nil: {} }), async (body, head) => {
+        expect((await deliver(house, registrationId, body, head)).status).toBeLessThan(500)
       }),
       { numRuns: 150 },
     )

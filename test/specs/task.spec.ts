@@ -87,7 +87,11 @@ describe.each(bothDatabases)('tasks on %s', (database) => {
     const reply = await api.get(`/api/tasks/${waiting.localId}`)
     expect(reply.status).toBe(200)
     expect(reply.headers.get('cache-control')).toBe('no-store')
-    expect(reply.body).toEqual({ task: waiting, commands: [] })
+    expect(reply.body).toEqual({
+      task: waiting,
+      commands: [],
+      following: { state: 'resting', reason: null, nextAttemptAt: null },
+    })
     expect(waiting).toMatchObject({ skillId: null, version: expect.any(Number) })
     expect(waiting.transitions.at(-1)?.state).toBe('TASK_STATE_INPUT_REQUIRED')
 

@@ -213,10 +213,11 @@ function parametersOf(bytes: Buffer): Record<string, string> {
 const foreignPid = 2_000_000_000
 
 export async function startPooler(target: string, size: number): Promise<Pooler> {
+  const server = new URL(target)
   const url = new URL(target)
   const parameters = { user: decodeURIComponent(url.username), database: url.pathname.slice(1) }
   const seen = { transactions: 0, moved: 0, refusedStarts: 0 }
-  const pool = new Pool(() => Server.open(url, parameters), seen)
+  const pool = new Pool(() => Server.open(server, parameters), seen)
   await Promise.all(Array.from({ length: size }, () => pool.grow()))
   const sockets = new Set<Socket>()
   const greet = (socket: Socket, opening: Buffer): boolean => {

@@ -2,13 +2,15 @@
  * The column beside a task: its facts, the states it went through, and the agent's trace. Owns telling why the trace is empty.
  */
 import { html, nothing, svg, type TemplateResult } from 'lit'
-import type { TaskView } from '../../domain/task.ts'
+import { isTerminal, type TaskView } from '../../domain/task.ts'
+import type { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { App } from '../app.ts'
 import type { CardFacts } from '../card.ts'
 import { icon, type IconName } from '../elements/icon.ts'
 import { taskMark, type Tone } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
 import { tellsTrace } from '../traces.ts'
+import { taskFollowers } from './task-followers.ts'
 
 export interface SideContext {
   readonly app: App
@@ -17,12 +19,16 @@ export interface SideContext {
   readonly trace: readonly TraceEvent[]
   readonly debug: boolean
   readonly toggleDebug: () => void
+  /** Who looks after it; undefined until that is known. */
+  readonly followers: TaskActorsAnswer | undefined
   /** The command this person sent last on this task, in this tab. */
   readonly commandId: string | undefined
 }
 
 export const taskSide = (task: TaskView, context: SideContext): TemplateResult =>
-  html`${facts(task, context)}${timeline(task, context)}${traceSection(task, context)}`
+  html`${facts(task, context)}${timeline(task, context)}
+  ${context.followers ? taskFollowers(context.app, context.followers, isTerminal(task.state)) : nothing}
+  ${traceSection(task, context)}`
 
 function facts(task: TaskView, { app, commandId }: SideContext): TemplateResult {
   const agent = `/agents/${task.agentId}`

@@ -1,14 +1,16 @@
 /**
- * What was said about a task and did not arrive, or may not have: below the conversation, for whoever opens the task after the
- * sender's own page is gone. Draws; the words are domain/command-explanation.ts.
+ * What stands in a task's way, below its conversation: following that does not work, and what was said and did not arrive, or may
+ * not have, for whoever opens the task after the sender's own page is gone. Draws; the words are domain/explanation.ts.
  */
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Command } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
+import { explainActor } from '../../domain/explanation.ts'
+import type { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { unsettledDays } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
-import { remedyLinks } from './explanation-view.ts'
+import { knownList, remedyLinks } from './explanation-view.ts'
 
 /** The newest are enough: the others are on the Actors page. */
 const shownLimit = 3
@@ -18,16 +20,49 @@ export interface Troubles {
   readonly app: App
   readonly localId: string
   readonly commands: readonly Command[]
+  /** Undefined until they are known. */
+  readonly followers: TaskActorsAnswer | undefined
   /** Its end is told by the composer that sent it. */
   readonly toldElsewhere: string | undefined
 }
 
-export function taskTroubles({ app, localId, commands, toldElsewhere }: Troubles): TemplateResult | typeof nothing {
+export function taskTroubles({
+  app,
+  localId,
+  commands,
+  followers,
+  toldElsewhere,
+}: Troubles): TemplateResult | typeof nothing {
   const since = Date.now() - unsettledDays * dayMs
   const shown = commands
     .filter(({ id, updatedAt }) => id !== toldElsewhere && Date.parse(updatedAt) > since)
     .slice(0, shownLimit)
-  return html`${shown.map((command) => trouble(app, localId, command))}`
+  return html`${shown.map((command) => trouble(app, localId, command))}${followers ? unfollowed(app, followers) : nothing}`
+}
+
+/** Why nothing new may be on this page, and when that is tried again. What only helps (push, looks) has its line beside. */
+function unfollowed(app: App, { actors }: TaskActorsAnswer): TemplateResult | typeof nothing {
+  const answer = actors.find(({ actor }) => actor.kind === 'subscription')
+  if (!answer) return nothing
+  const { kind, id, agentId } = answer.actor
+  const path = `/actors/${kind}/${id}`
+  const loud = explainActor(answer, Date.now()).filter(({ tone }) => tone !== 'quiet')
+  return html`${loud.map(
+    (explanation) =>
+      html`<div class="notice warn" role="status">
+        ${icon('triangle-alert', 15)}
+        <div class="grow">
+          <b>${explanation.title}</b>
+          ${explanation.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
+          ${knownList(explanation.known, app)}
+          ${remedyLinks(
+            { ...explanation, remedies: explanation.remedies.filter((remedy) => remedy !== 'open-task') },
+            { app, commandId: null, agentId, localId: null },
+          )}
+          <a class="link" href=${app.router.href(path)} data-route=${path}>How it is followed</a>
+        </div>
+      </div>`,
+  )}`
 }
 
 function trouble(app: App, localId: string, command: Command): TemplateResult | typeof nothing {

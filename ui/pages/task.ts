@@ -22,6 +22,8 @@ import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
 import type { Binding } from '../keys.ts'
 import { agentsQuestion, commandQuestion, taskQuestion } from '../questions.ts'
+import type { Question } from '../queries.ts'
+import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
 import { agentMark, chip, commandMarks, taskMark } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
@@ -37,6 +39,12 @@ define('signalbox-json', SignalboxJson)
 define('signalbox-composer', SignalboxComposer)
 define('signalbox-cancel-task', SignalboxCancelTask)
 define('signalbox-artifact', SignalboxArtifact)
+
+const followersQuestion = (taskId: string): Question<TaskActorsAnswer> => ({
+  path: `/api/task-actors/${encodeURIComponent(taskId)}`,
+  schema: TaskActorsAnswer,
+  freshness: 'live',
+})
 
 const sideKey = 'signalbox.task-side'
 type Side = 'auto' | 'open' | 'closed'
@@ -58,6 +66,11 @@ export class SignalboxTask extends View {
   declare _debug: boolean
   declare _side: Side
   #task = new Query(this, () => this.app && { queries: this.app.queries, question: taskQuestion(this.taskId) })
+  /** Asked for by itself: while the task's stream feeds the view above, nothing else refreshes it. */
+  #followers = new Query(this, () => {
+    const known = this.#view !== undefined && this.#view.kind === 'task'
+    return this.app && known ? { queries: this.app.queries, question: followersQuestion(this.taskId) } : undefined
+  })
   #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
   #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
   #phase = new Select<Phase, Phase>(
@@ -215,6 +228,7 @@ export class SignalboxTask extends View {
                 app,
                 localId: task.localId,
                 commands: data.commands,
+                followers: this.#followers.data,
                 toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
               })}
             </div>
@@ -230,6 +244,7 @@ export class SignalboxTask extends View {
             toggleDebug: () => {
               this._debug = !this._debug
             },
+            followers: this.#followers.data,
             commandId: this.#commandId,
           })}
         </aside>

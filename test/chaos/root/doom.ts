@@ -1,6 +1,6 @@
 /**
- * Where this process is to die: one named point, the n-th time that it is reached. SIGKILL, so that nothing is flushed, closed
- * or caught. Owns the names; who reaches them is driver.ts and sockets.ts.
+ * Where this process is to die, or to stand still: one named point, when it is reached next. SIGKILL, so that nothing is
+ * flushed, closed or caught; SIGSTOP, so that nothing is noticed. Owns the names; who reaches them is driver.ts and sockets.ts.
  */
 
 /** Every point at which a promise could break. `commit kind/side` for commits; the rest follow a request to the agent. */
@@ -28,20 +28,30 @@ export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints a
 
 export class Doom {
   #point: CrashPoint | null = null
+  #signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'
 
   dieAt(point: CrashPoint): void {
     this.#point = point
+    this.#signal = 'SIGKILL'
+  }
+
+  /** Once: whoever continues the process finds it unarmed. */
+  stopAt(point: CrashPoint): void {
+    this.#point = point
+    this.#signal = 'SIGSTOP'
   }
 
   awaits(point: CrashPoint): boolean {
     return this.#point === point
   }
 
-  /** Does not return when this is the point. */
+  /** When this is the point, the process dies here, or stands still until somebody continues it. */
   reach(point: CrashPoint): void {
     if (this.#point !== point) return
-    process.kill(process.pid, 'SIGKILL')
-    // The signal may take an instant; not one statement more may run.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+    this.#point = null
+    process.kill(process.pid, this.#signal)
+    // The signal may take an instant; not one statement more may run before it.
+    const instantMs = this.#signal === 'SIGKILL' ? Infinity : 50
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, instantMs)
   }
 }

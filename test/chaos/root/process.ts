@@ -3,8 +3,8 @@
  * as argv and stdin say. The product knows nothing of it. Runs like bin/console.ts, by the same environment.
  *
  * `node test/chaos/root/process.ts console|worker [--lease-ms n] [--die-at point] [--lose-commits rate] [--seed n]`
- * stdin takes one JSON object a line: `{"dieAt": point}`, `{"clockMs": n}` (the wall clock jumps by that much),
- * `{"loseCommits": rate}`; each is answered with `heard` on stdout.
+ * stdin takes one JSON object a line: `{"dieAt": point}`, `{"stopAt": point}` (it stands still there), `{"clockMs": n}` (its
+ * wall clock jumps by that much), `{"loseCommits": rate}`; each is answered with `heard` on stdout.
  */
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
@@ -32,6 +32,7 @@ const { values, positionals } = parseArgs({
 
 const Told = z.object({
   dieAt: z.optional(z.enum(crashPoints)),
+  stopAt: z.optional(z.enum(crashPoints)),
   clockMs: z.optional(z.number()),
   loseCommits: z.optional(z.number()),
 })
@@ -47,6 +48,7 @@ let clockMs = 0
 function hear(line: string): void {
   const told = Told.parse(JSON.parse(line))
   if (told.dieAt !== undefined) doom.dieAt(told.dieAt)
+  if (told.stopAt !== undefined) doom.stopAt(told.stopAt)
   lossRate = told.loseCommits ?? lossRate
   clockMs += told.clockMs ?? 0
   process.stdout.write('heard\n')

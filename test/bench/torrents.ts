@@ -1,0 +1,113 @@
+/**
+ * What a hundred megabytes of one task cost everybody else, in events of 1 KB and in events of 24 MiB (a stream may bring
+ * 25 MiB, so both take several): how long a light route waits, and how large the process grows. One stream, then several.
+ */
+import { Pool } from 'undici'
+import { startConsole } from './commands.ts'
+import { startChild } from './child.ts'
+import { figure, percentile, sharedClock, table } from './figures.ts'
+import { until } from './rounds.ts'
+import type { BenchOptions } from './run.ts'
+import { openStage } from './stage.ts'
+import type { TorrentMethods } from './torrent-agent.ts'
+
+const MiB = 1024 * 1024
+const taskBytes = 100 * MiB
+
+/** Milliseconds and MiB. */
+async function torrent(
+  url: string | null,
+  folder: string,
+  cardUrl: string,
+  streams: number,
+): Promise<readonly string[]> {
+  const child = startConsole()
+  try {
+    const { origin, agentId } = await child.call('open', { url, folder, cardUrl })
+    const http = new Pool(origin, { connections: 4 })
+    const light = async (): Promise<number> => {
+      const askedMs = sharedClock()
+      await (await http.request({ method: 'GET', path: '/api/auth/session' })).body.dump()
+      return sharedClock() - askedMs
+    }
+    for (let n = 0; n < 50; n++) await light()
+    const before = await child.call('memory', null)
+    await child.call('watchLoop', null)
+    const startMs = performance.now()
+    for (let n = 0; n < streams; n++)
+      await (
+        await http.request({
+          method: 'POST',
+          path: `/api/agents/${agentId}/messages`,
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ text: 'Talk.' }),
+        })
+      ).body.dump()
+    let over = false
+    const waits: number[] = []
+    const watching = (async () => {
+      while (!over) waits.push(await light())
+    })()
+    // Timers included: between two connections a subscription has no work.
+    await until(async () => (await child.call('subscriptions', null)) === 0)
+    over = true
+    await watching
+    const seconds = (performance.now() - startMs) / 1000
+    const { max, p99 } = await child.call('loopDelay', null)
+    const peak = await child.call('peakMemory', null)
+    const after = await child.call('memory', null)
+    await http.close()
+    return [
+      figure(Math.max(...waits)),
+      figure(percentile(waits, 0.99)),
+      figure(percentile(waits, 0.5)),
+      figure(max),
+      figure(p99),
+      figure(before / MiB),
+      figure(peak / MiB),
+      figure(after / MiB),
+      figure((streams * taskBytes) / MiB / seconds),
+    ]
+  } finally {
+    await child.end()
+  }
+}
+
+export async function benchTorrents(options: BenchOptions): Promise<void> {
+  const stage = await openStage()
+  const agent = startChild<TorrentMethods>(new URL('torrent-agent.ts', import.meta.url))
+  try {
+    const cards = await agent.call('open', { bytes: taskBytes })
+    const rows: string[][] = []
+    for (const profile of ['postgresql', 'pglite'] as const)
+      for (const size of ['small', 'huge'] as const)
+        for (const streams of options.large ? [1, 4, 8] : [1, 4]) {
+          const url = profile === 'postgresql' ? await stage.database() : null
+          const folder = stage.folder(`${profile}-${size}-${streams}`)
+          rows.push([profile, size, String(streams), ...(await torrent(url, folder, cards[size], streams))])
+        }
+    process.stdout.write(
+      table(
+        `torrents: 100 MiB a task, milliseconds and MiB`,
+        [
+          'database',
+          'events',
+          'tasks',
+          'route, worst',
+          'p99',
+          'p50',
+          'loop stall, worst',
+          'p99',
+          'RSS before',
+          'peak',
+          'after',
+          'MiB/s',
+        ],
+        rows,
+      ),
+    )
+  } finally {
+    await agent.end()
+    await stage.close()
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * F6, F7, F8: a PostgreSQL that restarts, crashes and cuts its clients off; one that is slow, silent or has no connection
+ * left; one that commits and cannot say so. The console is never restarted: it waits, says 503, and goes on by itself.
+ */
+import { sql } from 'slonik'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { residentBytes } from './fleet.ts'
+import { fair, startProxy, type Proxy } from './proxy.ts'
+import { isLong, sized, storm, usualWords } from './storm.ts'
+import type { Stage } from './stage.ts'
+
+const senders = 12
+/** A command's lease, and what a worker may take to notice that it has run out. */
+const leaseMs = 75_000
+
+let postgres: TestPostgres
+let proxy: Proxy
+beforeAll(async () => {
+  // The tests' own server acknowledges before it writes; a user's does not, and this is about what it acknowledged.
+  postgres = await startPostgres({ settings: ['synchronous_commit=on'] })
+  const { hostname, port } = new URL(postgres.url)
+  proxy = await startProxy({ host: hostname, port: Number(port) })
+})
+afterEach(() => proxy.turn(fair))
+afterAll(async () => {
+  await proxy.close()
+  await postgres.stop()
+})
+
+/** Each scenario has a database of its own on the server that it breaks. */
+let databases = 0
+async function freshUrl(): Promise<string> {
+  const { default: pg } = await import('pg')
+  const client = new pg.Client({ connectionString: postgres.url })
+  await client.connect()
+  const name = `storm_${++databases}`
+  await client.query(`create database ${name}`)
+  await client.end()
+  const url = new URL(postgres.url)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+const throughProxy = async () => ({
+  database: 'postgresql' as const,
+  serverUrl: await freshUrl(),
+  throughPort: proxy.port,
+})
+
+const cutOff = (stage: Stage) =>
+  stage.withDatabase(({ pool }) =>
+    pool.any(sql.unsafe`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`),
+  )
+
+describe('F6: a PostgreSQL that goes away', () => {
+  it('and comes back, crashed, restarted, or only for a moment: nothing is lost, nobody has to restart anything', async () => {
+    const history = await storm(
+      'outages',
+      { database: 'postgresql', serverUrl: await freshUrl() },
+      async (stage, chance) => {
+        const console_ = await stage.console()
+        const load = await stage.load(() => [console_.url], chance, usualWords)
+        const enough = new AbortController()
+        const running = load.run(Infinity, senders, enough.signal)
+        await load.reached(30)
+        const before = residentBytes(console_.process.pid)
+        let recoveryMs = 0
+        const away = async (what: string, work: () => Promise<unknown>): Promise<void> => {
+          await stage.broken(what, work, leaseMs)
+          const from = performance.now()
+          await load.reached(load.accepted + 1)
+          recoveryMs = Math.max(recoveryMs, performance.now() - from)
+          await load.reached(load.accepted + 20)
+        }
+        const cuts = sized(10, 300)
+        for (let i = 0; i < cuts; i++) {
+          await stage.broken('connections cut', () => cutOff(stage), leaseMs)
+          await load.reached(load.accepted + chance.whole(1, 5))
+        }
+        for (let i = 0; i < sized(1, 10); i++) {
+          await away('crash', async () => {
+            await postgres.crash()
+            await postgres.recover()
+          })
+          await away('restart', () => postgres.restart())
+        }
+        enough.abort()
+        await running
+        const after = residentBytes(console_.process.pid)
+        if (isLong && before !== null && after !== null)
+          stage.memory.push({ name: console_.name, beforeBytes: before, afterBytes: after })
+        return { load, figures: { cuts, crashes: sized(1, 10), restarts: sized(1, 10), maxRecoveryMs: recoveryMs } }
+      },
+    )
+    expect(history.finals.size).toBeGreaterThan(60)
+  })
+})
+
+describe('F7: a PostgreSQL that is slow', () => {
+  const silentMs = sized(6_000, 20_000)
+
+  it('costs time: nothing is in doubt as long as leases can be renewed, and nothing piles up', async () => {
+    const history = await storm('a slow database', await throughProxy(), async (stage, chance) => {
+      const console_ = await stage.console()
+      const load = await stage.load(() => [console_.url], chance, usualWords)
+      await load.run(30, senders)
+      proxy.turn({ latencyMs: sized(150, 1_000) })
+      await load.run(sized(12, 200), senders)
+      proxy.turn({ ...fair, sliceBytes: 11, bytesPerSecond: 200_000 })
+      await load.run(sized(12, 200), senders)
+      proxy.turn({ ...fair, stalled: true })
+      // More readers than there are connections: those that find no place are told so, and do not wait for ever.
+      const from = performance.now()
+      const reading = Array.from({ length: 40 }, async () => (await fetch(`${console_.url}/api/tasks`)).status)
+      const first = await Promise.race(reading)
+      const refusedMs = performance.now() - from
+      const sending = load.run(10, 10)
+      await stage.until(() => performance.now() - from > silentMs)
+      proxy.turn(fair)
+      const statuses = await Promise.all(reading)
+      await sending
+      const back = performance.now()
+      const again = await fetch(`${console_.url}/api/tasks`)
+      const readMs = performance.now() - back
+      expect({ first, again: again.status }).toEqual({ first: 503, again: 200 })
+      expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([])
+      expect(readMs).toBeLessThan(2_000)
+      return { load, figures: { refusedMs, readMs, refused: statuses.filter((status) => status === 503).length } }
+    })
+    // No fault was written down: a verdict of doubt would be groundless.
+    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+  })
+})
+
+describe('F8: a commit whose acknowledgement is lost', () => {
+  it('is neither assumed nor repeated: what it wrote is found and goes on, what it did not write is done', async () => {
+    const losses = sized(25, 500)
+    const history = await storm('lost acknowledgements', await throughProxy(), async (stage, chance) => {
+      const console_ = await stage.console()
+      const load = await stage.load(() => [console_.url], chance, usualWords)
+      const enough = new AbortController()
+      const running = load.run(Infinity, senders, enough.signal)
+      let lost = 0
+      for (let i = 0; i < losses; i++) {
+        await load.reached(load.accepted + chance.whole(1, 4))
+        const before = proxy.commitsLost
+        proxy.loseCommits(1, chance.next() < 0.8)
+        await stage.until(() => proxy.commitsLost > before)
+        lost += 1
+      }
+      enough.abort()
+      await running
+      return { load, figures: { commitsLost: lost } }
+    })
+    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+  })
+})

@@ -1,0 +1,135 @@
+/** Actors for reading where there are many: right rows, the right indexes, and one word with the machines about what is unusual. */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { statesOf } from '../../domain/chart.ts'
+import { chartOf } from '../../machines/chart.ts'
+import { listActors, type ActorFilter, type ActorRecord } from '../../persistence/actor-views.ts'
+import { actorViews } from '../../persistence/migrations/0005-actor-views.ts'
+import { readQueues, readWait } from '../../persistence/queue-views.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { durableMachines } from '../support/machine-events.ts'
+
+const ours = '00000000-0000-7000-8000-00000000000a'
+const theirs = '00000000-0000-7000-8000-00000000000b'
+const kinds = ['command', 'subscription', 'ownership']
+const attention = [
+  { kind: 'command', state: '"failed"' },
+  { kind: 'command', state: '"uncertain"' },
+  { kind: 'subscription', state: '"stopped"' },
+  { kind: 'ownership', state: '{"open":{"deadline":"overdue"}}' },
+]
+const archivedRows = 30_000
+
+describe('the index of unusual ends', () => {
+  it('holds every end that a machine marks, and none of those that nearly everything has', () => {
+    const ordinary = [...(/not in \(([^)]*)\)/.exec(actorViews.up)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
+      ([, name]) => name,
+    )
+    const ends = durableMachines.flatMap(({ machine }) =>
+      [...statesOf(chartOf(machine).root)].filter(({ kind }) => kind === 'final'),
+    )
+    expect(ends.length).toBeGreaterThan(5)
+    for (const { key, tags } of ends) expect([key, !ordinary.includes(key)]).toEqual([key, tags.includes('attention')])
+  })
+})
+
+describe('many actors', () => {
+  let fresh: FreshDatabase
+  const list = (filter: Partial<ActorFilter>): Promise<readonly ActorRecord[]> =>
+    listActors(fresh.db.pool, ours, {
+      kinds,
+      state: null,
+      attention: null,
+      q: null,
+      before: null,
+      limit: 10,
+      ...filter,
+    })
+
+  beforeAll(async () => {
+    fresh = await freshDatabase('postgresql')
+    const { pool } = fresh.db
+    // Of every thousand commands one failed; ids and times grow together, as the runtime's do.
+    await pool.query(sql.unsafe`
+      insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at)
+      select case when n % 3 = 0 then 'ownership' else 'command' end, lpad(to_hex(n), 32, '0')::uuid,
+        case when n % 10 = 7 then ${theirs}::uuid else ${ours}::uuid end, '1', 3,
+        jsonb_build_object('value', case when n % 3 = 0 then 'finished' when n % 1000 = 1 then 'failed' else 'succeeded' end,
+          'context', '{}'::jsonb, 'status', 'done'),
+        '2026-01-01'::timestamptz + n * interval '1 second', '2026-01-01'::timestamptz + n * interval '1 second'
+      from generate_series(1, ${archivedRows}) n`)
+    await pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+        lease_token, lease_owner, lease_until, created_at, updated_at)
+      select kind, id::uuid, organization, lane, '1', 1, jsonb_build_object('value', value, 'context', '{}'::jsonb, 'status', 'active'),
+        work, begun, '{}'::jsonb, wake, case when owner is null then null else gen_random_uuid() end, owner,
+        case when owner is null then null else wake end, '2026-02-01', '2026-02-01'
+      from (values
+        ('subscription', 'a0000000-0000-7000-8000-000000000001', ${ours}::uuid, ${ours}::uuid, '"following"'::jsonb, 'follow', now(), now() + interval '10 seconds', 'host/1'),
+        ('subscription', 'a0000000-0000-7000-8000-000000000002', ${ours}::uuid, ${theirs}::uuid, '"following"'::jsonb, 'follow', now(), now() + interval '5 seconds', 'host/1'),
+        ('subscription', 'a0000000-0000-7000-8000-000000000003', ${ours}::uuid, ${ours}::uuid, '"following"'::jsonb, 'follow', null, now() - interval '30 seconds', null),
+        ('subscription', 'a0000000-0000-7000-8000-000000000004', ${ours}::uuid, ${ours}::uuid, '"following"'::jsonb, 'follow', null, now() - interval '20 seconds', null),
+        ('subscription', 'a0000000-0000-7000-8000-000000000005', ${ours}::uuid, null, '"stopped"'::jsonb, null, null, null, null),
+        ('command', 'a0000000-0000-7000-8000-000000000006', ${ours}::uuid, null, '"dispatching"'::jsonb, 'deliver', now() - interval '2 minutes', now() - interval '1 minute', 'gone/2'),
+        ('command', 'a0000000-0000-7000-8000-000000000007', ${ours}::uuid, null, '{"pending":"waiting"}'::jsonb, null, null, now() + interval '1 hour', null),
+        ('ownership', 'a0000000-0000-7000-8000-000000000008', ${ours}::uuid, null, '{"open":{"holder":"owned","deadline":"overdue"}}'::jsonb, null, null, null, null),
+        ('ownership', 'a0000000-0000-7000-8000-000000000009', ${theirs}::uuid, null, '{"open":{"holder":"owned","deadline":"overdue"}}'::jsonb, null, null, now() - interval '1 minute', null)
+      ) v(kind, id, organization, lane, value, work, begun, wake, owner)`)
+    await pool.query(sql.unsafe`analyze actor_archive`)
+  })
+  afterAll(() => fresh.close())
+
+  it('gives the newest first, live and finished alike, page by page', async () => {
+    const first = await list({ kinds: ['command'] })
+    expect(first.slice(0, 2).map(({ id }) => id.slice(-1))).toEqual(['7', '6'])
+    const last = first.at(-1)
+    if (!last) throw new Error('The page is empty.')
+    const second = await list({ kinds: ['command'], before: { updatedAt: last.updatedAt, id: last.id } })
+    const times = [...first, ...second].map(({ updatedAt }) => updatedAt)
+    expect(times).toEqual(times.toSorted().toReversed())
+    expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(20)
+  })
+
+  it('finds what needs a person wherever it is, and nothing of another organization', async () => {
+    const found = await list({ attention, limit: 100 })
+    const live = found.filter(({ snapshot }) => snapshot.status === 'active').map(({ id }) => id.slice(-1))
+    expect(live).toEqual(['8', '6', '5'])
+    const values = new Set(
+      found.filter(({ snapshot }) => snapshot.status === 'done').map(({ snapshot }) => snapshot.value),
+    )
+    expect([...values]).toEqual(['failed'])
+  })
+
+  it('finds words among the newest of each kind, and a whole id however old', async () => {
+    expect((await list({ q: 'fail' })).every(({ snapshot }) => snapshot.value === 'failed')).toBe(true)
+    expect(await list({ q: '0000-000000000002' })).toEqual([])
+    const oldest = '00000000-0000-0000-0000-000000000001'
+    expect((await list({ q: oldest })).map(({ id }) => id)).toEqual([oldest])
+  })
+
+  it('counts what is due, who holds what and what needs a person', async () => {
+    const { kinds: queues, leases, commands } = await readQueues(fresh.db.pool, ours, kinds, attention)
+    expect(queues.map(({ kind, due, attention: needing }) => [kind, due, needing])).toEqual([
+      ['command', 1, 1 + (await ourFailures())],
+      ['subscription', 2, 1],
+      ['ownership', 0, 1],
+    ])
+    expect(leases).toEqual([
+      expect.objectContaining({ owner: 'gone/2', kind: 'command', held: 1, expired: 1 }),
+      expect.objectContaining({ owner: 'host/1', kind: 'subscription', held: 2, expired: 0 }),
+    ])
+    expect(commands).toMatchObject({ pending: 1, dispatching: 1, oldestPendingAt: '2026-02-01T00:00:00.000Z' })
+  })
+
+  const ourFailures = (): Promise<number> =>
+    fresh.db.pool.oneFirst(sql.type(z.object({ n: z.number() }))`
+      select count(*)::int as n from actor_archive where organization_id = ${ours} and snapshot->>'value' = 'failed'`)
+
+  it('tells of work that waits how many wait before it, and whose places are taken', async () => {
+    const wait = await readWait(fresh.db.pool, ours, 'subscription', 'a0000000-0000-7000-8000-000000000004')
+    expect(wait).toMatchObject({ ahead: 1, taken: [{ owner: 'host/1', taken: 2, ofLane: 1 }] })
+    expect(await readWait(fresh.db.pool, ours, 'subscription', 'a0000000-0000-7000-8000-000000000001')).toBeNull()
+    expect(await readWait(fresh.db.pool, theirs, 'subscription', 'a0000000-0000-7000-8000-000000000004')).toBeNull()
+  })
+})
