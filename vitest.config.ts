@@ -23,7 +23,7 @@ export default defineConfig({
       project('specs'),
       project('bin', { testTimeout: 120_000 }),
       project('browser', { testTimeout: 90_000, hookTimeout: 120_000 }),
-      project('chaos', { testTimeout: 120_000, hookTimeout: 120_000 }),
+      project('chaos', { testTimeout: 300_000, hookTimeout: 120_000 }),
     ],
   },
 })

@@ -110,16 +110,13 @@ export class Batch {
    * a circle. Operations that only bring new actors have nothing to lock, and so their statements leave together with the locks.
    */
   async #lockFor(steps: readonly Step[], { effects: asked, onlySpawn }: Asked): Promise<readonly Effects[]> {
-    const lock = async (effects: readonly Effects[]): Promise<void> => {
+    const lock = async (effects: readonly Effects[]): Promise<readonly Effects[]> => {
       const reported = effects.flatMap(({ told = [] }) => told.map(({ fact }) => fact))
       const foreseen = await foresee(this.context, [...steps.flatMap((step) => step.told), ...reported])
       await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf), ...foreseen])
-    }
-    if (!onlySpawn) {
-      const effects = await asked
-      await lock(effects)
       return effects
     }
+    if (!onlySpawn) return lock(await asked)
     const [effects] = await Promise.all([asked, lock([])])
     const late = effects.some((effect) => refsOf(effect).length > 0 || (effect.told ?? []).length > 0)
     if (late) throw new Error('An operation that only spawns had something to lock.')
@@ -135,8 +132,7 @@ export class Batch {
       return project && mine.length > 0 ? [project(this.context, mine)] : []
     })
     const others = Promise.all([...this.context.writes.map((write) => write()), ...projecting])
-    // Awaited below; what fails first may be awaited before, and then this must not become an unhandled rejection.
-    others.catch(() => undefined)
+    others.catch(() => undefined) // Awaited below, unless something else fails first.
     const [entry = null] = this.#log
     if (moved.length + this.#log.length + this.#outbox.length === 0)
       return void (await Promise.all([others, this.#tx.commit()]))

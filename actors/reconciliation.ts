@@ -22,7 +22,7 @@ import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { guarded, plainWords, readPage, refusalWords } from './reconciliation-list.ts'
 import type { Runtime } from './runtime.ts'
 import { ActorGone } from './step.ts'
-import { commitSeen, lookAt, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
+import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
 
@@ -102,7 +102,7 @@ export class Reconciling {
     const fromStart = after !== null && rest.length === 0
     const tasks = fromStart ? await readUnfinished(db.pool, turn.scope, { after: null, ...page }) : rest
     if (sought.length + tasks.length === 0) return checked(await this.#rest(turn.scope))
-    const line = await this.#line(turn.scope, held)
+    const line = await this.#line(turn.scope, actor, held)
     if ('kind' in line) {
       const reason = line.kind === 'gone' ? agentRemoved : plainWords(line.message)
       const told = sought.map((command) => vainLook(command, reason))
@@ -170,8 +170,8 @@ export class Reconciling {
   }
 
   /**
-   * An answer that was folded into this very version changes nothing: it is not told again, so that a task that waits for a
-   * person for a week does not write a fact every fifteen seconds.
+   * An answer that was folded into this very version changes nothing: told again it would cost a transaction, every fifteen
+   * seconds, of a task that may wait for a person for a week.
    */
   async #commit(line: AgentLine, task: UnfinishedTask, event: ParsedEvent & { kind: 'observation' }, held: Held) {
     const digest = createHash('sha256').update(event.observation.event).digest('base64url')
@@ -193,7 +193,7 @@ export class Reconciling {
   /** Heals by the agent's list: what it tells of a task that we know otherwise is read whole, because a list has no artifacts. */
   async list(actor: LeasedActor, held: Held): Promise<Done> {
     const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
-    const line = await this.#line(turn.scope, held)
+    const line = await this.#line(turn.scope, actor, held)
     if ('kind' in line)
       return listed(
         line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) },
@@ -238,8 +238,13 @@ export class Reconciling {
     return null
   }
 
-  /** The way to the agent, if it is found in time: a card that hangs must not hold a reader either. */
-  async #line(scope: Scope, { signal }: Held): Promise<AgentLine | NoLine> {
+  /**
+   * The way to the agent. While reading goes well its last card will do: asked for, it would be a request and a write a scope
+   * and pass. Otherwise it is looked for, but not for long: a card that hangs must not hold a reader either.
+   */
+  async #line(scope: Scope, { context }: LeasedActor, { signal }: Held): Promise<AgentLine | NoLine> {
+    const kept = context['failures'] === 0 ? await openKeptLine(this.#t, scope) : null
+    if (kept) return kept
     const late = AbortSignal.timeout(this.#patience.readMs)
     try {
       return await openLine(this.#t, scope, AbortSignal.any([signal, late]))

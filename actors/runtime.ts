@@ -12,6 +12,7 @@ import type { Database } from '../persistence/database.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
 import { Batch } from './batch.ts'
+import { seated, weightOf } from './flight-weight.ts'
 import { type Effects, type Intake, type Launch, type Step } from './step.ts'
 import type { Changes } from './changes.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
@@ -53,6 +54,8 @@ interface Item {
   /** Puts itself into a batch's steps or operations. */
   readonly step: Step | null
   readonly operation: OperationCall | null
+  /** Characters of what it brings to the commit. */
+  readonly weight: number
   readonly resolve: (value: unknown) => void
   readonly reject: (reason: unknown) => void
 }
@@ -132,7 +135,8 @@ export class Runtime {
     if (operation !== null && this.#queue.length >= queueLimit)
       return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ step, operation, resolve: resolve as (value: unknown) => void, reject })
+      const weight = weightOf(step)
+      this.#queue.push({ step, operation, weight, resolve: resolve as (value: unknown) => void, reject })
       this.#board()
     })
   }
@@ -152,7 +156,7 @@ export class Runtime {
 
   #takeOff(): void {
     while (this.#underWay.size < this.#flightsLimit && this.#queue.length > 0) {
-      const flight: Promise<void> = this.#flush(this.#queue.splice(0, batchLimit)).finally(() => {
+      const flight: Promise<void> = this.#flush(this.#queue.splice(0, seated(this.#queue, batchLimit))).finally(() => {
         this.#underWay.delete(flight)
         this.#board()
       })

@@ -3,6 +3,7 @@
  * task (subscription.ts) and whoever reconciles it (reconciliation.ts) have in common. Owns no rhythm and no verdict: what a
  * look that failed means is its caller's.
  */
+import { parseCard, selectInterface, type AgentCard } from '../a2a/card.ts'
 import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { WireError } from '../a2a/wire.ts'
@@ -56,15 +57,38 @@ export async function openLine(
   if (!agent?.enabled) return { kind: 'gone' }
   const found = await Promise.race([tools.discovery.forDispatch(agent), aborted(signal)])
   if (found.kind === 'missed') return { kind: 'missed', message: found.message }
-  return {
-    agentId,
-    tenant,
-    endpoint: tenant === '' ? found.endpoint : { ...found.endpoint, tenant },
-    streaming: found.card.capabilities.streaming,
-    pushNotifications: found.card.capabilities.pushNotifications,
-    extensions: negotiatedSideband(found.card, tools.sidebandUris),
-  }
+  return lineBy(found.card, found.endpoint, { agentId, tenant }, tools.sidebandUris)
 }
+
+/**
+ * By the card that the agent showed last, without asking for it: for reads at a steady rhythm, which a card that changed
+ * costs one failure. Null where none was kept, or none that can be used.
+ */
+export async function openKeptLine(
+  tools: Pick<LineTools, 'db' | 'sidebandUris'>,
+  scope: Scope,
+): Promise<AgentLine | (NoLine & { readonly kind: 'gone' }) | null> {
+  const agent = await readAgent(tools.db.pool, scope.agentId)
+  if (!agent?.enabled) return { kind: 'gone' }
+  const parsed = agent.card === null ? null : parseCard(JSON.parse(agent.card))
+  if (parsed === null || 'fault' in parsed) return null
+  const choice = selectInterface(parsed.card)
+  return 'refused' in choice ? null : lineBy(parsed.card, choice.endpoint, scope, tools.sidebandUris)
+}
+
+const lineBy = (
+  card: AgentCard,
+  endpoint: Endpoint,
+  { agentId, tenant }: Scope,
+  sidebandUris: readonly string[],
+): AgentLine => ({
+  agentId,
+  tenant,
+  endpoint: tenant === '' ? endpoint : { ...endpoint, tenant },
+  streaming: card.capabilities.streaming,
+  pushNotifications: card.capabilities.pushNotifications,
+  extensions: negotiatedSideband(card, sidebandUris),
+})
 
 /**
  * `refused`: the agent's own no. `unread`: no answer (`answered` is false), or none that could be read; `message` is safe to

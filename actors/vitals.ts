@@ -52,5 +52,5 @@ function stateOf(value: System['supervisor']['snapshot']['value'], name: LoopNam
 }
 
 /** The machine notes failures by the monotonic clock, which no wall clock's jump moves. */
-const instantOf = (monotonicMs: number, { now, monotonic }: Instruments): string =>
-  new Date(now().getTime() - (monotonic() - monotonicMs)).toISOString()
+const instantOf = (monotonicMs: number, instruments: Instruments): string =>
+  new Date(instruments.now().getTime() - (instruments.monotonic() - monotonicMs)).toISOString()

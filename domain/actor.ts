@@ -90,6 +90,8 @@ export type DeliveryRecord = z.infer<typeof DeliveryRecord>
 
 /** `GET /api/actors/{kind}/{id}`. */
 export interface ActorAnswer {
+  /** The server's clock, by which leases and timers are to be read. */
+  readonly at: string
   readonly actor: ActorDetail
   /** Null unless its work is due and nobody does it. */
   readonly wait: ActorWait | null
@@ -99,6 +101,7 @@ export interface ActorAnswer {
   readonly evidence: CommandEvidence | null
 }
 export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
+  at: z.string(),
   actor: Detail,
   wait: z.nullable(ActorWait),
   delivery: z.nullable(DeliveryRecord),

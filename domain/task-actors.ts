@@ -15,5 +15,9 @@ export type Heard = z.infer<typeof Heard>
  * `GET /api/task-actors/{localId}`: the actors in the order in which a person asks for them, those that are there; and when
  * each way last brought anything, among the task's latest events.
  */
-export const TaskActorsAnswer = z.object({ actors: z.array(ActorAnswer), heard: z.array(Heard) })
+export const TaskActorsAnswer = z.object({
+  at: z.string(),
+  actors: z.array(ActorAnswer),
+  heard: z.array(Heard),
+})
 export type TaskActorsAnswer = z.infer<typeof TaskActorsAnswer>

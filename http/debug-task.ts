@@ -38,13 +38,14 @@ export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, d
       ]
       const records = await findActors(db.pool, organizationId, refs)
       const now = instruments.now()
+      const at = now.toISOString()
       const actors: ActorAnswer[] = []
       for (const record of records) {
         const wait = await readWait(db.pool, organizationId, record.kind, record.id)
         const actor = detailOf(record, definitions, now)
-        actors.push({ actor, wait: placesOf(wait, system.kinds[record.kind]), delivery: null, evidence: null })
+        actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), delivery: null, evidence: null })
       }
-      return { actors, heard: [...(await readHeard(db.pool, id))] }
+      return { at, actors, heard: [...(await readHeard(db.pool, id))] }
     },
   )
   done()

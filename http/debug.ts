@@ -134,8 +134,10 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const { db, viewer, kinds, definitions } = asked
   const { kind, id } = record
   const wait = await readWait(db, viewer.organizationId, kind, id)
+  const now = instruments.now()
   return {
-    actor: detailOf(record, definitions, instruments.now()),
+    at: now.toISOString(),
+    actor: detailOf(record, definitions, now),
     wait: placesOf(wait, kinds[kind]),
     delivery: kind === 'command' ? await deliveryRecord(asked, id) : null,
     evidence: kind === 'command' ? ((await readEvidence(db, viewer.organizationId, [id])).get(id) ?? null) : null,

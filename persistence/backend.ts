@@ -22,7 +22,7 @@ export interface Backend {
   readonly listen: (channel: string, heard: Heard) => Promise<() => Promise<void>>
   /** Call after the commit. At most one wake-up per channel and 20 ms leaves this process. */
   readonly notify: (channel: string) => Promise<void>
-  /** Embedded only: CHECKPOINT by volume and time, VACUUM ANALYZE daily. Call it every minute; nothing on PostgreSQL. */
+  /** Embedded only: CHECKPOINT by volume and time, VACUUM and ANALYZE of what is due. Call it every minute; nothing on PostgreSQL. */
   readonly housekeep: () => Promise<void>
   /** One transaction of the loop, on a connection that waits for nobody else (flight.ts). Not to be nested. */
   readonly fly: <T>(work: (flight: Flight) => Promise<T>) => Promise<T>

@@ -86,7 +86,7 @@ export async function lookFrom(db: Connection, horizon: Horizon): Promise<Look> 
   return {
     news,
     horizon: { last: to.number, anchor: to.batchId, gaps: kept, blurredUntil: forgets ? next : stillBlurred },
-    more: news.length === newsLimit,
+    more: news.length >= newsLimit,
     isBlurred: blurredUntil > 0 || forgets,
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The embedded driver: one node-postgres client over PGlite's thread, shared by Slonik's pool in turns. Also what a
- * server would do by itself and PGlite doesn't: CHECKPOINT and VACUUM. Power loss is not covered: it never calls fsync.
+ * The embedded driver: one node-postgres client over PGlite's thread, shared by Slonik's pool in turns. What a server
+ * would do by itself and PGlite doesn't is persistence/pglite-housekeeping.ts. Power loss is not covered: it never calls fsync.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import pg from 'pg'
@@ -8,6 +8,7 @@ import { createDriverFactory, type DriverFactory } from 'slonik'
 import { IDLE_TRANSACTION_TIMEOUT_MS, type Backend, type RawClient } from './backend.ts'
 import { fly } from './flight.ts'
 import { columnTypes, runStatement, StatementNames, streamRows } from './node-postgres.ts'
+import { PgliteHousekeeping } from './pglite-housekeeping.ts'
 import { PgliteServer, PgliteSocket, type ThreadOptions } from './pglite-server.ts'
 import { Session, Turns } from './pglite-session.ts'
 import { Prepared, StatementGroup, type GroupedStatement } from './statement-group.ts'
@@ -16,11 +17,6 @@ import { WakeUps } from './wake-ups.ts'
 /** Slonik's clients, not sessions: with one, a query outside a transaction would wait for its own transaction for ever. */
 const POOL_CLIENTS = 10
 const TURN_WAIT_MS = 30_000
-/** A CHECKPOINT (85 ms) every 20 MB kept the log at 65 MB where none left 609; a kill with 400 MB cost 6 s at the next start. */
-const CHECKPOINT_BYTES = 20 * 1024 * 1024
-const CHECKPOINT_MS = 5 * 60_000
-const VACUUM_MS = 24 * 60 * 60_000
-
 /** An opened PGlite and its one client. */
 export interface Embedded {
   readonly server: PgliteServer
@@ -72,59 +68,12 @@ function pgliteDriver(names: StatementNames, newSession: () => Session): DriverF
   )
 }
 
-/** When the log was last cut and the tables last vacuumed. */
-class Housekeeping {
-  readonly #embedded: Embedded
-  #checkpointAt = performance.now()
-  #checkpointLsn = '0/0'
-  #vacuumAt = -Infinity
-
-  constructor(embedded: Embedded) {
-    this.#embedded = embedded
-  }
-
-  async run(): Promise<void> {
-    const now = performance.now()
-    if (now - this.#vacuumAt > VACUUM_MS) {
-      await this.#embedded.client.query('vacuum (analyze)')
-      this.#vacuumAt = now
-    }
-    const { bytes } = await this.#log()
-    if (bytes > CHECKPOINT_BYTES || (bytes > 0 && now - this.#checkpointAt > CHECKPOINT_MS)) await this.checkpoint()
-  }
-
-  async checkpoint(): Promise<void> {
-    await this.#embedded.client.query('checkpoint')
-    this.#embedded.server.unflushedBytes = 0
-    this.#checkpointAt = performance.now()
-    this.#checkpointLsn = (await this.#log()).lsn
-  }
-
-  /**
-   * For a burst between two calls of `run`. A failure is not the failure of the statement that happened to cross the
-   * limit, which is committed: the next burst tries again, and `run` reports it.
-   */
-  async checkpointIfFull(): Promise<void> {
-    if (this.#embedded.server.unflushedBytes <= CHECKPOINT_BYTES) return
-    this.#embedded.server.unflushedBytes = 0
-    await this.checkpoint().catch(() => undefined)
-  }
-
-  async #log(): Promise<{ lsn: string; bytes: number }> {
-    const { rows } = await this.#embedded.client.query<{ lsn: string; bytes: number }>(
-      'select pg_current_wal_lsn()::text as lsn, pg_wal_lsn_diff(pg_current_wal_lsn(), $1::pg_lsn)::int8 as bytes',
-      [this.#checkpointLsn],
-    )
-    return rows[0] ?? { lsn: this.#checkpointLsn, bytes: 0 }
-  }
-}
-
 export async function openPglite(profile: ThreadOptions): Promise<Backend> {
   const embedded = await startPglite(profile)
   const { server, client } = embedded
   const names = new StatementNames()
   const turns = new Turns(TURN_WAIT_MS)
-  const housekeeping = new Housekeeping(embedded)
+  const housekeeping = new PgliteHousekeeping(embedded)
   const wakeUps = new WakeUps(() => Promise.resolve())
   const newSession = (): Session =>
     new Session(client, turns, {

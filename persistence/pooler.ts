@@ -3,7 +3,7 @@
  * (PgBouncer and its like) two statements outside a transaction may meet two servers, so nothing that a session remembers
  * may be relied on: settings, LISTEN, session locks, and prepared statements unless the pooler carries them.
  */
-import type pg from 'pg'
+import pg from 'pg'
 
 export interface Route {
   /** What answers is not the server's own backend: a session is not ours from one transaction to the next. */
@@ -14,10 +14,8 @@ export interface Route {
 
 export const direct: Route = { isPooled: false, carriesNames: true }
 
-const probeName = 'signalbox_probe'
-
 /**
- * Asks once, at the start. A pooler hands out a key of its own in place of the backend's process id. One that carries named
+ * Asks once, on a fresh connection. A pooler hands out a key of its own in place of the backend's process id. One that carries named
  * statements (PgBouncer since 1.21 with `max_prepared_statements` above 0) gives them other names on the server, so ours is
  * not found there. One that passes names through is not trusted with any.
  */
@@ -25,13 +23,15 @@ export async function routeOf(client: pg.Client): Promise<Route> {
   const { processID } = client as pg.Client & { readonly processID: number | null }
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   if (rows[0]?.pid === processID) return direct
+  // The pooler's key, any 32 bits, makes the name ours alone: two may ask at once, and one may die before it has cleaned up.
+  const probeName = `signalbox_probe_${processID}`
   // In one transaction, so that all of it meets one server.
   await client.query('begin')
   try {
     await client.query({ name: probeName, text: 'select 1' })
     const { rowCount } = await client.query('select 1 from pg_prepared_statements where name = $1', [probeName])
     if (rowCount === 0) return { isPooled: true, carriesNames: true }
-    await client.query(`deallocate ${probeName}`)
+    await client.query(`deallocate ${pg.escapeIdentifier(probeName)}`)
     return { isPooled: true, carriesNames: false }
   } finally {
     await client.query('commit')

@@ -10,7 +10,7 @@ import type { Connection, Database } from './database.ts'
 /** A pass of 2,000 rows holds its locks some 30 ms, and the one session of an embedded database for as long. */
 const factsAtOnce = 2_000
 const actorsAtOnce = 200
-/** The freshness token counts the last thousand numbers (actors.ts): while these stay, it cannot tell that others went. */
+/** Whoever looks for news begins at the last number it saw and finds it by its batch (freshness.ts): the end always stays. */
 const factsKept = 1_000
 
 /** Of the transaction alone: what admits a deletion to the guards, together with age. */

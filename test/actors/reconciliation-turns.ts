@@ -33,6 +33,9 @@ export function followsNothing(kinds: Kinds): Kinds {
   return subscription === undefined ? kinds : { ...kinds, subscription: { ...subscription, concurrency: 0 } }
 }
 
+/** For `expect.poll`: a bound for a busy machine, never a wait. */
+export const patience = { timeout: 15_000, interval: 10 }
+
 export class Scopes {
   readonly #running: RunningSystem
 
@@ -86,7 +89,7 @@ export class Scopes {
       const row = await this.row(agentId, tenant)
       return row && row.revision > before && row.work === null ? row : null
     }
-    await expect.poll(ended, { timeout: 15_000, interval: 10 }).not.toBeNull()
+    await expect.poll(ended, patience).not.toBeNull()
     const row = await ended()
     if (!row) throw new Error('The scope went on by itself.')
     return row

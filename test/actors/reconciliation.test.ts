@@ -10,7 +10,7 @@ import { bothDatabases } from '../support/databases.ts'
 import { deepJson } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
-import { followsNothing, Scopes } from './reconciliation-turns.ts'
+import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const Found = z.object({ id: z.string() })
 const working = (id: string, messageIds: readonly string[]) => ({
@@ -52,23 +52,29 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
   async function looked(id: string) {
     await scopes.dueLooks()
     await scopes.begin(agentId)
-    await expect.poll(async () => (await evidenceOf(id))?.looks).toBe(1)
+    await expect.poll(async () => (await evidenceOf(id))?.looks, patience).toBe(1)
     return evidenceOf(id)
   }
-  const openTasks = () =>
+  const openTasks = (of = agentId) =>
     running.db.pool.anyFirst(sql.type(Found)`
-      select id from task where agent_id = ${agentId} and state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING') order by id`)
+      select id from task where agent_id = ${of} and state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING') order by id`)
 
   it('takes many tasks in turns, and begins where it left off', async () => {
-    const sent = await Promise.all(Array.from({ length: 130 }, () => running.send(agentId, { text: 'hold' })))
-    await Promise.all(sent.map(({ id }) => running.finished(id)))
-    const first = await scopes.turn(agentId)
-    expect(first.value).toBe('yielding')
-    expect(peer.callsOf('GetTask')).toBe(100)
-    const all = await openTasks()
-    expect(first.context.after).toBe(all[99])
-    expect(await scopes.turn(agentId)).toMatchObject({ value: 'pausing', context: { after: null } })
-    expect(peer.callsOf('GetTask')).toBe(130)
+    const forgetful = await startRawPeer()
+    const { id: agent } = await running.system.agents.register(running.viewer, forgetful.cardUrl)
+    // Tasks of a past in which this agent had another memory: it answers for each that it does not know it.
+    await running.db.pool.query(sql.unsafe`
+      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+      select gen_random_uuid(), ${running.viewer.organizationId}, ${agent}, '', 'past ' || n, 'task', 'TASK_STATE_WORKING', 1, 0,
+        now() - interval '1 hour', now() - interval '1 hour' from generate_series(1, 130) n`)
+    const all = await openTasks(agent)
+    const first = await scopes.turn(agent)
+    expect(first).toMatchObject({ value: 'yielding', context: { after: all[99] } })
+    expect(forgetful.callsOf('GetTask')).toBe(100)
+    expect(await scopes.turn(agent)).toMatchObject({ value: 'pausing', context: { after: null } })
+    expect(forgetful.callsOf('GetTask')).toBe(130)
+    expect(await scopes.facts(all[129] ?? '')).toEqual(['task.lost'])
+    await forgetful.close()
   })
 
   it('asks for the other tasks although the first of them cannot be read', async () => {
@@ -138,7 +144,7 @@ describe.each(bothDatabases)('a subscription that misses the end on %s', (kind) 
     peer.script.fault('SubscribeToTask', { fault: 'hang-after-head' }, Infinity)
     const { result } = await running.finished((await running.send(agentId, { text: 'hold' })).id)
     const localId = result?.localId ?? ''
-    await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
+    await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBe(1)
     peer.script.finish()
     await scopes.turn(agentId)
     await running.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
@@ -146,7 +152,7 @@ describe.each(bothDatabases)('a subscription that misses the end on %s', (kind) 
       running.db.pool.anyFirst(
         sql.type(Found)`select id from actor_archive where kind = 'subscription' and id = ${localId}`,
       )
-    await expect.poll(archived).toEqual([localId])
+    await expect.poll(archived, patience).toEqual([localId])
     expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
     await peer.close()
     await running.close()

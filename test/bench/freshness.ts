@@ -3,7 +3,7 @@
  * another one on the same PostgreSQL. And what a page costs: memory of the console with and without them.
  */
 import { Pool } from 'undici'
-import { startChild } from './child.ts'
+import { startChild, type Child } from './child.ts'
 import { startConsole } from './commands.ts'
 import { figure, median, percentile, sharedClock, table } from './figures.ts'
 import { until } from './rounds.ts'
@@ -31,40 +31,56 @@ interface Measured {
   readonly openMs: number
 }
 
+type Watchers = Child<WatcherMethods>
+
+/** Milliseconds from the request that makes a change until each page has heard of it. */
+async function fan(origin: string, number: number, watchers: Watchers, count: number): Promise<Fanned> {
+  const http = new Pool(origin, { connections: 1 })
+  await watchers.call('forget', null)
+  const startMs = sharedClock()
+  const { body, statusCode } = await http.request({
+    method: 'POST',
+    path: '/api/agents',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ cardUrl: `http://127.0.0.1:9/${number}/card.json` }),
+  })
+  await body.dump()
+  if (statusCode >= 300) throw new Error(`A change was answered with ${statusCode}.`)
+  let heard: readonly number[] = []
+  await until(async () => {
+    heard = await watchers.call('heard', null)
+    return heard.length === count && sharedClock() - startMs >= betweenMs
+  })
+  await http.close()
+  const waits = heard.map((ms) => ms - startMs)
+  return { p50: percentile(waits, 0.5), p99: percentile(waits, 0.99), last: Math.max(...waits) }
+}
+
+function rowsOf({ count, here, elsewhere, bytesEach, openMs }: Measured): string[][] {
+  const row = (where: string, fans: readonly Fanned[]): string[] => [
+    String(count),
+    where,
+    ...(['p50', 'p99', 'last'] as const).map((name) => figure(median(fans.map((each) => each[name])))),
+    figure(Math.max(...fans.map(({ last }) => last))),
+    figure(bytesEach / 1024),
+    figure(openMs),
+  ]
+  return [row('here', here), row('at another replica', elsewhere)]
+}
+
 export async function benchFreshness(options: BenchOptions): Promise<void> {
   const stage = await openStage()
-  const watchers = startChild<WatcherMethods>(new URL('watchers.ts', import.meta.url))
+  const watchers: Watchers = startChild<WatcherMethods>(new URL('watchers.ts', import.meta.url))
   const replicas = [startConsole(), startConsole()] as const
   try {
     const url = await stage.database()
-    const cardUrl = 'http://127.0.0.1:9/card.json'
     const origins: string[] = []
-    for (const [i, replica] of replicas.entries())
+    for (const [i, replica] of replicas.entries()) {
+      const cardUrl = 'http://127.0.0.1:9/card.json'
       origins.push((await replica.call('open', { url, folder: stage.folder(`replica-${i}`), cardUrl })).origin)
+    }
     const [near = '', far = ''] = origins
     let changes = 0
-    /** Milliseconds from the request that makes a change until each page has heard of it. */
-    const fan = async (origin: string, count: number): Promise<Fanned> => {
-      const http = new Pool(origin, { connections: 1 })
-      await watchers.call('forget', null)
-      const startMs = sharedClock()
-      const { body, statusCode } = await http.request({
-        method: 'POST',
-        path: '/api/agents',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ cardUrl: `http://127.0.0.1:9/${++changes}/card.json` }),
-      })
-      await body.dump()
-      if (statusCode >= 300) throw new Error(`A change was answered with ${statusCode}.`)
-      let heard: readonly number[] = []
-      await until(async () => {
-        heard = await watchers.call('heard', null)
-        return heard.length === count && sharedClock() - startMs >= betweenMs
-      })
-      await http.close()
-      const waits = heard.map((ms) => ms - startMs)
-      return { p50: percentile(waits, 0.5), p99: percentile(waits, 0.99), last: Math.max(...waits) }
-    }
     const measured: Measured[] = []
     const rounds = Math.min(changesLimit, options.rounds * 2)
     for (const count of counts) {
@@ -72,38 +88,19 @@ export async function benchFreshness(options: BenchOptions): Promise<void> {
       const startMs = sharedClock()
       await watchers.call('open', { origin: near, count })
       const openMs = sharedClock() - startMs
-      await fan(near, count)
-      const full = await replicas[0].call('memory', null)
-      const here: Fanned[] = []
-      const elsewhere: Fanned[] = []
+      await fan(near, ++changes, watchers, count)
+      const bytesEach = ((await replicas[0].call('memory', null)) - empty) / count
+      const [here, elsewhere]: [Fanned[], Fanned[]] = [[], []]
       for (let round = 0; round < rounds; round++) {
-        here.push(await fan(near, count))
-        elsewhere.push(await fan(far, count))
+        here.push(await fan(near, ++changes, watchers, count))
+        elsewhere.push(await fan(far, ++changes, watchers, count))
       }
       await watchers.call('close', null)
-      measured.push({ count, here, elsewhere, bytesEach: (full - empty) / count, openMs })
+      measured.push({ count, here, elsewhere, bytesEach, openMs })
     }
-    process.stdout.write(
-      table(
-        `freshness: one change, until the pages of one process have heard of it; milliseconds, median of ${rounds}`,
-        ['pages', 'committed', 'p50', 'p99', 'last', 'worst last', 'KB a page', 'all open after'],
-        measured.flatMap(({ count, here, elsewhere, bytesEach, openMs }) =>
-          (
-            [
-              ['here', here],
-              ['at another replica', elsewhere],
-            ] as const
-          ).map(([where, fans]) => [
-            String(count),
-            where,
-            ...(['p50', 'p99', 'last'] as const).map((name) => figure(median(fans.map((each) => each[name])))),
-            figure(Math.max(...fans.map(({ last }) => last))),
-            figure(bytesEach / 1024),
-            figure(openMs),
-          ]),
-        ),
-      ),
-    )
+    const title = 'freshness: one change, until the pages of one process have heard of it; milliseconds, median of'
+    const head = ['pages', 'committed', 'p50', 'p99', 'last', 'worst last', 'KB a page', 'all open after']
+    process.stdout.write(table(`${title} ${rounds}`, head, measured.flatMap(rowsOf)))
   } finally {
     await watchers.end()
     for (const replica of replicas) await replica.end()

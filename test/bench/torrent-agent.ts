@@ -2,7 +2,6 @@
  * The talkative agent: A2A 1.0 over JSON-RPC on plain node:http, whose tasks say a hundred megabytes, in small events or in
  * huge ones, and go on where they were when a stream is opened again. A child process.
  */
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerParent } from './child.ts'
@@ -43,11 +42,21 @@ const taskOf = (id: string) => ({
 
 const texts = { small: 'x'.repeat(sizes.small - 200), huge: 'x'.repeat(sizes.huge) }
 
+/** Resolves when the reader has taken what was written, or is gone. */
+const room = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+
 async function talk(response: ServerResponse, size: Size, rpcId: string, id: string): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const say = async (result: string): Promise<void> => {
     const frame = `data: {"jsonrpc":"2.0","id":${JSON.stringify(rpcId)},"result":${result}}\n\n`
-    if (!response.write(frame)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (!response.destroyed && !response.write(frame)) await room(response)
   }
   const ids = `"taskId":"${id}","contextId":"context-${id}"`
   await say(JSON.stringify({ task: taskOf(id) }))
@@ -79,6 +88,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 }
 
 const server = createServer(answer)
+// The console hangs up at its limit, in the middle of an event: that is what this agent is for.
+server.on('connection', (socket) => socket.on('error', () => socket.destroy()))
 const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
 const methods = {

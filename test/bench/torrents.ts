@@ -6,13 +6,13 @@ import { Pool } from 'undici'
 import { startConsole } from './commands.ts'
 import { startChild } from './child.ts'
 import { figure, percentile, sharedClock, table } from './figures.ts'
-import { until } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage } from './stage.ts'
 import type { TorrentMethods } from './torrent-agent.ts'
 
 const MiB = 1024 * 1024
 const taskBytes = 100 * MiB
+const limitMs = 300_000
 
 /** Milliseconds and MiB. */
 async function torrent(
@@ -49,7 +49,10 @@ async function torrent(
       while (!over) waits.push(await light())
     })()
     // Timers included: between two connections a subscription has no work.
-    await until(async () => (await child.call('subscriptions', null)) === 0)
+    while ((await child.call('subscriptions', null)) > 0) {
+      if (performance.now() - startMs > limitMs) throw new Error('The tasks are not over.')
+      await light()
+    }
     over = true
     await watching
     const seconds = (performance.now() - startMs) / 1000

@@ -48,6 +48,11 @@ export interface Order {
 }
 
 let launched = 0
+/** Whatever ends the tests ends what they started. */
+const living = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL')
+})
 
 export async function launch(order: Order): Promise<Member> {
   const { kind, port = 0 } = order
@@ -98,6 +103,8 @@ class Spawned implements Member {
     child.stderr?.on('data', hear)
     // A process that is killed cannot be told anything any more; its end says so.
     child.stdin?.on('error', () => undefined)
+    living.add(child)
+    child.once('exit', () => living.delete(child))
     this.ended = once(child, 'close').then(([code, signal]: unknown[]) => (this.#end = String(signal ?? code)))
   }
 

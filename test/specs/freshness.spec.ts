@@ -5,11 +5,15 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
+import { sql } from 'slonik'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { Changes, type Change } from '../../actors/changes.ts'
 import { Freshness } from '../../actors/freshness.ts'
-import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
-import { capturedLog } from '../support/system.ts'
+import { openDatabase } from '../../persistence/database.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { startRawPeer } from '../support/peers/raw.ts'
+import { capturedLog, systemOn } from '../support/system.ts'
 
 const seed = 20_261_121
 const organizationId = randomUUID()
@@ -118,7 +122,7 @@ class Play {
   }
 
   async end(): Promise<void> {
-    for (const slot of [...this.#open.keys()]) await this.step({ does: 'rollback', slot })
+    for (const slot of this.#open.keys()) await this.step({ does: 'rollback', slot })
     for (let process = 0; process < processes; process++) await this.step({ does: 'look', process })
   }
 }
@@ -162,3 +166,48 @@ function verify({ committed, looks }: Play, process: number, heard: readonly Hea
     expect(wakes.length).toBe(overtaken ? 2 : 1)
   }
 }
+
+const Told = z.object({ subjectId: z.string(), batches: z.number() })
+
+test.each(bothDatabases)('%s: whatever real systems commit at once is heard in each of them', async (kind) => {
+  const fresh = await freshDatabase(kind)
+  const others = kind === 'postgresql' ? [await openDatabase(fresh.profile)] : []
+  const systems = await Promise.all([fresh.db, ...others].map((db) => systemOn(db)))
+  const peer = await startRawPeer()
+  const heard = systems.map(({ system }) => {
+    const changes: Change[] = []
+    system.changes.subscribe((change) => changes.push(change))
+    return changes
+  })
+  const [first] = systems
+  if (!first) throw new Error('There is no system.')
+  const { id: agentId } = await first.system.agents.register(first.viewer, peer.cardUrl)
+  const words = fc.sample(fc.constantFrom('direct', 'hello', 'agent'), { seed, numRuns: 40 })
+  await Promise.all(
+    words.map(async (word, i) => {
+      const at = systems[i % systems.length] ?? first
+      if (word === 'agent') {
+        const { id } = await at.system.agents.register(at.viewer, `http://127.0.0.1:9/${i}/card.json`)
+        return at.system.agents.remove(at.viewer, id)
+      }
+      const { id } = await at.send(agentId, { text: word }, `${kind}-${i}`)
+      await at.finished(id)
+    }),
+  )
+  const told = await fresh.db.pool.any(sql.type(Told)`
+    select subject_id as "subjectId", count(distinct batch_id) as batches from fact group by subject_id`)
+  expect(told.length).toBeGreaterThan(words.length)
+  const wakesFor = (changes: readonly Change[], id: string) =>
+    changes.filter((change) => change.organizationId === null || change.subjects.has(id)).length
+  for (const changes of heard) {
+    const unheard = () => told.filter(({ subjectId }) => wakesFor(changes, subjectId) === 0)
+    await expect.poll(unheard, { timeout: 5_000 }).toEqual([])
+  }
+  // One process publishes each of its commits once, and there is nobody to find them a second time.
+  if (kind === 'pglite')
+    for (const { subjectId, batches } of told) expect(wakesFor(heard[0] ?? [], subjectId)).toBe(batches)
+  for (const running of systems) await running.close()
+  for (const db of others) await db.close()
+  await peer.close()
+  await fresh.close()
+})

@@ -209,8 +209,8 @@ function parametersOf(bytes: Buffer): Record<string, string> {
   )
 }
 
-/** Any process id but the server's: a pooler cancels by a key of its own. */
-const foreignPid = 2_000_000_000
+/** No process id at all: a pooler cancels by a key of its own, which is any 32 bits. */
+const foreignPid = -2_000_000_000
 
 export async function startPooler(target: string, size: number): Promise<Pooler> {
   const server = new URL(target)

@@ -1,28 +1,63 @@
 /**
- * Asks again every few seconds while its host is on a page that somebody looks at. Only for answers about what is stuck: what
- * stands still commits nothing, so the signal of changes never comes. Everything else lives by that signal alone.
+ * Asks again for what stands beside the main thing of a page, gently: 2 s after a change at most, because each of these answers
+ * costs the server several queries and a page may spend 900 requests a minute; and every 5 s without one, because what is stuck
+ * commits nothing, so the signal of changes never comes. Not at all while nobody looks.
  */
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import type { App } from '../app.ts'
 
+const gapMs = 2_000
 const everyMs = 5_000
 
 export class Again implements ReactiveController {
+  readonly #app: () => App | undefined
   readonly #ask: () => void
-  #timer: ReturnType<typeof setInterval> | undefined
+  #heard: App | undefined
+  #stopHearing: (() => void) | undefined
+  #soon: ReturnType<typeof setTimeout> | undefined
+  #regular: ReturnType<typeof setInterval> | undefined
+  #askedMs = -Infinity
 
-  constructor(host: ReactiveControllerHost, ask: () => void) {
+  /** `ask` refreshes questions that are `steady`: what is `live` follows every change by itself. */
+  constructor(host: ReactiveControllerHost, app: () => App | undefined, ask: () => void) {
+    this.#app = app
     this.#ask = ask
     host.addController(this)
   }
 
   hostConnected(): void {
-    this.#timer ??= setInterval(() => {
-      if (document.visibilityState === 'visible') this.#ask()
-    }, everyMs)
+    this.#regular ??= setInterval(() => this.#now(), everyMs)
+  }
+
+  hostUpdated(): void {
+    const app = this.#app()
+    if (app === this.#heard) return
+    this.#stopHearing?.()
+    this.#heard = app
+    this.#stopHearing = app?.live.onChange(() => this.#afterGap())
   }
 
   hostDisconnected(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    clearInterval(this.#regular)
+    clearTimeout(this.#soon)
+    this.#stopHearing?.()
+    this.#regular = undefined
+    this.#soon = undefined
+    this.#stopHearing = undefined
+    this.#heard = undefined
+  }
+
+  #afterGap(): void {
+    const waitMs = Math.max(0, this.#askedMs + gapMs - performance.now())
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined
+      this.#now()
+    }, waitMs)
+  }
+
+  #now(): void {
+    if (document.visibilityState !== 'visible') return
+    this.#askedMs = performance.now()
+    this.#ask()
   }
 }

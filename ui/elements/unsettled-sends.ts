@@ -129,14 +129,15 @@ export class SignalboxUnsettled extends LitElement {
   }
 
   #send(app: App, send: UnsettledSend): TemplateResult | typeof nothing {
-    const { id, agentId, agentName, title, updatedAt, evidence } = send
+    const { id, agentId, agentName, action, title, updatedAt, evidence } = send
     const explanation = explainCommand(send, null, evidence)
     if (!explanation) return nothing
     const subject = { app, commandId: id, agentId, localId: send.localId ?? evidence?.localId ?? null }
     const actor = `/actors/command/${id}`
     return html`<li>
       <div class="what">
-        <bdi class="grow ell" title=${title}>${title || 'Without words'}</bdi
+        <bdi class="grow ell" title=${title}
+          >${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}</bdi
         ><span class="faint num">${app.format.when(updatedAt)}</span>
       </div>
       <p>

@@ -17,6 +17,7 @@ import { SignalboxJson } from '../elements/json-view.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
+import { ServerClock } from '../server-clock.ts'
 import type { ChartFile } from '../statechart/layout.ts'
 import { SignalboxStatechart } from '../statechart/statechart.ts'
 import { actorPath, actorQuestion, chartQuestion, shortId } from './actors-questions.ts'
@@ -72,6 +73,7 @@ export class SignalboxActor extends View {
     (state) => state,
   )
   readonly #log = new LogReader(this)
+  readonly #clock = new ServerClock()
   #stopKeys: (() => void) | undefined
   #copyTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -85,9 +87,13 @@ export class SignalboxActor extends View {
     this._copied = 'no'
     new Clock(this)
     // Who waits for a place commits nothing, and whose places it waits for may be of another process.
-    new Again(this, () => {
-      if (this.#actor.data?.wait) this.#actor.refresh()
-    })
+    new Again(
+      this,
+      () => this.app,
+      () => {
+        if (this.#actor.data?.wait) this.#actor.refresh()
+      },
+    )
     new Seconds(this, () => {
       const detail = this.#detail
       const wait = this.#actor.data?.wait ?? null
@@ -213,7 +219,7 @@ export class SignalboxActor extends View {
             definition: chart?.definition,
             past,
             app: this.app,
-            nowMs: Date.now(),
+            nowMs: this.#nowMs,
             explanations: this.#explanations,
           })}
         </div>
@@ -250,9 +256,13 @@ export class SignalboxActor extends View {
     })
   }
 
+  get #nowMs(): number {
+    return this.#clock.nowMs(this.#actor.data)
+  }
+
   get #explanations(): readonly Explanation[] {
     const { data } = this.#actor
-    return data ? explainActor(data, Date.now()) : []
+    return data ? explainActor(data, this.#nowMs) : []
   }
 
   /** Null for a command that never came to a task; then its task is where its message was found. */

@@ -31,10 +31,10 @@ export const listQuestion = (filter: ActorFilter): Question<ActorPage> => ({
 export const supervisorQuestion: Question<SupervisorAnswer> = {
   path: '/api/supervisor',
   schema: SupervisorAnswer,
-  freshness: 'live',
+  freshness: 'steady',
 }
 
-export const queuesQuestion: Question<QueuesAnswer> = { path: '/api/queues', schema: QueuesAnswer, freshness: 'live' }
+export const queuesQuestion: Question<QueuesAnswer> = { path: '/api/queues', schema: QueuesAnswer, freshness: 'steady' }
 
 const apiPath = (kind: string, id: string): string =>
   `/api/actors/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`

@@ -28,6 +28,7 @@ import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon, type IconName } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { plural } from '../format.ts'
+import { ServerClock } from '../server-clock.ts'
 import { queuesQuestion, supervisorQuestion } from './actors-questions.ts'
 import { Seconds } from './actors-seconds.ts'
 import { systemPath } from './explanation-view.ts'
@@ -50,28 +51,23 @@ export class SignalboxSystem extends LitElement {
 
   readonly #supervisor = new Query(this, () => this.app && { queries: this.app.queries, question: supervisorQuestion })
   readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: queuesQuestion })
-  /** The database's clock less this browser's, when the last answer came: ages go on counting by the former. */
-  #aheadMs = 0
-  #clockOf: QueuesAnswer | undefined
+  readonly #clock = new ServerClock()
 
   constructor() {
     super()
     new Seconds(this, () => this.#queues.data !== undefined)
-    new Again(this, () => {
-      this.#supervisor.refresh()
-      this.#queues.refresh()
-    })
-  }
-
-  override willUpdate(): void {
-    const { data } = this.#queues
-    if (!data || data === this.#clockOf) return
-    this.#clockOf = data
-    this.#aheadMs = Date.parse(data.at) - Date.now()
+    new Again(
+      this,
+      () => this.app,
+      () => {
+        this.#supervisor.refresh()
+        this.#queues.refresh()
+      },
+    )
   }
 
   get #nowMs(): number {
-    return Date.now() + this.#aheadMs
+    return this.#clock.nowMs(this.#queues.data)
   }
 
   override render(): TemplateResult | typeof nothing {
@@ -173,7 +169,7 @@ export class SignalboxSystem extends LitElement {
                   <th scope="col">Process</th>
                   <th scope="col">Kind</th>
                   <th scope="col" class="end">Held</th>
-                  <th scope="col">Since</th>
+                  <th scope="col">Oldest since</th>
                   <th scope="col">First ends</th>
                 </tr>
               </thead>

@@ -19,6 +19,7 @@ import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
+import { ServerClock } from '../server-clock.ts'
 import { SignalboxActor } from './actors-detail.ts'
 import { SignalboxMachines } from './actors-machines.ts'
 import { arrange, keyOf } from './actors-order.ts'
@@ -64,6 +65,7 @@ export class SignalboxActors extends View {
   )
   readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: ask.queuesQuestion })
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
+  readonly #clock = new ServerClock()
   #kept: readonly string[] | null = null
   #typing: ReturnType<typeof setTimeout> | undefined
   /** Made anew with every filter, so that a late page of the old one is dropped. */
@@ -77,10 +79,14 @@ export class SignalboxActors extends View {
     this._older = null
     this._olderFault = undefined
     new Clock(this)
-    new Again(this, () => {
-      this.#supervisor.refresh()
-      this.#queues.refresh()
-    })
+    new Again(
+      this,
+      () => this.app,
+      () => {
+        this.#supervisor.refresh()
+        this.#queues.refresh()
+      },
+    )
     new RowKeys(this, '.rows a', () => [
       { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
     ])
@@ -203,7 +209,7 @@ export class SignalboxActors extends View {
     const { data } = this.#supervisor
     if (!data) return nothing
     return html`<a class="whole" href=${app.router.href(systemPath)} data-route=${systemPath} title="System">
-      ${standingMark(systemStanding(data, this.#queues.data, Date.now()))}
+      ${standingMark(systemStanding(data, this.#queues.data, this.#clock.nowMs(this.#queues.data)))}
     </a>`
   }
 

@@ -23,7 +23,7 @@ const looked: ReadonlySet<string> = new Set(['pausing', 'listing'])
 
 export function taskFollowers(
   app: App,
-  { actors, heard }: TaskActorsAnswer,
+  { at, actors, heard }: TaskActorsAnswer,
   isOver: boolean,
 ): TemplateResult | typeof nothing {
   // Once a task is finished nobody asks for it, whatever the agent's other tasks need.
@@ -32,22 +32,22 @@ export function taskFollowers(
   return html`<section>
     <h2 class="label">How it is followed</h2>
     <dl>
-      ${shown.map((answer) => line(app, answer))}
+      ${shown.map((answer) => line(app, answer, Date.parse(at)))}
       ${
         heard.length === 0
           ? nothing
           : html`<div>
               <dt>News</dt>
-              <dd>${heard.map(({ way, at }) => html`<p>${app.format.at(at)} ${ways[way]}</p>`)}</dd>
+              <dd>${heard.map((each) => html`<p>${app.format.at(each.at)} ${ways[each.way]}</p>`)}</dd>
             </div>`
       }
     </dl>
   </section>`
 }
 
-function line(app: App, answer: ActorAnswer): TemplateResult {
+function line(app: App, answer: ActorAnswer, nowMs: number): TemplateResult {
   const { kind, id, value, updatedAt } = answer.actor
-  const [explanation] = explainActor({ ...answer }, Date.now())
+  const [explanation] = explainActor(answer, nowMs)
   const path = `/actors/${kind}/${id}`
   const words =
     kind === 'reconciliation' && typeof value === 'string' && looked.has(value)

@@ -41,12 +41,12 @@ export function taskTroubles({
 }
 
 /** Why nothing new may be on this page, and when that is tried again. What only helps (push, looks) has its line beside. */
-function unfollowed(app: App, { actors }: TaskActorsAnswer): TemplateResult | typeof nothing {
+function unfollowed(app: App, { at, actors }: TaskActorsAnswer): TemplateResult | typeof nothing {
   const answer = actors.find(({ actor }) => actor.kind === 'subscription')
   if (!answer) return nothing
   const { kind, id, agentId } = answer.actor
   const path = `/actors/${kind}/${id}`
-  const loud = explainActor(answer, Date.now()).filter(({ tone }) => tone !== 'quiet')
+  const loud = explainActor(answer, Date.parse(at)).filter(({ tone }) => tone !== 'quiet')
   return html`${loud.map(
     (explanation) =>
       html`<div class="notice warn" role="status">

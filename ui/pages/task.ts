@@ -6,6 +6,7 @@ import { html, nothing, type PropertyDeclarations, type PropertyValues, type Tem
 import { isTerminal, type TaskArtifact, type TaskView } from '../../domain/task.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { type CardFacts, readCard } from '../card.ts'
+import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Follow } from '../controllers/follow.ts'
 import { Query } from '../controllers/query.ts'
@@ -43,7 +44,7 @@ define('signalbox-artifact', SignalboxArtifact)
 const followersQuestion = (taskId: string): Question<TaskActorsAnswer> => ({
   path: `/api/task-actors/${encodeURIComponent(taskId)}`,
   schema: TaskActorsAnswer,
-  freshness: 'live',
+  freshness: 'steady',
 })
 
 const sideKey = 'signalbox.task-side'
@@ -66,7 +67,7 @@ export class SignalboxTask extends View {
   declare _debug: boolean
   declare _side: Side
   #task = new Query(this, () => this.app && { queries: this.app.queries, question: taskQuestion(this.taskId) })
-  /** Asked for by itself: while the task's stream feeds the view above, nothing else refreshes it. */
+  /** Asked for by itself: while the task's own stream feeds the view, nothing refetches that. */
   #followers = new Query(this, () => {
     const known = this.#view !== undefined && this.#view.kind === 'task'
     return this.app && known ? { queries: this.app.queries, question: followersQuestion(this.taskId) } : undefined
@@ -110,6 +111,11 @@ export class SignalboxTask extends View {
     const kept = localStorage.getItem(sideKey)
     this._side = kept === 'open' || kept === 'closed' ? kept : 'auto'
     new Clock(this)
+    new Again(
+      this,
+      () => this.app,
+      () => this.#followers.refresh(),
+    )
     new Follow(this, () => {
       const task = this.#view
       if (!this.app || !task) return undefined

@@ -68,7 +68,10 @@ const partsFor = (policy: SystemOptions['policy']): Parts => ({
 })
 
 watchSockets(doom)
-createInterface(process.stdin).on('line', hear)
+// Its stdin ends with whoever started it, and nobody else is to be left with it.
+createInterface(process.stdin)
+  .on('line', hear)
+  .on('close', () => process.exit(1))
 await runProcess('storm', async () => {
   if (positionals[0] !== 'worker') {
     return serveConsole(process.env, partsFor(readConfig(process.env).network))

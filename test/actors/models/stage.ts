@@ -1,0 +1,194 @@
+/**
+ * The real runtime, kinds, reactions and rows on a fresh database, with the test as the only worker: it claims, reports, lets
+ * leases run out and timers ring, one at a time, so that a model can be asked the same. Owns no expectation.
+ */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import type { EventObject } from 'xstate'
+import { z } from 'zod'
+import { Commands } from '../../../actors/acceptance.ts'
+import { Changes } from '../../../actors/changes.ts'
+import { reactions } from '../../../actors/reactions.ts'
+import { Runtime, type Operation } from '../../../actors/runtime.ts'
+import type { Step } from '../../../actors/step.ts'
+import { instruments, System } from '../../../actors/system.ts'
+import type { Viewer } from '../../../domain/access.ts'
+import type { Fact, Report, ReportingCommand, ToldFact } from '../../../domain/fact.ts'
+import type { Observation } from '../../../domain/observation.ts'
+import type { ActorRef, Snapshot } from '../../../persistence/actors.ts'
+import type { Database } from '../../../persistence/database.ts'
+import { claimActors, type DueActor } from '../../../persistence/leases.ts'
+import { freshDatabase, type bothDatabases } from '../../support/databases.ts'
+import { capturedLog } from '../../support/system.ts'
+
+export interface Stage {
+  readonly db: Database
+  readonly runtime: Runtime
+  readonly commands: Commands
+  readonly changes: Changes
+  readonly viewer: Viewer
+  readonly agentId: string
+  registerAgent(): Promise<string>
+  /** Brings an actor to life as a reaction would. */
+  spawn(ref: ActorRef): Promise<void>
+  /** Claims this actor as a worker does; null where it is not due. Whatever else was claimed meanwhile is given back. */
+  claim(ref: ActorRef): Promise<DueActor | null>
+  /** What a worker reports under its claim. Rejects with LeaseLost. */
+  report(claim: DueActor, event: EventObject, told?: readonly Fact[]): Promise<Snapshot>
+  /** The lease of an actor runs out, by the database's clock. */
+  expire(ref: ActorRef): Promise<void>
+  /** The actor's timer rings, however long it would have been. */
+  ring(ref: ActorRef, event: EventObject): Promise<Snapshot>
+  snapshot(ref: ActorRef): Promise<Snapshot & { readonly revision: number }>
+  /** A task that an agent has just told of, by the agent's name for it. Resolves with its local id. */
+  beginTask(remoteId: string, state: string): Promise<string>
+  /** What a source says of a task, told under the name of a living actor. */
+  tell(
+    ref: ActorRef,
+    report: Pick<Report, 'source' | 'remoteTaskId'>,
+    seen: Observation,
+    isReply?: boolean,
+  ): Promise<void>
+  close(): Promise<void>
+}
+
+const Row = z.custom<Snapshot & { readonly revision: number }>()
+const LocalId = z.object({ id: z.string() })
+const leaseMs = 60_000
+/** Runs of fast-check leave their actors behind; a claim sees them all. */
+const claimLimit = 1_000
+
+const spawning: Operation<{ ref: ActorRef; organizationId: string }, null> = {
+  name: 'spawning',
+  run: (_batch, inputs) =>
+    Promise.resolve(
+      inputs.map(({ ref, organizationId }) => {
+        const spawns = [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }]
+        return { kind: 'done' as const, result: null, effects: { spawns } }
+      }),
+    ),
+}
+
+const telling: Operation<ToldFact, null> = {
+  name: 'telling',
+  run: (_batch, facts) =>
+    Promise.resolve(facts.map((fact) => ({ kind: 'done' as const, result: null, effects: { told: [fact] } }))),
+}
+
+const answering = (): ReportingCommand => ({
+  id: uuidv7(),
+  title: null,
+  skillId: null,
+  referenceTaskIds: [],
+  sent: null,
+  reply: '{}',
+})
+
+export const statusOf = (taskId: string, state: string, timestamp: string | null): Observation => ({
+  kind: 'statusUpdate',
+  taskId,
+  contextId: null,
+  event: JSON.stringify({ statusUpdate: { taskId, status: { state, timestamp } } }),
+  status: { state, timestamp },
+  messages: [],
+  artifacts: [],
+  stored: [],
+})
+
+export async function openModelStage(kind: (typeof bothDatabases)[number]): Promise<Stage> {
+  const fresh = await freshDatabase(kind)
+  const { db } = fresh
+  const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
+  const { log } = capturedLog()
+  // Never started: its kinds and its people are wanted, its loops are the test.
+  const house = {
+    artifactDirectory: '/nonexistent',
+    extensionHost: 'signalbox.example',
+    sidebandUris: [],
+    parserThreads: 1,
+  }
+  const system = new System({ db, log, works: false, policy, ...house })
+  const viewer = await system.localAdministrator()
+  const changes = new Changes()
+  const runtime = new Runtime({
+    db,
+    kinds: system.kinds,
+    reactions,
+    changes,
+    instruments,
+    intake: { owner: 'model', takeRoom: () => false, giveBack: () => undefined, newToken: uuidv7 },
+    launch: () => undefined,
+  })
+  const { organizationId } = viewer
+  const registerAgent = async (): Promise<string> =>
+    (await system.agents.register(viewer, `http://agent.example/${uuidv7()}/card.json`)).id
+  const agentId = await registerAgent()
+  const extensionHost = house.extensionHost
+  const commands = new Commands({ db, runtime, changes, instruments, extensionHost, isDiscovered: () => false })
+
+  const step = (ref: ActorRef, rest: Partial<Step>): Promise<Snapshot> =>
+    runtime.step({ ref, event: null, told: [], lease: null, cause: 'test', ...rest })
+  const claim = async (ref: ActorRef): Promise<DueActor | null> => {
+    const wanted = { kind: ref.kind, limit: claimLimit, leaseMs, fullLanes: [] }
+    const due = await claimActors(db.pool, wanted, { owner: 'model', exclusive: false, held: [] })
+    for (const other of due) if (other.id !== ref.id) await giveBack(db, other)
+    return due.find(({ id, claimed }) => id === ref.id && claimed) ?? null
+  }
+
+  return {
+    db,
+    runtime,
+    commands,
+    changes,
+    viewer,
+    agentId,
+    registerAgent,
+    claim,
+    spawn: async (ref) => void (await runtime.perform(spawning, { ref, organizationId })),
+    report: ({ kind, id, leaseToken, work }, event, told = []) =>
+      step({ kind, id }, { event, told, lease: { token: leaseToken ?? '', work: work ?? '' }, cause: 'worker' }),
+    expire: async ({ kind: name, id }) => {
+      await db.pool.query(sql.unsafe`
+        update actor set lease_until = now() - interval '1 second', wake_at = now() - interval '1 second'
+        where kind = ${name} and id = ${id} and lease_token is not null`)
+    },
+    ring: (ref, event) => step(ref, { event, cause: 'timer', dueBy: '9999-01-01T00:00:00.000Z' }),
+    snapshot: ({ kind: name, id }) =>
+      db.pool.one(sql.type(Row)`
+        select snapshot->'value' as value, snapshot->'context' as context, snapshot->>'status' as status, revision
+        from actor where kind = ${name} and id = ${id}
+        union all
+        select snapshot->'value', snapshot->'context', snapshot->>'status', revision
+        from actor_archive where kind = ${name} and id = ${id}`),
+    beginTask: async (remoteId, state) => {
+      const report = { agentId, tenant: '', source: 'reply' as const, command: answering(), remoteTaskId: null }
+      const fact = {
+        type: 'agent.reported' as const,
+        report: { ...report, observations: [statusOf(remoteId, state, null)] },
+      }
+      await runtime.perform(telling, { organizationId, subjectId: report.command.id, fact })
+      return db.pool.oneFirst(
+        sql.type(LocalId)`select id from task where agent_id = ${agentId} and remote_id = ${remoteId}`,
+      )
+    },
+    tell: async (ref, of, seen, isReply = false) => {
+      const report = { agentId, tenant: '', command: isReply ? answering() : null, observations: [seen], ...of }
+      await step(ref, { told: [{ type: 'agent.reported', report }] })
+    },
+    close: async () => {
+      await runtime.idle()
+      await fresh.close()
+    },
+  }
+}
+
+async function giveBack(db: Database, { kind, id, claimed, begun, seenAt }: DueActor): Promise<void> {
+  // As it was: due, and begun only where it had been.
+  await db.pool.query(sql.unsafe`
+    update actor set wake_at = ${seenAt},
+      lease_token = case when ${claimed} then null else lease_token end,
+      lease_owner = case when ${claimed} then null else lease_owner end,
+      lease_until = case when ${claimed} then null else lease_until end,
+      work_started_at = case when ${begun} then work_started_at end
+    where kind = ${kind} and id = ${id}`)
+}

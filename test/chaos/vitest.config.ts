@@ -1,0 +1,22 @@
+/**
+ * The long pass: the same scenarios at a night's sizes (`sized` in storm.ts), one at a time, so that one does not disturb the
+ * other's clocks. Some thirty minutes. `SIGNALBOX_CHAOS_SEED` chooses another storm.
+ */
+import { resolve } from 'node:path'
+import { defineConfig } from 'vitest/config'
+
+const hour = 3_600_000
+
+export default defineConfig({
+  root: resolve(import.meta.dirname, '../..'),
+  test: {
+    name: 'storm',
+    include: ['test/chaos/**/*.{test,storm}.ts'],
+    globalSetup: ['test/support/global.ts'],
+    env: { SIGNALBOX_CHAOS_PASS: 'long' },
+    maxWorkers: 1,
+    testTimeout: hour,
+    hookTimeout: hour,
+    reporters: ['verbose'],
+  },
+})
