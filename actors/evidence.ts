@@ -108,9 +108,9 @@ export class Searching {
       if (isWhole) break
     }
     // A list may show no history, or its end only: the newest of such tasks are read one by one.
-    const { reached } = await this.#readEach(line, mute, findings, signal, endMs)
-    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && mute.length === 0 } as const
-    return { looks: findings.looks(absent), reached }
+    const each = await this.#readEach(line, mute, findings, signal, endMs)
+    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && each.isWhole } as const
+    return { looks: findings.looks(absent), reached: each.reached }
   }
 
   async #lookInKnown(
@@ -135,16 +135,18 @@ export class Searching {
     findings: Findings,
     signal: AbortSignal,
     endMs: number,
-  ): Promise<{ readonly reached: boolean; readonly failure: string | null }> {
+  ): Promise<{ readonly reached: boolean; readonly failure: string | null; readonly isWhole: boolean }> {
     let failure: string | null = null
+    let wholes = 0
     for (const taskId of taskIds.slice(0, tasksLimit)) {
       if (findings.complete || this.#t.monotonic() >= endMs) break
       const seen = await this.#readTask(line, taskId, signal)
       if (!seen.isRead) failure = seen.reason
-      if (!seen.reached) return { reached: false, failure }
+      if (!seen.reached) return { reached: false, failure, isWhole: false }
+      if (seen.isWhole) wholes += 1
       findings.see(seen)
     }
-    return { reached: true, failure }
+    return { reached: true, failure, isWhole: wholes === taskIds.length }
   }
 }
 

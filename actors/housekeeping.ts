@@ -7,7 +7,7 @@ import { graceMs, shardCount, sweepShard } from '../persistence/artifact-sweep.t
 import type { Database } from '../persistence/database.ts'
 import { forgetDeliveries } from '../persistence/push.ts'
 import { forgetWindows } from '../persistence/rate-limits.ts'
-import { forgetActors, forgetFacts, markedOrganizations } from '../persistence/retention.ts'
+import { forgetActors, forgetFacts, markLineages } from '../persistence/retention.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
 import type { Log } from './worker.ts'
@@ -27,6 +27,8 @@ export interface HousekeepingOptions {
   readonly db: Database
   readonly log: Log
   readonly instruments: Instruments
+  /** Kinds of actors whose logs are forgotten. */
+  readonly kinds: readonly string[]
   readonly artifactDirectory: string
   /** Whether this process does the background work: those that only serve leave all of this to those that do. */
   readonly works: boolean
@@ -42,8 +44,8 @@ const passesLimit = 1_000
 /** As long as the pass took, and at least this: never more than half of the database's time. */
 const pauseFromMs = 10
 const dayMs = 24 * 60 * 60_000
-/** Actors of these kinds are spawned once, by what names them; the archive need not remember that they were. */
-const bornOnce = ['command']
+/** Spawned once, by what names them. Of all others the archived row is what keeps one that finished from being spawned again. */
+const bornOnce: ReadonlySet<string> = new Set(['command'])
 
 export class Housekeeping {
   readonly #o: HousekeepingOptions
@@ -84,7 +86,7 @@ export class Housekeeping {
 
   /** Forgets what is old, until nothing is left, the signal aborts, or a bound is reached. */
   async forget(signal: AbortSignal): Promise<void> {
-    const { db, log, keeping } = this.#o
+    const { db, log, keeping, kinds } = this.#o
     const told = { facts: 0, actors: 0, entries: 0 }
     let after: number | null = 0
     await this.#passes(signal, async () => {
@@ -93,10 +95,10 @@ export class Housekeeping {
       after = next
       return next !== null
     })
-    for (const organizationId of await markedOrganizations(db.pool))
+    for (const lineage of await markLineages(db.pool, kinds))
       await this.#passes(signal, async () => {
-        const before = this.#before(keeping.logDays)
-        const { actors, entries, more } = await forgetActors(db.pool, organizationId, before, bornOnce)
+        const rows = bornOnce.has(lineage.kind) ? 'forget rows' : 'keep rows'
+        const { actors, entries, more } = await forgetActors(db.pool, lineage, this.#before(keeping.logDays), rows)
         told.actors += actors
         told.entries += entries
         return more

@@ -15,6 +15,7 @@ import {
   readEventPage,
   readMark,
   readToldCommands,
+  withCommandsByTask,
   writeHead,
   writeMark,
   type RebuildMark,
@@ -78,7 +79,11 @@ export interface RebuildRun {
 }
 
 /** Rebuilds every task of an organization, in the order of their ids, behind where an interrupted run came to. */
-export async function rebuildAll(db: Database['pool'], run: RebuildRun): Promise<void> {
+export function rebuildAll(db: Database, run: RebuildRun): Promise<void> {
+  return withCommandsByTask(db, () => rebuildFromMark(db.pool, run))
+}
+
+async function rebuildFromMark(db: Database['pool'], run: RebuildRun): Promise<void> {
   const { organizationId, now, signal } = run
   const found = await readMark(db, organizationId)
   const mark = found && now.getTime() - Date.parse(found.startedAt) < markLastsMs ? found : null

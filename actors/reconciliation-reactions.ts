@@ -5,13 +5,10 @@ import { noteLost } from '../persistence/reconciliation.ts'
 import type { Reaction } from './reactions.ts'
 
 /** Nobody knows whether the agent has it: from now on it is looked for. The command itself is left alone, for good. */
-export const seekCommand: Reaction = async (batch, told) => {
-  await openEvidence(
-    batch.tx,
-    told.map(({ subjectId }) => subjectId),
-    batch.at.toISOString(),
-  )
-  return {}
+export const seekCommand: Reaction = (batch, told) => {
+  const commandIds = told.map(({ subjectId }) => subjectId)
+  batch.writes.push(() => openEvidence(batch.tx, commandIds, batch.at.toISOString()))
+  return Promise.resolve({})
 }
 
 /** A look is stored under the lease of whoever looked, and told to those who watch the command. */
@@ -27,17 +24,15 @@ export const keepLook: Reaction = async (batch, told) => {
   }
 }
 
-const forgotten = 'The agent no longer knows the task.'
-
-/** An agent that does not know its task any more: said once, asked a few times more, then only news brings it back. */
+/** A task that cannot be seen any more: said once, asked for a few times more, then only news brings it back. */
 export const noteLostTasks: Reaction = async (batch, told) => {
   const lost = told.flatMap(({ organizationId, fact }) =>
-    fact.type === 'reconciliation.unanswered' ? [{ organizationId, taskId: fact.taskId }] : [],
+    fact.type === 'reconciliation.unanswered' ? [{ organizationId, taskId: fact.taskId, reason: fact.reason }] : [],
   )
   const news = await noteLost(batch.tx, lost, batch.at.toISOString())
   return {
-    told: lost.flatMap(({ organizationId, taskId }) =>
-      news.has(taskId) ? [{ organizationId, subjectId: taskId, fact: { type: 'task.lost', reason: forgotten } }] : [],
+    told: lost.flatMap(({ organizationId, taskId, reason }) =>
+      news.has(taskId) ? [{ organizationId, subjectId: taskId, fact: { type: 'task.lost', reason } }] : [],
     ),
   }
 }

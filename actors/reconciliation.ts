@@ -53,6 +53,7 @@ const listHistory = 20
 const answersRemembered = 10_000
 const noAnswer = 'The agent did not answer in time.'
 const agentRemoved = 'The agent was removed.'
+const forgotten = 'The agent no longer knows the task.'
 
 const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ output, told })
 const listed = (output: ListOutcome): Done => ({ output })
@@ -138,8 +139,9 @@ export class Reconciling {
       if (turn.isOver && after !== null) return { kind: 'more', after }
       const seen = await this.#askFor(line, task, held)
       after = task.id
-      if (seen.kind === 'lost') turn.told.push({ type: 'reconciliation.unanswered', taskId: task.id })
-      if (!('reason' in seen)) {
+      if (seen.kind === 'lost')
+        turn.told.push({ type: 'reconciliation.unanswered', taskId: task.id, reason: seen.reason })
+      if (seen.kind === 'seen' || seen.kind === 'lost') {
         read += 1
         unusable = 0
         continue
@@ -155,13 +157,17 @@ export class Reconciling {
     return this.#rest(turn.scope)
   }
 
-  /** `silent`: no answer. `unusable`: an answer that says nothing about the task. `lost`: the agent does not know it. */
+  /**
+   * `silent`: no answer. `unusable`: an answer that says nothing about the task. `lost`: asking again soon cannot help, for the
+   * agent does not know it, or it is larger than what may be read: 25 MB every fifteen seconds would be read for nothing.
+   */
   async #askFor(line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
     const options = { deadlineMs: this.#patience.readMs }
     const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
+    if (look.kind === 'unread' && look.oversized) return { kind: 'lost', reason: plainWords(look.message) }
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
     if (look.kind === 'refused') {
-      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost' }
+      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten }
       return { kind: 'unusable', reason: refusalWords(look.error) }
     }
     if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
@@ -272,7 +278,7 @@ interface ListedPage {
   readonly tasks: readonly Task[]
 }
 
-type Seen = { readonly kind: 'seen' | 'lost' } | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
+type Seen = { readonly kind: 'seen' } | { readonly kind: 'lost' | 'unusable' | 'silent'; readonly reason: string }
 
 /** The machine holds its scope's name since it was woken; it has no work before. */
 function scopeOf({ ref, context }: LeasedActor): Scope {

@@ -77,7 +77,11 @@ const fateQuestionsLimit = 8
 /** What may wait in memory; beyond it callers are told at once. */
 const queueLimit = 20_000
 
-/** The store is not keeping up. An outage: nothing was accepted, the caller may try again. */
+/** How long something new waits for a flight, and then for the flight's outcome: nobody who asks waits for ever. */
+const boardingPatienceMs = 15_000
+const outcomePatienceMs = 15_000
+
+/** The store is not keeping up. An outage: its sentence says what the caller may rely on. */
 export class Overloaded extends Error {
   override readonly name = 'Overloaded'
 }
@@ -134,11 +138,32 @@ export class Runtime {
     // Only what is new is turned away: a report that finds no place would make a known outcome unknown.
     if (operation !== null && this.#queue.length >= queueLimit)
       return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
-    return new Promise<T>((resolve, reject) => {
-      const weight = weightOf(step)
-      this.#queue.push({ step, operation, weight, resolve: resolve as (value: unknown) => void, reject })
-      this.#board()
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const item: Item = { step, operation, weight: weightOf(step), resolve: resolve as (value: unknown) => void, reject }
+    this.#queue.push(item)
+    this.#board()
+    return operation === null ? promise : this.#patiently(item, promise)
+  }
+
+  /**
+   * With a database that hangs, a caller would wait for minutes and others behind it. Who has not left yet leaves the
+   * queue; of who has, nobody can tell: what is asked for again with the same key is found or done, never done twice.
+   */
+  async #patiently<T>(item: Item, outcome: Promise<T>): Promise<T> {
+    let timer = globalThis.setTimeout(() => {
+      const at = this.#queue.indexOf(item)
+      if (at >= 0) {
+        this.#queue.splice(at, 1)
+        return item.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
+      }
+      const undecided = new Overloaded('The database has not answered yet; ask again with the same idempotency key.')
+      timer = globalThis.setTimeout(() => item.reject(undecided), outcomePatienceMs)
+    }, boardingPatienceMs)
+    try {
+      return await outcome
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /**
@@ -166,7 +191,11 @@ export class Runtime {
 
   async #flush(items: readonly Item[]): Promise<void> {
     for (let attempt = 0; ; attempt++) {
-      const flight = await this.#fly(items).catch((error: unknown): Flight => ({ kind: 'failed', error }))
+      const flight = await this.#fly(items).catch((error: unknown): Flight => ({
+        kind: 'failed',
+        error,
+        isUndone: true,
+      }))
       if (flight.kind === 'committed') {
         this.#committed(flight.batch)
         for (const done of flight.settle) done()
@@ -174,7 +203,7 @@ export class Runtime {
       }
       const { error } = flight
       const outage = isOutage(error)
-      if ((outage || isTransient(error)) && attempt < transientRetriesLimit) {
+      if (flight.isUndone && (outage || isTransient(error)) && attempt < transientRetriesLimit) {
         if (outage) await setTimeout(outagePauseMs * 2 ** attempt)
         continue
       }
@@ -189,7 +218,7 @@ export class Runtime {
     }
   }
 
-  /** One attempt. `failed` means that nothing was committed, or that nobody can tell any more. */
+  /** One attempt. */
   async #fly(items: readonly Item[]): Promise<Flight> {
     const { db, kinds, reactions, intake, instruments } = this.#o
     const startedAt = instruments.monotonic()
@@ -206,28 +235,29 @@ export class Runtime {
       })
     } catch (error) {
       // The commit may have happened and only its acknowledgement be lost: then doing it again would do it twice.
-      const committed = evidence !== null && isOutage(error) && (await this.#wasCommitted(evidence))
-      if (!committed) {
+      const fate = evidence !== null && isOutage(error) ? await this.#fateOf(evidence) : 'aborted'
+      if (fate !== 'committed') {
         for (const launch of (batch as Batch | null)?.launches ?? []) intake.giveBack(launch)
-        return { kind: 'failed', error }
+        return { kind: 'failed', error, isUndone: fate === 'aborted' }
       }
     }
     return batch === null
-      ? { kind: 'failed', error: new Error('The transaction ran nothing.') }
+      ? { kind: 'failed', error: new Error('The transaction ran nothing.'), isUndone: true }
       : { kind: 'committed', batch, settle }
   }
 
-  async #wasCommitted(evidence: Evidence): Promise<boolean> {
+  /** `unknown`: the database is away for longer than anybody here may wait; whoever asked is told, and has its own fence. */
+  async #fateOf(evidence: Evidence): Promise<'committed' | 'aborted' | 'unknown'> {
     for (let attempt = 0; attempt < fateQuestionsLimit; attempt++) {
       try {
         const fate = await fateOf(this.#o.db.pool, evidence)
-        if (fate !== 'unknown') return fate === 'committed'
+        if (fate !== 'unknown') return fate
       } catch (error) {
         if (!isOutage(error)) throw error
       }
       await setTimeout(outagePauseMs * 2 ** attempt)
     }
-    return false
+    return 'unknown'
   }
 
   #committed(batch: Batch): void {
@@ -240,7 +270,8 @@ export class Runtime {
 
 type Flight =
   | { readonly kind: 'committed'; readonly batch: Batch; readonly settle: readonly (() => void)[] }
-  | { readonly kind: 'failed'; readonly error: unknown }
+  /** `isUndone`: nothing of it was committed, so that it may be done again. Otherwise nobody knows, and twice is worse than not. */
+  | { readonly kind: 'failed'; readonly error: unknown; readonly isUndone: boolean }
 
 /** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
 const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)

@@ -135,7 +135,8 @@ export class System {
     const { runtime, pool, artifacts } = this
     this.receipts = new PushReceipts({ db, runtime, pool, artifacts, instruments: time, push })
     const { artifactDirectory, keeping = keepingByDefault } = options
-    this.#housekeeping = new Housekeeping({ db, log, instruments: time, artifactDirectory, works, keeping })
+    const kinds = Object.keys(this.kinds)
+    this.#housekeeping = new Housekeeping({ db, log, instruments: time, kinds, artifactDirectory, works, keeping })
     this.supervisor = this.#supervisor()
   }
 

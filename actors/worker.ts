@@ -5,7 +5,7 @@
  */
 import { hostname } from 'node:os'
 import type { Database } from '../persistence/database.ts'
-import { claimActors, postponeActor, releaseUnbegun, type DueActor } from '../persistence/leases.ts'
+import { claimActors, postponeActor, releaseUnbegun, type DueActor, type LeaseOf } from '../persistence/leases.ts'
 import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
@@ -129,10 +129,28 @@ export class Worker implements Intake {
 
   // --- doing work -----------------------------------------------------------------------------------------------------
 
-  /** Begins work whose commit was acknowledged. */
+  /** Begins work whose commit was acknowledged; a process that drains gives it back instead. */
   launch(launch: Launch): void {
     this.giveBack(launch)
-    this.#begin(launch)
+    if (this.#state === 'draining') this.#track(this.#giveUp(launch))
+    else this.#begin(launch)
+  }
+
+  /** Nothing of it was done, so that nobody has to doubt it: it is as if it had never begun, here or for whoever comes. */
+  async #giveUp({ ref, token, work }: LeaseOf): Promise<void> {
+    try {
+      await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
+    } catch (error) {
+      // Then the lease runs out by itself, and the machine hears `interrupted`.
+      const fields = { err: error, actor: `${ref.kind}/${ref.id}`, work }
+      if (isOutage(error)) this.#o.log.warn(fields, 'work could not be given back')
+      else this.#o.log.error(fields, 'work could not be given back')
+    }
+  }
+
+  #track(work: Promise<void>): void {
+    const done: Promise<void> = work.finally(() => this.#working.delete(done))
+    this.#working.add(done)
   }
 
   #begin(launch: Launch): void {
@@ -153,7 +171,7 @@ export class Worker implements Intake {
     const handler = this.#kind(ref.kind).work[work]
     const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
-    if (!isHeld()) return
+    if (!isHeld()) return this.#giveUp(lease)
     const record = async (report: Report): Promise<void> => {
       lease.busyAt = this.#o.instruments.monotonic()
       const told = [{ type: 'agent.reported' as const, report }]
@@ -167,7 +185,8 @@ export class Worker implements Intake {
       done = error instanceof Error ? error : new Error(String(error))
     }
     if (lease.abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)) return
-    if (done instanceof LeaseLost) return
+    // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
+    if (done instanceof LeaseLost) return this.#giveUp(lease)
     await this.#report(lease, done)
   }
 
@@ -239,7 +258,13 @@ export class Worker implements Intake {
       const before = this.#o.instruments.monotonic()
       const exclusive = this.#o.db.profile === 'pglite'
       const held = this.leases.list().map((lease) => lease.token)
-      const claim = { kind: name, limit, leaseMs: kind.leaseMs, fullLanes: this.#fullLanes(name), lanes: this.#lanesOf(name) }
+      const claim = {
+        kind: name,
+        limit,
+        leaseMs: kind.leaseMs,
+        fullLanes: this.#fullLanes(name),
+        lanes: this.#lanesOf(name),
+      }
       const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
       if (due.length === limit || claim.fullLanes.length > 0) this.#crowded.add(name)
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
@@ -327,5 +352,7 @@ export class Worker implements Intake {
       clearTimeout(late)
     }
     await this.#runtime().idle()
+    // What the last commits would have begun is on its way back.
+    await Promise.all(this.#working)
   }
 }

@@ -67,7 +67,7 @@ async function rebuild(db: Database, organization: string | undefined, task: str
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort(new UsageError('Interrupted; the next run goes on from here.')))
     process.once('SIGTERM', () => stop.abort(new UsageError('Interrupted; the next run goes on from here.')))
-    await rebuildAll(db.pool, {
+    await rebuildAll(db, {
       organizationId,
       now: new Date(),
       told: (rebuilt) => tally.add(rebuilt),

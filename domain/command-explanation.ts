@@ -39,7 +39,10 @@ export function explainCommand(
 ): Explanation | undefined {
   const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
   if (command.status === 'uncertain')
-    return { ...(evidence?.outcome === 'found' ? found(command) : uncertain(command)), known }
+    return {
+      ...(evidence?.outcome === 'found' ? found(command, evidence.localId !== null) : uncertain(command)),
+      known,
+    }
   if (command.status !== 'failed') return undefined
   const told = command.error === null ? undefined : failures[command.error]
   return {
@@ -73,14 +76,14 @@ function uncertain({ action, error }: Finished): Explanation {
 }
 
 /** It was looked for and is there. The command stays uncertain: what follows is a person's to say. */
-const found = ({ action }: Finished): Explanation => ({
+const found = ({ action }: Finished, isKnownHere: boolean): Explanation => ({
   tone: 'warn',
   title: 'It reached the agent',
   sentences:
     action === 'send'
       ? [
           'The console did not hear how it ended, and found the message at the agent afterwards. Nothing is sent again automatically.',
-          'Open the task to see what became of it: sending it again would say it twice.',
+          `${isKnownHere ? 'Open the task' : 'Its task is not known here, so ask whoever runs the agent,'} to see what became of it: sending it again would say it twice.`,
         ]
       : ['The console did not hear how it ended, and the agent says since that the task is canceled.'],
   known: [],

@@ -75,8 +75,8 @@ export type Fact =
       readonly agentId: string
     }
   | { readonly type: 'task.settled'; readonly state: string; readonly sources: readonly Source[] }
-  /** The agent does not know a task that it had told of. `taskId` is ours. */
-  | { readonly type: 'reconciliation.unanswered'; readonly taskId: string }
+  /** A task that its agent does not know any more, or that is too large to be read. `taskId` is ours. */
+  | { readonly type: 'reconciliation.unanswered'; readonly taskId: string; readonly reason: string }
   | { readonly type: 'task.lost'; readonly reason: string }
   /** Somebody looked for an uncertain command at the agent; the command itself stays what it is. */
   | ({ readonly type: 'command.looked_for' } & LookedFor)

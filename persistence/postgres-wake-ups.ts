@@ -11,6 +11,8 @@ import { WakeUps } from './wake-ups.ts'
 
 const RECONNECT_FIRST_MS = 250
 const RECONNECT_MAX_MS = 30_000
+/** Nothing that is asked here takes longer than a round trip. */
+const ANSWER_LIMIT_MS = 10_000
 
 interface Line {
   readonly client: pg.Client
@@ -26,6 +28,8 @@ export class PostgresWakeUps {
   #line: Line | undefined
   #opening: Promise<void> | undefined
   #asked: Promise<unknown> = Promise.resolve()
+  /** Channels whose wake-up waits for its turn: whatever is committed meanwhile goes with it, so a slow line holds no queue. */
+  readonly #waiting = new Set<string>()
   #kept: Promise<void> = Promise.resolve()
 
   constructor(config: pg.ClientConfig, route: Route) {
@@ -62,20 +66,31 @@ export class PostgresWakeUps {
   }
 
   async #send(channel: string): Promise<void> {
-    if (this.#closed.signal.aborted) return
-    await this.#opened()
+    if (this.#closed.signal.aborted || this.#waiting.has(channel)) return
+    this.#waiting.add(channel)
+    try {
+      await this.#opened()
+    } catch (error) {
+      this.#waiting.delete(channel)
+      throw error
+    }
     // A wake-up holds nothing worth waiting for the disk: its commit need not, and a lost one costs a pause.
-    await this.#ask(`set local synchronous_commit = off; select pg_notify(${pg.escapeLiteral(channel)}, '')`)
+    const text = `set local synchronous_commit = off; select pg_notify(${pg.escapeLiteral(channel)}, '')`
+    await this.#ask(text, () => this.#waiting.delete(channel))
   }
 
   /** Between two connections there is nobody to ask, and the next one listens to every channel anyway. */
-  #ask(text: string): Promise<void> {
+  #ask(text: string, begun: () => void = () => undefined): Promise<void> {
     // One statement after the other: node-postgres will not queue them for us for ever.
     const asked = this.#asked.then(async () => {
+      begun()
+      const line = this.#line
       try {
-        await this.#line?.client.query(text)
+        await line?.client.query(text)
       } catch (error) {
-        if (!isConnectionFailure(error)) throw error
+        if (error instanceof pg.DatabaseError && !isConnectionFailure(error)) throw error
+        // A line that answers nothing is given up, so that the next one is heard.
+        void line?.client.end()
       }
     })
     // Who asked learns of a failure; the next question only waits for its turn.
@@ -98,7 +113,7 @@ export class PostgresWakeUps {
   }
 
   async #connect(): Promise<Line> {
-    const client = new pg.Client(this.#config)
+    const client = new pg.Client({ ...this.#config, query_timeout: ANSWER_LIMIT_MS })
     const gone = new Promise<void>((resolve) => client.once('end', resolve))
     // The loss of the connection is seen by its 'end'; without a listener this event would end the process.
     client.on('error', () => {})

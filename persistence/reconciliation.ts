@@ -1,5 +1,5 @@
 /**
- * Unfinished tasks as reconciliation reads them, and the tasks that their agent no longer knows. Does not write tasks
+ * Unfinished tasks as reconciliation reads them, and the tasks that can no longer be seen at their agent. Does not write tasks
  * (tasks.ts) and does not decide when to look (machines/reconciliation.ts).
  */
 import { sql } from 'slonik'
@@ -10,7 +10,7 @@ import type { Connection, Transaction } from './database.ts'
 export const unfinished = sql.fragment`(t.remote_id is not null
   and t.state not in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY'))`
 
-/** Of `task t`: its agent knows it, as far as we know, or will be asked again. Whatever was heard since makes a loss void. */
+/** Of `task t`: it can be seen at its agent, as far as we know, or will be asked for again. Whatever was heard since makes a loss void. */
 export const isWatched = sql.fragment`not exists (
   select 1 from lost_task l where l.task_id = t.id and l.look_at is null and l.looked_at >= t.updated_at)`
 
@@ -25,7 +25,7 @@ export interface UnfinishedTask {
   readonly state: string
   readonly stateAt: string | null
   readonly version: number
-  /** The agent did not know it when it was asked last. */
+  /** It could not be seen at the agent when it was asked for last. */
   readonly isLost: boolean
 }
 
@@ -106,7 +106,7 @@ const Noted = z.object({ id: z.string(), looks: z.number() })
 /** How long after the loss a task is asked for again: three times, then only news brings it back. */
 const minutesToNextLook = sql.fragment`(array[1, 5, 60])[lost_task.looks]`
 
-/** Notes that agents did not know these tasks. Returns those of which it is news. */
+/** Notes that these tasks could not be seen at their agents. Returns those of which it is news. */
 export async function noteLost(
   tx: Transaction,
   tasks: readonly { readonly organizationId: string; readonly taskId: string }[],
@@ -125,7 +125,7 @@ export async function noteLost(
   return new Set(rows.filter(({ looks }) => looks === 1).map(({ id }) => id))
 }
 
-/** The agent knows it again. */
+/** It was seen again. */
 export async function forgetLost(db: Connection, taskId: string): Promise<void> {
   await db.query(sql.unsafe`delete from lost_task where task_id = ${taskId}`)
 }

@@ -43,6 +43,12 @@ export async function forgetFacts(db: Database['pool'], before: string, after: n
   })
 }
 
+/** Actors of one kind in one organization. */
+export interface Lineage {
+  readonly organizationId: string
+  readonly kind: string
+}
+
 export interface ForgottenActors {
   readonly actors: number
   readonly entries: number
@@ -53,51 +59,48 @@ export interface ForgottenActors {
 const nothing: ForgottenActors = { actors: 0, entries: 0, more: false }
 
 /**
- * Deletes the logs of actors that were archived before an instant, and the archived rows themselves of `bornOnce` kinds. Rows of
- * other kinds stay: they are what keeps an actor that finished from being spawned again. Goes on where the last pass came to,
- * in whatever process; while another is at it, this one does nothing.
+ * Deletes the logs of actors that were archived before an instant and, where `rows` says so, their archived rows. Goes on
+ * where the last pass came to, in whatever process; while another is at it, this one does nothing.
  */
 export async function forgetActors(
   db: Database['pool'],
-  organizationId: string,
+  { organizationId, kind }: Lineage,
   before: string,
-  bornOnce: readonly string[],
+  rows: 'keep rows' | 'forget rows',
 ): Promise<ForgottenActors> {
   return db.transaction(async (tx) => {
-    const held = await tx.maybeOne(sql.type(
-      z.object({ archivedAt: z.string(), actorId: z.string(), kind: z.string() }),
-    )`
-      select archived_at as "archivedAt", actor_id as "actorId", kind from retention_mark
-      where organization_id = ${organizationId} for update skip locked`)
-    if (!held) return nothing
+    const mark = await tx.maybeOne(sql.type(z.object({ archivedAt: z.string(), actorId: z.string() }))`
+      select archived_at as "archivedAt", actor_id as "actorId" from retention_mark
+      where organization_id = ${organizationId} and kind = ${kind} for update skip locked`)
+    if (!mark) return nothing
     await tx.query(admitted)
     const pass = await tx.one(sql.type(z.object({ actors: z.number(), entries: z.number() }))`
       with old as (
-        select kind, id, updated_at from actor_archive
-        where organization_id = ${organizationId} and updated_at < ${before}
-          and (updated_at, id, kind) > (${held.archivedAt}::timestamptz, ${held.actorId}::uuid, ${held.kind})
-        order by updated_at, id, kind limit ${actorsAtOnce}
+        select id, updated_at from actor_archive
+        where organization_id = ${organizationId} and kind = ${kind} and updated_at < ${before}
+          and (updated_at, id) > (${mark.archivedAt}::timestamptz, ${mark.actorId}::uuid)
+        order by updated_at, id limit ${actorsAtOnce}
       ), entries as (
-        delete from actor_log l using old o where l.actor_id = o.id and l.kind = o.kind returning 1
+        delete from actor_log l using old o where l.actor_id = o.id and l.kind = ${kind} returning 1
       ), rows as (
-        delete from actor_archive a using old o
-        where o.kind = any(${sql.array([...bornOnce], 'text')}) and a.kind = o.kind and a.id = o.id
+        delete from actor_archive a using old o where ${rows} = 'forget rows' and a.kind = ${kind} and a.id = o.id
       ), marked as (
-        update retention_mark m set archived_at = last.updated_at, actor_id = last.id, kind = last.kind
-        from (select * from old order by updated_at desc, id desc, kind desc limit 1) last
-        where m.organization_id = ${organizationId}
+        update retention_mark m set archived_at = last.updated_at, actor_id = last.id
+        from (select * from old order by updated_at desc, id desc limit 1) last
+        where m.organization_id = ${organizationId} and m.kind = ${kind}
       )
       select (select count(*)::int from old) as actors, (select count(*)::int from entries) as entries`)
     return { ...pass, more: pass.actors === actorsAtOnce }
   })
 }
 
-/** Organizations with a mark each, made where one is missing. */
-export async function markedOrganizations(db: Connection): Promise<readonly string[]> {
+/** Every organization with every kind; where a mark is missing it is made. */
+export async function markLineages(db: Connection, kinds: readonly string[]): Promise<readonly Lineage[]> {
   await db.query(sql.unsafe`
-    insert into retention_mark (organization_id, archived_at, actor_id, kind)
-    select id, 'epoch', '00000000-0000-0000-0000-000000000000', '' from organization
-    on conflict (organization_id) do nothing`)
-  return db.anyFirst(sql.type(z.object({ id: z.string() }))`
-    select organization_id as id from retention_mark order by organization_id`)
+    insert into retention_mark (organization_id, kind, archived_at, actor_id)
+    select o.id, k.kind, 'epoch', '00000000-0000-0000-0000-000000000000'
+    from organization o cross join unnest(${sql.array([...kinds], 'text')}) as k(kind)
+    on conflict (organization_id, kind) do nothing`)
+  return db.any(sql.type(z.object({ organizationId: z.string(), kind: z.string() }))`
+    select organization_id as "organizationId", kind from retention_mark order by 1, 2`)
 }

@@ -1,7 +1,9 @@
 /**
  * Which scopes, an agent's tenants, have something to reconcile although nobody does. One statement over what is true, asked
- * every few seconds: so nothing has to be told when a task is made, nothing can be forgotten, and accepting, delivering and
- * folding pay nothing for it. Does not wake anybody (actors/reconciliation.ts).
+ * every few seconds: so nothing has to be told when a task is made, nothing can be forgotten (tasks of before the migration,
+ * of an agent that was registered again, of a process that died in between), and accepting, delivering and folding pay
+ * nothing for it. Waking a scope on the way of a command would lock its actor after others, against the order of locks. Does
+ * not wake anybody (actors/reconciliation-scopes.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
@@ -18,7 +20,7 @@ export interface UnwatchedScope {
  * Scopes of enabled agents with an unfinished task or a look for evidence that is due, whose actor rests or was never born.
  * The recursion walks `task_unfinished` from scope to scope, so that it costs a probe a scope, however many tasks each has.
  * An actor that rests has no `wake_at`; any other looks by itself. `not in`, because it is hashed: joined, 500 scopes were
- * compared with each of 1,000 actors.
+ * compared with each of 1,000 actors (50 ms; hashed 15 ms, of which most is the walk).
  */
 export async function readUnwatched(db: Connection, at: string, limit: number): Promise<readonly UnwatchedScope[]> {
   return db.any(sql.type(z.custom<UnwatchedScope>())`

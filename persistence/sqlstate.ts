@@ -75,7 +75,7 @@ export function namedError(error: unknown, statement: Statement | undefined): Er
   if (!(error instanceof Error)) return new Error('The database driver failed.', { cause: error })
   if (!(error instanceof DatabaseError)) {
     // node-postgres has no code for a socket that closed under it; this is its whole vocabulary for the case.
-    return /^Connection terminated|not queryable$|^Query read timeout$/.test(error.message)
+    return /^Connection terminated|not queryable$|^Query read timeout$|^timeout expired$/.test(error.message)
       ? new BackendTerminatedUnexpectedlyError(error)
       : error
   }

@@ -42,13 +42,14 @@ create trigger actor_log_retention after delete on actor_log
   referencing old table as gone for each statement execute function refuse_young_logs();
 `
 
-/** Archived actors are walked by their archive's index, from the mark on: no index of its own is paid for by every command. */
+/** Archived actors are walked by an index that lists have anyway (migration 5), from a mark on: no command pays for another. */
 const marks = `
 create table retention_mark (
-  organization_id uuid primary key references organization,
+  organization_id uuid not null references organization,
+  kind text not null,
   archived_at timestamptz not null,
   actor_id uuid not null,
-  kind text not null
+  primary key (organization_id, kind)
 );
 create table rebuild_mark (
   organization_id uuid primary key references organization,

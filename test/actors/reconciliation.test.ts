@@ -5,11 +5,12 @@
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { openDatabase } from '../../persistence/database.ts'
 import { readEvidence } from '../../persistence/evidence.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { deepJson } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
-import { freshSystem, type RunningSystem } from '../support/system.ts'
+import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const Found = z.object({ id: z.string() })
@@ -59,14 +60,17 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
     running.db.pool.anyFirst(sql.type(Found)`
       select id from task where agent_id = ${of} and state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING') order by id`)
 
+  const addTasks = (of: string, count: number) =>
+    running.db.pool.query(sql.unsafe`
+      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+      select gen_random_uuid(), ${running.viewer.organizationId}, ${of}, '', 'past ' || n, 'task', 'TASK_STATE_WORKING', 1, 0,
+        now() - interval '1 hour', now() - interval '1 hour' from generate_series(1, ${count}::int) n`)
+
   it('takes many tasks in turns, and begins where it left off', async () => {
     const forgetful = await startRawPeer()
     const { id: agent } = await running.system.agents.register(running.viewer, forgetful.cardUrl)
     // Tasks of a past in which this agent had another memory: it answers for each that it does not know it.
-    await running.db.pool.query(sql.unsafe`
-      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
-      select gen_random_uuid(), ${running.viewer.organizationId}, ${agent}, '', 'past ' || n, 'task', 'TASK_STATE_WORKING', 1, 0,
-        now() - interval '1 hour', now() - interval '1 hour' from generate_series(1, 130) n`)
+    await addTasks(agent, 130)
     const all = await openTasks(agent)
     const first = await scopes.turn(agent)
     expect(first).toMatchObject({ value: 'yielding', context: { after: all[99] } })
@@ -89,6 +93,38 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
     expect((await scopes.turn(agentId)).value).toBe('pausing')
     expect(await openTasks()).toEqual([first])
     expect((await scopes.turn(agentId)).value).toBe('resting')
+  })
+
+  it('says of an agent that is gone from the network what it tried, and counts that as a look', async () => {
+    const doomed = await startRawPeer()
+    const { id: agent } = await running.system.agents.register(running.viewer, doomed.cardUrl)
+    doomed.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id } = await running.send(agent, { text: 'hello' })
+    expect((await running.finished(id)).status).toBe('uncertain')
+    await doomed.close()
+    await scopes.dueLooks()
+    const failed = { value: 'backingOff', context: { failures: 1, reason: 'Agent network request failed.' } }
+    expect(await scopes.turn(agent)).toMatchObject(failed)
+    expect(await evidenceOf(id)).toMatchObject({ outcome: 'unreadable', looks: 1, nextLookAt: expect.any(String) })
+  })
+
+  it('does not read a task again and again that is larger than what may be read', async () => {
+    const { id } = await running.send(agentId, { text: 'hold' })
+    const localId = (await running.finished(id)).result?.localId ?? ''
+    peer.script.fault('GetTask', { fault: 'flood', bytes: 30 * 1024 * 1024 }, Infinity)
+    expect(await scopes.turn(agentId)).toMatchObject({ value: 'pausing', context: { failures: 0 } })
+    expect((await scopes.turn(agentId)).value).toBe('pausing')
+    expect(peer.callsOf('GetTask')).toBe(1)
+    expect(await scopes.facts(localId)).toContain('task.lost')
+  })
+
+  it('says of an agent that shows no card where it looked for one', async () => {
+    peer.script.fault('GetAgentCard', { fault: 'status', status: 503 }, Infinity)
+    await addTasks(agentId, 1)
+    const { value, context } = await scopes.turn(agentId)
+    expect({ value, failures: context.failures }).toEqual({ value: 'backingOff', failures: 1 })
+    expect(context.reason).toMatch(/^Agent Card discovery failed\. Tried: .*\(HTTP 503\)/)
+    expect(peer.callsOf('GetTask')).toBe(0)
   })
 
   it('looks for a message page by page', async () => {
@@ -132,6 +168,31 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
     const outcomes = await Promise.all(commands.map(async ({ id }) => (await evidenceOf(id))?.outcome))
     expect(outcomes).toEqual(['absent', 'found', 'absent'])
     expect(peer.callsOf('ListTasks')).toBe(1)
+  })
+})
+
+describe('two workers on one PostgreSQL', () => {
+  it('wake a scope at once and are one reader of it', async () => {
+    const fresh = await freshDatabase('postgresql')
+    const other = await openDatabase(fresh.profile)
+    const one = await systemOn(fresh.db, { rhythm: followsNothing })
+    const two = await systemOn(other, { rhythm: followsNothing })
+    const peer = await startRawPeer()
+    const { id: agentId } = await one.system.agents.register(one.viewer, peer.cardUrl)
+    const { result } = await one.finished((await one.send(agentId, { text: 'hold' })).id)
+    await new Scopes(one).silence()
+    await Promise.all([one, two, one, two].map((running) => new Scopes(running).wake()))
+    await expect.poll(async () => (await new Scopes(one).row(agentId))?.value, patience).toBe('pausing')
+    expect(peer.callsOf('GetTask')).toBe(1)
+    peer.script.finish()
+    await new Scopes(two).turn(agentId)
+    await one.task(result?.localId ?? '', ({ state }) => state === 'TASK_STATE_COMPLETED')
+    for (const running of [one, two]) expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
+    await one.close()
+    await two.close()
+    await other.close()
+    await fresh.close()
+    await peer.close()
   })
 })
 

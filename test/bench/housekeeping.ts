@@ -126,7 +126,15 @@ async function load(days: number, commandsADay: number, kept: boolean): Promise<
   const names = { extensionHost: 'signalbox.example', sidebandUris: [], parserThreads: 1 }
   const system = new System({ db, log, works: false, artifactDirectory, policy: network, instruments: time, ...names })
   const keeping = { ...keepingByDefault, factDays: 1, logDays: 1 }
-  const house = new Housekeeping({ db, log, instruments: time, artifactDirectory, works: true, keeping })
+  const house = new Housekeeping({
+    db,
+    log,
+    instruments: time,
+    kinds: Object.keys(system.kinds),
+    artifactDirectory,
+    works: true,
+    keeping,
+  })
   const viewer = await system.localAdministrator()
   const { id: agentId } = await system.agents.register(viewer, 'http://agent.example/card.json')
   const never = new AbortController().signal

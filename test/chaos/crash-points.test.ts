@@ -30,13 +30,13 @@ const doubted = { status: 'uncertain', words: 'message' } as const
 
 const cases: readonly Case[] = [
   { point: 'accept/before-commit', card: 'unknown', ...unharmed },
-  { point: 'accept/after-commit', card: 'unknown', ...unharmed, brief: true },
+  { point: 'accept/after-commit', card: 'unknown', ...unharmed },
   { point: 'accept/before-commit', card: 'known', ...unharmed },
   { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0, brief: true },
   { point: 'begin/before-commit', card: 'unknown', ...unharmed, brief: true },
-  { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0, brief: true },
+  { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0 },
   { point: 'send/before-first-byte', card: 'unknown', ...doubted, receipts: 0 },
-  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0, brief: true },
+  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0 },
   { point: 'send/after-body', card: 'unknown', ...doubted, receipts: 1 },
   { point: 'answer/received', card: 'unknown', ...doubted, receipts: 1 },
   { point: 'result/before-commit', card: 'unknown', ...doubted, receipts: 1, brief: true },

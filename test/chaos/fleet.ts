@@ -43,8 +43,8 @@ export interface Order {
   readonly env: Readonly<Record<string, string>>
   /** For a console. */
   readonly port?: number
-  /** Runs before Node.js in the same process, as limits must: `ulimit -f 100`. */
-  readonly shell?: string
+  /** Node.js's own options, which stand before the entry. */
+  readonly before?: readonly string[]
 }
 
 let launched = 0
@@ -57,14 +57,10 @@ process.once('exit', () => {
 export async function launch(order: Order): Promise<Member> {
   const { kind, port = 0 } = order
   const name = `${kind} ${++launched}`
-  const args = order.storm
+  const entry = order.storm
     ? [join(root, 'test/chaos/root/process.ts'), kind, ...order.storm]
     : [join(root, `bin/${kind}.ts`)]
-  const [program, given] =
-    order.shell === undefined
-      ? [process.execPath, args]
-      : ['/bin/sh', ['-c', `${order.shell}; exec "$0" "$@"`, process.execPath, ...args]]
-  const child = spawn(program, given, {
+  const child = spawn(process.execPath, [...(order.before ?? []), ...entry], {
     cwd: root,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...inherited(), HOST: '127.0.0.1', PORT: String(port), ...order.env },

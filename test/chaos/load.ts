@@ -55,6 +55,11 @@ export class Load {
     return this.#accepted
   }
 
+  /** How often a caller was told that something is away. */
+  get refused(): number {
+    return this.asks.reduce((sum, { attempts }) => sum + attempts.filter(({ status }) => status === 503).length, 0)
+  }
+
   /** Resolves when so many sends were accepted in all. */
   reached(n: number): Promise<void> {
     if (this.#accepted >= n) return Promise.resolve()

@@ -25,6 +25,8 @@ export interface StageOptions {
   readonly database: DatabaseKind
   /** A PostgreSQL of the scenario's own, which it may crash; otherwise a fresh database on the tests' server. */
   readonly serverUrl?: string
+  /** Where the product keeps its files; a directory of the stage's when absent. */
+  readonly dataDirectory?: string
   /** What the processes are told: the way through a proxy. The books are read without it. */
   readonly throughPort?: number
 }
@@ -41,16 +43,19 @@ const settlers = 16
 const lookMs = 20
 
 export class Stage {
+  /** The witness's and the scenario's own files. */
   readonly directory: string
   readonly agent: Agent
   readonly faults: Fault[] = []
   readonly memory: MemoryMark[] = []
   readonly members: Member[] = []
   readonly #database: StageDatabase
+  readonly #data: string
   #port = 0
 
-  private constructor(directory: string, agent: Agent, database: StageDatabase) {
+  private constructor(directory: string, data: string, agent: Agent, database: StageDatabase) {
     this.directory = directory
+    this.#data = data
     this.agent = agent
     this.#database = database
   }
@@ -58,7 +63,8 @@ export class Stage {
   static async open(options: StageOptions): Promise<Stage> {
     const directory = mkdtempSync(join(tmpdir(), 'signalbox-chaos-'))
     const agent = await startAgent(directory)
-    return new Stage(directory, agent, await databaseFor(directory, options))
+    const data = options.dataDirectory ?? join(directory, 'data')
+    return new Stage(directory, data, agent, await databaseFor(data, options))
   }
 
   /** The environment of the product's processes. */
@@ -67,7 +73,7 @@ export class Stage {
     return {
       NODE_ENV: 'development',
       A2A_AUTH_MODE: 'development',
-      A2A_DATA_DIR: this.directory,
+      A2A_DATA_DIR: this.#data,
       ...(url === null
         ? { A2A_DATABASE_PROFILE: 'pglite' }
         : { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }),

@@ -224,7 +224,12 @@ describe('a command', () => {
   it('says that it arrived once it was found, and that sending again says it twice', () => {
     const told = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, evidence('found'))
     expect(told).toMatchObject({ tone: 'warn', title: 'It reached the agent' })
-    expect(told?.sentences.join(' ')).toContain('say it twice')
+    expect(told?.sentences.join(' ')).toContain(
+      'ask whoever runs the agent, to see what became of it: sending it again would say it twice',
+    )
+    const known = { ...evidence('found'), localId: '00000000-0000-7000-8000-000000000002' }
+    const here = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, known)
+    expect(here?.sentences.join(' ')).toContain('Open the task to see')
     expect(told?.remedies[0]).toBe('open-task')
   })
 

@@ -36,7 +36,7 @@ describe.each(bothDatabases)('a rebuild on %s', (kind) => {
   afterAll(() => running.close())
 
   const run = (told: (task: Rebuilt) => void, resumed: (mark: RebuildMark) => void, signal: AbortSignal) =>
-    rebuildAll(running.db.pool, { organizationId, now: new Date(nowMs), told, resumed, signal })
+    rebuildAll(running.db, { organizationId, now: new Date(nowMs), told, resumed, signal })
 
   it('brings back every row of random histories after random damage', async () => {
     const story = fc.uuid().chain(histories)

@@ -8,12 +8,13 @@ import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { lookFrom, openHorizon } from '../../persistence/freshness.ts'
 import { ensureLocalAdministrator } from '../../persistence/people.ts'
-import { forgetActors, forgetFacts, markedOrganizations } from '../../persistence/retention.ts'
+import { forgetActors, forgetFacts, markLineages } from '../../persistence/retention.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { capturedLog } from '../support/system.ts'
 
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString()
 const Count = sql.type(z.object({ count: z.number() }))
+const kinds = ['command', 'ownership', 'subscription']
 const never = new AbortController().signal
 
 describe.each(bothDatabases)('retention on %s', (kind) => {
@@ -43,35 +44,39 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
       select ${organizationId}, 'command.accepted', 's', '{}', ${at}, ${uuidv7()} from generate_series(1, ${count}::int)`)
   const factsLeft = () => db.pool.oneFirst(Count`select count(*)::int from fact`)
   const entries = () => db.pool.oneFirst(Count`select count(*)::int from actor_log`)
-  const logOf = (id: string, actorKind: string, at: string, count = 3) =>
+  const logOf = (ids: readonly string[], actorKind: string, at: string) =>
     db.pool.query(sql.unsafe`
       insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at, batch_id)
-      select ${id}, ${actorKind}, n, '1', '{}', '"x"', '{}', 'test', ${at}, ${uuidv7()} from generate_series(1, ${count}::int) n`)
-  async function archived(actorKind: string, at: string): Promise<string> {
-    const id = uuidv7()
+      select id, ${actorKind}, n, '1', '{}', '"x"', '{}', 'test', ${at}, ${uuidv7()}
+      from unnest(${sql.array([...ids], 'uuid')}) id, generate_series(1, 3) n`)
+  /** Archived actors with three entries each; the first one's id. */
+  async function archived(actorKind: string, at: string, count = 1): Promise<string> {
+    const ids = Array.from({ length: count }, () => uuidv7())
     await db.pool.query(sql.unsafe`
       insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at)
-      values (${actorKind}, ${id}, ${organizationId}, '1', 3, '{}', ${at}, ${at})`)
-    await logOf(id, actorKind, at)
-    return id
+      select ${actorKind}, id, ${organizationId}, '1', 3, '{}', ${at}, ${at} from unnest(${sql.array(ids, 'uuid')}) id`)
+    await logOf(ids, actorKind, at)
+    return ids[0] ?? ''
   }
   async function living(actorKind: string, at: string): Promise<string> {
     const id = uuidv7()
     await db.pool.query(sql.unsafe`
       insert into actor (kind, id, organization_id, machine_version, revision, snapshot, timers, created_at, updated_at)
       values (${actorKind}, ${id}, ${organizationId}, '1', 3, '{}', '{}', ${at}, ${at})`)
-    await logOf(id, actorKind, at)
+    await logOf([id], actorKind, at)
     return id
   }
   async function forgetAll(): Promise<{ actors: number; entries: number; passes: number }> {
     const sum = { actors: 0, entries: 0, passes: 0 }
-    for (let more = true; more;) {
-      const pass = await forgetActors(db.pool, organizationId, hoursAgo(30 * 24), ['command'])
-      sum.actors += pass.actors
-      sum.entries += pass.entries
-      sum.passes += 1
-      more = pass.more
-    }
+    for (const lineage of await markLineages(db.pool, kinds))
+      for (let more = true; more;) {
+        const rows = lineage.kind === 'command' ? 'forget rows' : 'keep rows'
+        const pass = await forgetActors(db.pool, lineage, hoursAgo(30 * 24), rows)
+        sum.actors += pass.actors
+        sum.entries += pass.entries
+        sum.passes += 1
+        more = pass.more
+      }
     return sum
   }
 
@@ -105,30 +110,27 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
   })
 
   it('forgets the logs of actors that were archived long ago; of commands the archived row, too', async () => {
-    await markedOrganizations(db.pool)
     const old = hoursAgo(31 * 24)
     // Of one instant, more than a pass takes: none is skipped, and none is looked at twice.
-    for (let n = 0; n < 150; n++) {
-      await archived('command', old)
-      await archived('subscription', old)
-    }
+    await archived('command', old, 250)
+    await archived('subscription', old, 250)
     const young = await archived('command', hoursAgo(29 * 24))
     const alive = await living('ownership', old)
-    expect(await forgetAll()).toEqual({ actors: 300, entries: 900, passes: 2 })
+    expect(await forgetAll()).toEqual({ actors: 500, entries: 1_500, passes: 5 })
     expect(await entries()).toBe(6)
     const left = await db.pool.any(sql.type(z.object({ kind: z.string(), count: z.number() }))`
       select kind, count(*)::int from actor_archive group by kind order by kind`)
     expect(left).toEqual([
       { kind: 'command', count: 1 },
-      { kind: 'subscription', count: 150 },
+      { kind: 'subscription', count: 250 },
     ])
     const owners = await db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
       select distinct actor_id as id from actor_log order by 1`)
     expect(owners.toSorted()).toEqual([young, alive].toSorted())
     // The next look begins where this one ended, and not with what is left of it.
-    expect(await forgetAll()).toEqual({ actors: 0, entries: 0, passes: 1 })
+    expect(await forgetAll()).toEqual({ actors: 0, entries: 0, passes: 3 })
     await archived('subscription', hoursAgo(30 * 24 + 1))
-    expect(await forgetAll()).toEqual({ actors: 1, entries: 3, passes: 1 })
+    expect(await forgetAll()).toEqual({ actors: 1, entries: 3, passes: 3 })
   })
 
   it('refuses everybody else, and retention itself what is young or alive', async () => {
@@ -169,7 +171,15 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     await archived('command', hoursAgo(24 * 31))
     const { log, lines } = capturedLog()
     const directory = '/nonexistent/signalbox/artifacts'
-    const options = { db, log, instruments, works: true, artifactDirectory: directory, keeping: keepingByDefault }
+    const options = {
+      db,
+      log,
+      instruments,
+      kinds,
+      works: true,
+      artifactDirectory: directory,
+      keeping: keepingByDefault,
+    }
     await new Housekeeping(options).round(never)
     expect(lines).toEqual([
       { level: 'info', message: 'old facts and logs were deleted', fields: { facts: 1_500, actors: 1, entries: 3 } },
@@ -183,13 +193,20 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
   })
 
   it('by two at once forgets everything once, while others write', async () => {
-    await markedOrganizations(db.pool)
     const other = kind === 'postgresql' ? await openDatabase(fresh.profile) : null
     const old = hoursAgo(31 * 24)
     await facts(6_000, old)
-    for (let n = 0; n < 300; n++) await archived('command', old)
+    await archived('command', old, 300)
     const { log, lines } = capturedLog()
-    const options = { db, log, instruments, works: true, artifactDirectory: '/nonexistent', keeping: keepingByDefault }
+    const options = {
+      db,
+      log,
+      instruments,
+      kinds,
+      works: true,
+      artifactDirectory: '/nonexistent',
+      keeping: keepingByDefault,
+    }
     const houses = [new Housekeeping(options), new Housekeeping({ ...options, db: other ?? db })]
     let written = 0
     let working = true

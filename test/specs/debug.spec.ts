@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
+import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -105,6 +106,18 @@ describe('the actor debugger', () => {
     const { places } = own.loops.find(({ name }) => name === 'subscription') ?? {}
     expect(places).toEqual({ taken: 0, limit: 8, perAgent: 8 })
     expect(own).toMatchObject({ works: true, parser: { threads: 1, tasksLost: 0 }, database: { profile: 'pglite' } })
+  })
+
+  it('tells who looks after a task, and by which way its news came', async () => {
+    const localId = (await running.api.command(delivered)).result?.localId ?? ''
+    const { actors, heard } = TaskActorsAnswer.parse((await get(`/api/task-actors/${localId}`)).body)
+    expect(actors[0]).toMatchObject({ actor: { kind: 'subscription', id: localId, value: 'resting' }, wait: null })
+    expect(heard.map(({ way }) => way)).toContain('stream')
+    for (const id of ['no-uuid', '00000000-0000-7000-8000-000000000000'])
+      expect(await get(`/api/task-actors/${id}`)).toEqual({
+        status: 404,
+        body: { error: { message: 'Task not found.' } },
+      })
   })
 
   it('tells queues and leases of every kind, where nothing waits', async () => {

@@ -167,7 +167,7 @@ function verify({ committed, looks }: Play, process: number, heard: readonly Hea
   }
 }
 
-const Told = z.object({ subjectId: z.string(), batches: z.number() })
+const Told = z.object({ subjectId: z.string() })
 
 test.each(bothDatabases)('%s: whatever real systems commit at once is heard in each of them', async (kind) => {
   const fresh = await freshDatabase(kind)
@@ -195,7 +195,7 @@ test.each(bothDatabases)('%s: whatever real systems commit at once is heard in e
     }),
   )
   const told = await fresh.db.pool.any(sql.type(Told)`
-    select subject_id as "subjectId", count(distinct batch_id) as batches from fact group by subject_id`)
+    select distinct subject_id as "subjectId" from fact`)
   expect(told.length).toBeGreaterThan(words.length)
   const wakesFor = (changes: readonly Change[], id: string) =>
     changes.filter((change) => change.organizationId === null || change.subjects.has(id)).length
@@ -204,8 +204,11 @@ test.each(bothDatabases)('%s: whatever real systems commit at once is heard in e
     await expect.poll(unheard, { timeout: 5_000 }).toEqual([])
   }
   // One process publishes each of its commits once, and there is nobody to find them a second time.
-  if (kind === 'pglite')
-    for (const { subjectId, batches } of told) expect(wakesFor(heard[0] ?? [], subjectId)).toBe(batches)
+  if (kind === 'pglite') {
+    const published = (heard[0] ?? []).map(({ commit }) => commit?.batchId)
+    expect(published).toEqual([...new Set(published)])
+    expect(published).not.toContain(undefined)
+  }
   for (const running of systems) await running.close()
   for (const db of others) await db.close()
   await peer.close()

@@ -20,7 +20,7 @@ export const floors: Readonly<Record<string, Floor>> = {
   machines: { floors: ['domain/'], packages: ['xstate'], node: false },
   persistence: {
     floors: ['domain/'],
-    packages: ['zod', 'zod/mini', 'slonik', 'pg', 'pg-query-stream', '@electric-sql/'],
+    packages: ['zod', 'zod/mini', 'slonik', '@standard-schema/spec', 'pg', 'pg-query-stream', '@electric-sql/'],
     node: true,
   },
   actors: {

@@ -107,9 +107,9 @@ export class SignalboxUnsettled extends LitElement {
     const [newest] = sends
     if (!newest) return nothing
     const more = data.more && sends.length === data.sends.length ? '+' : ''
-    const words = sends.length === 1 && more === '' ? '1 send needs you' : `${sends.length}${more} sends need you`
+    const words = sends.length === 1 && more === '' ? '1 message needs you' : `${sends.length}${more} messages need you`
     const why = 'Puts these away in this browser; they stay on the Actors page'
-    return html`<section class="strip" aria-label="Sends that need you">
+    return html`<section class="strip" aria-label="Messages that need you">
       <p class="sr" role="status">${words}</p>
       <div class="line">
         <button

@@ -161,6 +161,16 @@ const report = (which: number, outcome: Outcome, late: boolean): Command =>
     real.claims.set(i, [...claims, { ...claimed, work: 'deliver' }])
   })
 
+/** Our own code failed: before the delivery that is one more try, in it nobody knows. */
+const fail = (which: number): Command =>
+  on(which, 'fail', async (command, real, i) => {
+    const claimed = real.claims.get(i)?.at(-1)
+    if (!claimed || command.lease === 'none') return
+    await real.stage.report(claimed, { type: `xstate.error.actor.${claimed.work}`, error: 'a defect' } as EventObject)
+    if (claimed.work === 'deliver') end(command, 'uncertain', commandErrors.uncertain)
+    else missed(command)
+  })
+
 /** The process that held it is gone, or stood still for too long. */
 const expire = (which: number): Command =>
   on(which, 'expire', async (command, real, i) => {
@@ -191,6 +201,7 @@ const commands = fc.commands(
       .tuple(index, fc.constantFrom(...(Object.keys(outcomes) as Outcome[])))
       .map(([i, outcome]) => report(i, outcome, true)),
     index.map(expire),
+    index.map(fail),
     index.map(ring),
   ],
   { maxCommands: 40, size: 'max' },

@@ -10,19 +10,19 @@ import { Commands } from '../../../actors/acceptance.ts'
 import { Changes } from '../../../actors/changes.ts'
 import { reactions } from '../../../actors/reactions.ts'
 import { Runtime, type Operation } from '../../../actors/runtime.ts'
-import type { Step } from '../../../actors/step.ts'
 import { instruments, System } from '../../../actors/system.ts'
 import type { Viewer } from '../../../domain/access.ts'
 import type { Fact, Report, ReportingCommand, ToldFact } from '../../../domain/fact.ts'
 import type { Observation } from '../../../domain/observation.ts'
 import type { ActorRef, Snapshot } from '../../../persistence/actors.ts'
-import type { Database } from '../../../persistence/database.ts'
+import type { Database, Profile } from '../../../persistence/database.ts'
 import { claimActors, type DueActor } from '../../../persistence/leases.ts'
 import { freshDatabase, type bothDatabases } from '../../support/databases.ts'
 import { capturedLog } from '../../support/system.ts'
 
 export interface Stage {
   readonly db: Database
+  readonly profile: Profile
   readonly runtime: Runtime
   readonly commands: Commands
   readonly changes: Changes
@@ -126,46 +126,54 @@ export async function openModelStage(kind: (typeof bothDatabases)[number]): Prom
   const extensionHost = house.extensionHost
   const commands = new Commands({ db, runtime, changes, instruments, extensionHost, isDiscovered: () => false })
 
-  const step = (ref: ActorRef, rest: Partial<Step>): Promise<Snapshot> =>
-    runtime.step({ ref, event: null, told: [], lease: null, cause: 'test', ...rest })
-  const claim = async (ref: ActorRef): Promise<DueActor | null> => {
-    const wanted = { kind: ref.kind, limit: claimLimit, leaseMs, fullLanes: [] }
-    const due = await claimActors(db.pool, wanted, { owner: 'model', exclusive: false, held: [] })
-    for (const other of due) if (other.id !== ref.id) await giveBack(db, other)
-    return due.find(({ id, claimed }) => id === ref.id && claimed) ?? null
+  const close = async (): Promise<void> => {
+    await runtime.idle()
+    await fresh.close()
   }
+  const people = { db, profile: fresh.profile, runtime, commands, changes, viewer, agentId, registerAgent, close }
+  return { ...people, ...workOn(db, runtime, organizationId), ...talkOn(db, runtime, organizationId, agentId) }
+}
 
+type Work = Pick<Stage, 'spawn' | 'claim' | 'report' | 'expire' | 'ring' | 'snapshot'>
+
+function workOn(db: Database, runtime: Runtime, organizationId: string): Work {
   return {
-    db,
-    runtime,
-    commands,
-    changes,
-    viewer,
-    agentId,
-    registerAgent,
-    claim,
     spawn: async (ref) => void (await runtime.perform(spawning, { ref, organizationId })),
-    report: ({ kind, id, leaseToken, work }, event, told = []) =>
-      step({ kind, id }, { event, told, lease: { token: leaseToken ?? '', work: work ?? '' }, cause: 'worker' }),
-    expire: async ({ kind: name, id }) => {
+    claim: async (ref) => {
+      const wanted = { kind: ref.kind, limit: claimLimit, leaseMs, fullLanes: [] }
+      const due = await claimActors(db.pool, wanted, { owner: 'model', exclusive: false, held: [] })
+      for (const other of due) if (other.id !== ref.id) await giveBack(db, other)
+      return due.find(({ id, claimed }) => id === ref.id && claimed) ?? null
+    },
+    report: ({ kind, id, leaseToken, work }, event, told = []) => {
+      const lease = { token: leaseToken ?? '', work: work ?? '' }
+      return runtime.step({ ref: { kind, id }, event, told, lease, cause: 'worker' })
+    },
+    expire: async ({ kind, id }) => {
       await db.pool.query(sql.unsafe`
         update actor set lease_until = now() - interval '1 second', wake_at = now() - interval '1 second'
-        where kind = ${name} and id = ${id} and lease_token is not null`)
+        where kind = ${kind} and id = ${id} and lease_token is not null`)
     },
-    ring: (ref, event) => step(ref, { event, cause: 'timer', dueBy: '9999-01-01T00:00:00.000Z' }),
-    snapshot: ({ kind: name, id }) =>
+    ring: (ref, event) =>
+      runtime.step({ ref, event, told: [], lease: null, cause: 'timer', dueBy: '9999-01-01T00:00:00.000Z' }),
+    snapshot: ({ kind, id }) =>
       db.pool.one(sql.type(Row)`
         select snapshot->'value' as value, snapshot->'context' as context, snapshot->>'status' as status, revision
-        from actor where kind = ${name} and id = ${id}
+        from actor where kind = ${kind} and id = ${id}
         union all
         select snapshot->'value', snapshot->'context', snapshot->>'status', revision
-        from actor_archive where kind = ${name} and id = ${id}`),
+        from actor_archive where kind = ${kind} and id = ${id}`),
+  }
+}
+
+type Talk = Pick<Stage, 'beginTask' | 'tell'>
+
+function talkOn(db: Database, runtime: Runtime, organizationId: string, agentId: string): Talk {
+  return {
     beginTask: async (remoteId, state) => {
       const report = { agentId, tenant: '', source: 'reply' as const, command: answering(), remoteTaskId: null }
-      const fact = {
-        type: 'agent.reported' as const,
-        report: { ...report, observations: [statusOf(remoteId, state, null)] },
-      }
+      const observations = [statusOf(remoteId, state, null)]
+      const fact = { type: 'agent.reported' as const, report: { ...report, observations } }
       await runtime.perform(telling, { organizationId, subjectId: report.command.id, fact })
       return db.pool.oneFirst(
         sql.type(LocalId)`select id from task where agent_id = ${agentId} and remote_id = ${remoteId}`,
@@ -173,11 +181,8 @@ export async function openModelStage(kind: (typeof bothDatabases)[number]): Prom
     },
     tell: async (ref, of, seen, isReply = false) => {
       const report = { agentId, tenant: '', command: isReply ? answering() : null, observations: [seen], ...of }
-      await step(ref, { told: [{ type: 'agent.reported', report }] })
-    },
-    close: async () => {
-      await runtime.idle()
-      await fresh.close()
+      const told = [{ type: 'agent.reported' as const, report }]
+      await runtime.step({ ref, event: null, told, lease: null, cause: 'test' })
     },
   }
 }

@@ -1,0 +1,89 @@
+/**
+ * F8, F12, F13 on the embedded database: acknowledgements that are lost between the driver and its caller, a disk that is
+ * full, and a clock that jumps.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { hasDisks, makeDisk } from './disk.ts'
+import { sized, storm, usualWords } from './storm.ts'
+
+const senders = 12
+const minuteMs = 60_000
+
+describe('F8: a commit whose acknowledgement is lost, embedded', () => {
+  it('is neither assumed nor repeated', async () => {
+    const history = await storm('lost acknowledgements, pglite', { database: 'pglite' }, async (stage, chance) => {
+      const console_ = await stage.console({ storm: ['--seed', String(chance.seed)] })
+      const load = await stage.load(() => [console_.url], chance, usualWords)
+      await console_.tell({ loseCommits: 0.05 })
+      await load.run(sized(50, 2_000), senders)
+      await console_.tell({ loseCommits: 0 })
+      return { load }
+    })
+    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+  })
+})
+
+describe('F13: a clock that jumps', () => {
+  it('ends no lease, repeats nothing and leaves nothing behind: ten minutes forward, twenty back', async () => {
+    const history = await storm('clock', { database: 'pglite' }, async (stage, chance) => {
+      const clock = join(stage.directory, 'clock')
+      const jump = (ms: number): void => writeFileSync(clock, String(ms))
+      jump(0)
+      const console_ = await stage.console({
+        before: ['--import', join(import.meta.dirname, 'root/clock.ts')],
+        env: { SIGNALBOX_CHAOS_CLOCK: clock },
+      })
+      const load = await stage.load(() => [console_.url], chance, usualWords)
+      for (const ms of [0, 10 * minuteMs, -10 * minuteMs, 0]) {
+        // Answers that are under way while it jumps.
+        const running = load.run(sized(12, 300), senders)
+        const slow = load.insist(load.wish('message 700'))
+        await slow
+        jump(ms)
+        await running
+      }
+      return { load, figures: { jumps: 3 } }
+    })
+    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+  })
+})
+
+describe('F12: a disk that is full', () => {
+  const megabytes = 96
+
+  it.skipIf(!hasDisks())('refuses with 503, loses nothing, and goes on when there is space again', async () => {
+    const disk = await makeDisk(megabytes)
+    try {
+      await storm('full disk', { database: 'pglite', dataDirectory: disk.path }, async (stage, chance) => {
+        let console_ = await stage.console()
+        const load = await stage.load(() => [console_.url], chance, usualWords)
+        for (let round = 0; round < sized(1, 10); round++) {
+          await load.run(20, senders)
+          const enough = new AbortController()
+          const running = load.run(Infinity, senders, enough.signal)
+          await stage.broken(
+            'disk full',
+            async () => {
+              disk.fill(256 * 1024)
+              await stage.until(() => load.refused > 0 || console_.report().ended !== null)
+              disk.free()
+            },
+            5_000,
+          )
+          if (console_.report().ended !== null) {
+            console_.expect('1')
+            console_ = await stage.console()
+          }
+          await load.reached(load.accepted + 10)
+          enough.abort()
+          await running
+        }
+        return { load, figures: { refused: load.refused } }
+      })
+    } finally {
+      await disk.remove()
+    }
+  })
+})

@@ -1,0 +1,80 @@
+/** The embedded database's own housekeeping: what is dead is vacuumed, the log is cut, transaction numbers do not run out. */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openDatabase, type Database } from '../../persistence/database.ts'
+import { startPglite } from '../../persistence/pglite.ts'
+import { PgliteHousekeeping } from '../../persistence/pglite-housekeeping.ts'
+import { migratedDump } from '../support/databases.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-housekeeping-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const MB = 1024 * 1024
+const bytesIn = (directory: string): number =>
+  readdirSync(directory, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
+
+/** A busy hour for the live table: actors are born, moved and removed; and facts come and go. */
+async function busyHour(db: Database): Promise<void> {
+  await db.pool.query(sql.unsafe`
+    insert into actor (kind, id, organization_id, machine_version, revision, snapshot, timers, wake_at, created_at, updated_at)
+    select 'command', gen_random_uuid(), gen_random_uuid(), '1', 1, jsonb_build_object('value', repeat('x', 300)), '{}', now(), now(), now()
+    from generate_series(1, 1500)`)
+  await db.pool.query(sql.unsafe`update actor set wake_at = now(), revision = 2`)
+  await db.pool.query(sql.unsafe`delete from actor`)
+}
+const sizeOf = (db: Database, table: string) =>
+  db.pool.oneFirst(
+    sql.type(z.object({ bytes: z.number() }))`select pg_total_relation_size(${table}::regclass) as bytes`,
+  )
+
+describe('housekeeping', () => {
+  it('keeps the live table and the directory at one size, where without it they grow by every hour', async () => {
+    const sizes = { kept: [0, 0], left: [0, 0] }
+    for (const house of ['kept', 'left'] as const) {
+      const directory = join(folder, house)
+      const db = await openDatabase({ kind: 'pglite', dataDir: directory, template: await migratedDump() })
+      const hours: number[] = []
+      for (let hour = 0; hour < 6; hour++) {
+        await busyHour(db)
+        if (house === 'kept') await db.housekeep()
+        hours.push(await sizeOf(db, 'actor'))
+      }
+      sizes[house] = [hours[1] ?? 0, hours.at(-1) ?? 0]
+      if (house === 'kept') expect(bytesIn(join(directory, 'pg_wal'))).toBeLessThanOrEqual(80 * MB)
+      await db.close()
+    }
+    const [early = 0, late = 0] = sizes.kept
+    expect(late).toBeLessThanOrEqual(early)
+    expect(sizes.left[1]).toBeGreaterThan(2 * late)
+  })
+
+  it('freezes every table before transaction numbers run out, the templates’ too', async () => {
+    const embedded = await startPglite({ template: await migratedDump() })
+    const oldest = async (): Promise<number> => {
+      const { rows } = await embedded.client.query<{ age: number }>(
+        'select max(age(datfrozenxid)) as age from pg_database',
+      )
+      return Number(rows[0]?.age)
+    }
+    await embedded.client.query('create table later (id int)')
+    for (let n = 0; n < 300; n++) await embedded.client.query('insert into later values (1)')
+    expect(await oldest()).toBeGreaterThan(300)
+    const house = new PgliteHousekeeping(embedded, 200)
+    // Bounded by its budget, it may take several calls.
+    for (let call = 0; call < 40 && (await oldest()) > 200; call++) await house.run()
+    expect(await oldest()).toBeLessThanOrEqual(200)
+    const { rows } = await embedded.client.query('select count(*)::int as count from later')
+    expect(rows).toEqual([{ count: 300 }])
+    await embedded.client.end()
+    await embedded.server.close()
+  })
+})
