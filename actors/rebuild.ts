@@ -135,16 +135,7 @@ class Retelling {
   tell(page: readonly StoredEvent[]): Folded {
     const all = new Page()
     for (const event of page) all.add(this.#tellOne(event))
-    const { next } = this
-    return {
-      ...all,
-      state: this.#state,
-      stateAt: this.#stateAt,
-      version: next,
-      eventCount: next,
-      changed: true,
-      events: [],
-    }
+    return all.folded({ state: this.#state, stateAt: this.#stateAt, events: this.next })
   }
 
   #tellOne({ position, source, event, receivedAt }: StoredEvent): Folded {
@@ -210,19 +201,35 @@ class Retelling {
 
 /** What several events changed together, as one write: later parts over earlier ones. */
 class Page {
-  readonly messages: Folded['messages'][number][] = []
-  readonly transitions: Folded['transitions'][number][] = []
-  readonly artifacts = new Map<string, FoldedArtifact>()
-  readonly stored = new Map<string, number>()
+  readonly #messages: Folded['messages'][number][] = []
+  readonly #transitions: Folded['transitions'][number][] = []
+  readonly #artifacts = new Map<string, FoldedArtifact>()
+  readonly #stored = new Map<string, number>()
 
   add(folded: Folded): void {
-    this.messages.push(...folded.messages)
-    this.transitions.push(...folded.transitions)
-    for (const [digest, size] of folded.stored) this.stored.set(digest, size)
+    this.#messages.push(...folded.messages)
+    this.#transitions.push(...folded.transitions)
+    for (const [digest, size] of folded.stored) this.#stored.set(digest, size)
     for (const [id, artifact] of folded.artifacts) {
-      const newParts = new Map(this.artifacts.get(id)?.newParts)
+      const newParts = new Map(this.#artifacts.get(id)?.newParts)
       for (const [position, part] of artifact.newParts) newParts.set(position, part)
-      this.artifacts.set(id, { ...artifact, newParts })
+      this.#artifacts.set(id, { ...artifact, newParts })
+    }
+  }
+
+  /** `events`: how many there are up to the page's last; a version is one event. The events themselves are stored already. */
+  folded({ state, stateAt, events }: { state: string; stateAt: string | null; events: number }): Folded {
+    return {
+      state,
+      stateAt,
+      version: events,
+      eventCount: events,
+      changed: true,
+      events: [],
+      messages: this.#messages,
+      artifacts: this.#artifacts,
+      transitions: this.#transitions,
+      stored: this.#stored,
     }
   }
 }

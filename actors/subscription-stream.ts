@@ -7,6 +7,7 @@ import { encodeRequest } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { FollowedTask } from '../persistence/tasks.ts'
+import { CommitQueue } from './commit-queue.ts'
 import type { Held } from './kinds.ts'
 import { limits, StreamBroken, type Sent, type Streaming } from './outbound.ts'
 import { refusalWords } from './reconciliation-list.ts'
@@ -100,27 +101,43 @@ export class Streams {
     held: Held,
   ): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
+    const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held))
     const watch = new Rest(line.task, answered)
     const take = async (parsing: Promise<readonly ParsedEvent[]>): Promise<Taken> => {
       const events = await parsing
-      await commitSeen(this.#t, line.task, 'stream', events, held)
+      await commits.add(events)
       for (const event of events) {
         const ended = refusedBy(event, true)
         if (ended) return ended
       }
       return watch.sees(events) ? { kind: 'closed' } : 'more'
     }
-    for await (const chunk of stream.chunks) {
-      const taken = await this.#inTurn(parser, chunk, () => take(parser.parse(chunk)))
-      if (taken !== 'more') return taken
+    try {
+      for await (const chunk of stream.chunks) {
+        const taken = await this.#inTurn(parser, chunk, commits, () => take(parser.parse(chunk)))
+        if (taken !== 'more') return taken
+      }
+      const last = await this.#inTurn(parser, null, commits, () => take(parser.end()))
+      return last === 'more' ? { kind: 'closed' } : last
+    } finally {
+      // However it ended, what was read before is stored before anybody looks at the task.
+      await commits.settled()
     }
-    const last = await this.#inTurn(parser, null, () => take(parser.end()))
-    return last === 'more' ? { kind: 'closed' } : last
   }
 
-  #inTurn(parser: StreamParser, chunk: Uint8Array | null, work: () => Promise<Taken>): Promise<Taken> {
+  #inTurn(
+    parser: StreamParser,
+    chunk: Uint8Array | null,
+    commits: CommitQueue,
+    work: () => Promise<Taken>,
+  ): Promise<Taken> {
     const bytes = parser.heldBytes + (chunk?.length ?? 0)
-    return bytes < heavyBytes ? work() : this.#heavy.run(work)
+    if (bytes < heavyBytes) return work()
+    return this.#heavy.run(async () => {
+      const taken = await work()
+      await commits.settled()
+      return taken
+    })
   }
 }
 

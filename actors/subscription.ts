@@ -52,7 +52,7 @@ export class Following {
     const startedAt = performance.now()
     const end = await this.#streams.hold(line, answered, held)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
-    const look = await this.#look(line, held, end.kind === 'yielded' ? partingDeadlineMs : limits.answer.deadlineMs)
+    const look = end.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
     if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     const settled = await this.#settled(line, actor, 'failures')
     if (settled) return ended(settled)
@@ -64,7 +64,7 @@ export class Following {
   async read(actor: LeasedActor, held: Held): Promise<Done> {
     const line = await this.#line(actor.ref.id, held.signal)
     if ('kind' in line) return ended(line)
-    const look = await this.#look(line, held, limits.answer.deadlineMs)
+    const look = await this.#look(line, held)
     if (look.kind === 'refused' && look.error.reason === 'TASK_NOT_FOUND') return ended(taskGone)
     const settled = await this.#settled(line, actor, 'reads')
     if (settled) return ended(settled)
@@ -79,9 +79,18 @@ export class Following {
     return { ...line, task }
   }
 
-  /** Reads the task once and commits what it shows. */
-  async #look(line: TaskLine, held: Held, deadlineMs: number): Promise<Look> {
-    const look = await lookAt(this.#t, line, line.task.remoteId, held.signal, { deadlineMs })
+  /** Reads the task once and commits what it shows. An agent that says nothing keeps its place for a turn only. */
+  #look(line: TaskLine, held: Held): Promise<Look> {
+    return this.#see(line, held, AbortSignal.any([held.signal, held.turn]), limits.answer.deadlineMs)
+  }
+
+  /** The last look before the place is given up. */
+  #part(line: TaskLine, held: Held): Promise<Look> {
+    return this.#see(line, held, held.signal, partingDeadlineMs)
+  }
+
+  async #see(line: TaskLine, held: Held, signal: AbortSignal, deadlineMs: number): Promise<Look> {
+    const look = await lookAt(this.#t, line, line.task.remoteId, signal, { deadlineMs })
     if (look.kind === 'seen') await commitSeen(this.#t, line.task, 'poll', [look.event], held)
     return look
   }

@@ -10,13 +10,13 @@ import type { System } from './system.ts'
 
 /** Only counts and names: leases are of every organization, so none is told by its actor. */
 export function vitalsOf(system: System, db: Database, instruments: Instruments): ProcessView {
-  const { threads, underWay, tasksLost, lastLoss } = system.pool.stats
+  const { threads, underWay, queued, bytesUnderWay, tasksLost } = system.pool.stats
   const { acquiredConnections, idleConnections, waitingClients } = db.pool.state()
   return {
     owner: system.worker.owner,
     works: system.works,
     loops: loopNames.map((name) => loopView(system, name, instruments)),
-    parser: { threads, underWay, tasksLost, lastLoss },
+    parser: { threads, underWay, queued, bytesUnderWay, tasksLost },
     database: {
       profile: db.profile,
       inUse: acquiredConnections,

@@ -13,6 +13,7 @@ import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
 import type { Done, Kind, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import type { Instruments, Runtime } from './runtime.ts'
+import { UnheardClaims } from './unheard-claims.ts'
 import { endTurns, lanesOf } from './turns.ts'
 
 /** Warnings and errors of the background; never with payloads or secrets. */
@@ -52,6 +53,7 @@ export class Worker implements Intake {
   readonly #reserved = new Map<string, number>()
   readonly #bells = new Map<string, Bell>()
   readonly #postponed = new Map<string, number>()
+  readonly #unheard = new UnheardClaims()
   /** Kinds of which something due may wait in its row for room here. */
   readonly #crowded = new Set<string>()
   #state: 'closed' | 'open' | 'draining' = 'closed'
@@ -223,10 +225,6 @@ export class Worker implements Intake {
     this.#bells.get(kind)?.ring()
   }
 
-  nudgeAll(): void {
-    for (const bell of this.#bells.values()) bell.ring()
-  }
-
   /** Claims what is due of one kind until the signal aborts. Rejects when the database fails: the supervisor restarts it. */
   async loop(kind: string, signal: AbortSignal): Promise<void> {
     const { pollMs } = this.#kind(kind)
@@ -264,8 +262,15 @@ export class Worker implements Intake {
         leaseMs: kind.leaseMs,
         fullLanes: this.#fullLanes(name),
         lanes: this.#lanesOf(name),
+        tokens: Array.from({ length: limit }, () => this.newToken()),
+        unheard: this.#unheard.tokens(name, before),
       }
-      const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held })
+      const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held }).catch(
+        (error: unknown) => {
+          this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
+          throw error
+        },
+      )
       if (due.length === limit || claim.fullLanes.length > 0) this.#crowded.add(name)
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
       return due.length === limit

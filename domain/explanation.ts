@@ -63,7 +63,7 @@ function reason({ actor: { context } }: Seen): string | null {
   return `Reason: ${said.trim().replace(/[.!?]?$/, (end) => end || '.')}`
 }
 
-/** "The third try failed." by a count that the machine keeps; null where it keeps none. */
+/** "This is try 2 of 3.", "4 tries in a row failed.", by a count that the machine keeps; null where it keeps none. */
 function tries({ actor: { context } }: Seen, field: string, of: number | null): string | null {
   const count = context[field]
   if (typeof count !== 'number' || count < 1) return null
@@ -105,13 +105,12 @@ const nextTry = ({ actor: { timers } }: Seen): Known[] => {
 
 type Explain = (seen: Seen) => Explanation
 
-const some = (explanation: Explanation | undefined, title: string): Explanation => explanation ?? quiet(title)
 const ended =
   (status: 'failed' | 'uncertain'): Explain =>
   ({ actor, delivery, evidence }) => {
     const error = typeof actor.context['error'] === 'string' ? actor.context['error'] : null
     const action = delivery?.action ?? 'send'
-    return some(explainCommand({ status, error, action }, delivery, evidence), status)
+    return explainCommand({ status, error, action }, delivery, evidence) ?? quiet(status)
   }
 
 const listOf = (...sentences: readonly (string | null)[]): string[] => sentences.filter((sentence) => sentence !== null)
@@ -234,7 +233,7 @@ export const hasWords = (kind: string, path: readonly string[]): boolean =>
   Object.hasOwn(table, `${kind} ${path.join('.')}`)
 
 /** Live work whose holder stopped renewing. */
-function silent({ work, lease }: ActorDetail, nowMs: number): Explanation | null {
+function silent({ kind, work, lease }: ActorDetail, nowMs: number): Explanation | null {
   if (work === null || lease === null || !isAbandoned({ work, lease }, nowMs)) return null
   return {
     tone: 'warn',
@@ -242,6 +241,11 @@ function silent({ work, lease }: ActorDetail, nowMs: number): Explanation | null
     sentences: [
       `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
       'Another worker takes over within seconds; if none does, no worker is running.',
+      ...(kind === 'command' && work.id === 'deliver'
+        ? [
+            'Whoever does cannot know whether the agent received it: its outcome is then unknown, and nothing is sent again.',
+          ]
+        : []),
     ],
     known: [
       ...(work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]),

@@ -48,9 +48,9 @@ export function loopStanding(loop: LoopView, nowMs: number): Standing {
   const { state, lastFailure, lastOutage } = loop
   if (state === 'off') return { tone: 'bad', words: 'Not running' }
   if (state === 'left') return { tone: 'quiet', words: 'Left to other processes' }
-  if (state === 'restarting') return { tone: 'warn', words: 'Failed, starts again' }
+  if (state === 'restarting') return { tone: 'warn', words: 'Failed, starting again' }
   if (lastOutage !== null && nowMs - Date.parse(lastOutage.at) < lastOutage.pauseMs + outageToldMs)
-    return { tone: 'warn', words: 'Waits for the database' }
+    return { tone: 'warn', words: 'Waiting for the database' }
   return lastFailure === null ? { tone: 'ok', words: 'Up' } : { tone: 'quiet', words: 'Up again' }
 }
 
@@ -89,10 +89,15 @@ export function systemStanding(
   const own = supervisorWords[plainState(answer.supervisor.value)]
   if (own) return own
   const { loops } = answer.process
-  for (const loop of loops) {
-    const standing = loopStanding(loop, nowMs)
-    if (standing.tone === 'warn' || standing.tone === 'bad')
-      return { tone: standing.tone, words: `${loop.name}: ${standing.words.toLowerCase()}` }
+  const troubled = loops.flatMap((loop) => {
+    const { tone, words } = loopStanding(loop, nowMs)
+    return tone === 'warn' || tone === 'bad' ? [{ name: loop.name, tone, words }] : []
+  })
+  const [worst] = troubled.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+  if (worst) {
+    const alike = troubled.filter(({ words }) => words === worst.words)
+    const who = alike.length === 1 ? worst.name : `${alike.length} loops`
+    return { tone: worst.tone, words: `${who}: ${worst.words.toLowerCase()}` }
   }
   const stuck = (queues?.kinds ?? []).flatMap((queue) => {
     const { tone, words } = queueStanding(queue, queues?.leases ?? [], placesOf(loops, queue.kind), nowMs)

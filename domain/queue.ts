@@ -73,9 +73,12 @@ export const ProcessView = z.object({
   loops: z.array(LoopView),
   parser: z.object({
     threads: z.number(),
+    /** Tasks given to threads and not answered yet, how many of them wait for a thread, and their bytes. */
     underWay: z.number(),
+    queued: z.number(),
+    bytesUnderWay: z.number(),
+    /** Given up, because their thread died or took too long; why is in the log. */
     tasksLost: z.number(),
-    lastLoss: z.nullable(z.string()),
   }),
   database: z.object({
     profile: z.enum(['pglite', 'postgresql']),

@@ -93,10 +93,11 @@ export class ArtifactStore {
     return true
   }
 
+  /** A name is durable once the folder that holds it is: whatever had to be made is flushed from the inside out. */
   async #folder(folder: string): Promise<string> {
     const first = await mkdir(folder, { recursive: true, mode: 0o700 })
-    // A name is durable once the folder that holds it is: what was created, from the inside out.
-    if (first !== undefined) await flushed(dirname(folder))
+    if (first === undefined) return folder
+    for (let made = folder; made.length >= first.length; made = dirname(made)) await flushed(dirname(made))
     return folder
   }
 

@@ -13,6 +13,10 @@ export interface Claim {
   readonly leaseMs: number
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
+  /** Names for the leases that are granted, `limit` of them: whoever never hears the answer knows what it may have taken. */
+  readonly tokens?: readonly string[]
+  /** Tokens of claims whose answer was lost. Nothing can have begun under them, so their rows are free. */
+  readonly unheard?: readonly string[]
   /** How many this process holds in each lane, where the lane with the fewest is to come first. */
   readonly lanes?: ReadonlyMap<string, number>
 }
@@ -45,24 +49,35 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
   const { owner, exclusive } = holder
   const stale = sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
   const expired = sql.fragment`(lease_until <= now() and not (${exclusive} and lease_token = any(${sql.array([...holder.held], 'uuid')})))`
+  const unheard = isUnheard(claim.unheard ?? [])
+  // Begun by that very claim, and by nobody before it: then it has not begun at all.
+  const justMarked = sql.fragment`(${unheard} and work_started_at = lease_until - ${claim.leaseMs} * interval '1 millisecond')`
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
   return db.any(sql.type(Due)`
     with due as (
-      select kind, id, work_started_at is not null as begun,
-        work is not null and (lease_until is null or ${expired} or ${stale}) as free
+      select kind, id, work_started_at is not null and not ${justMarked} as begun,
+        work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free
       from actor
-      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale}) and ${open}
+      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard}) and ${open}
       order by ${fairness(claim.lanes)} wake_at limit ${claim.limit} for update skip locked
+    ), numbered as (
+      select due.*, row_number() over () as n from due
     )
     update actor a set
-      lease_token = case when due.free then gen_random_uuid() else a.lease_token end,
+      lease_token = case when due.free then coalesce((${sql.array([...(claim.tokens ?? [])], 'uuid')})[due.n], gen_random_uuid()) else a.lease_token end,
       lease_owner = case when due.free then ${owner} else a.lease_owner end,
       lease_until = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else a.lease_until end,
-      work_started_at = case when due.free then coalesce(a.work_started_at, now()) else a.work_started_at end,
+      work_started_at = case when due.free and not due.begun then now() else a.work_started_at end,
       wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
-    from due where a.kind = due.kind and a.id = due.id
+    from numbered due where a.kind = due.kind and a.id = due.id
     returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, now() as "seenAt"`)
 }
+
+/** Hardly ever is there one, and then the statement is without it. */
+const isUnheard = (tokens: readonly string[]) =>
+  tokens.length === 0
+    ? sql.fragment`false`
+    : sql.fragment`coalesce(lease_token = any(${sql.array([...tokens], 'uuid')}), false)`
 
 /** Without lanes the index alone gives the order. */
 const fairness = (lanes: ReadonlyMap<string, number> = new Map()) =>
@@ -116,7 +131,7 @@ export async function renewLeases(
   return new Set(rows.map((row) => row.token))
 }
 
-/** Gives work back as if it had never begun. Only for work that may be repeated: the machine's word, not ours. */
+/** Gives work back as if it had never begun: work that may be repeated, by its machine's word, or that did nothing yet. */
 export async function releaseUnbegun(db: Connection, held: readonly LeaseOf[]): Promise<void> {
   if (held.length === 0) return
   await db.query(sql.unsafe`

@@ -13,6 +13,8 @@ import { PostgresWakeUps } from './postgres-wake-ups.ts'
 import { isStalePlan, namedError } from './sqlstate.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
+/** A process that starts loads its modules meanwhile, on a busy machine for seconds in which it hears nothing. */
+const FIRST_CONNECT_TIMEOUT_MS = 20_000
 const DEFAULT_CONNECTIONS = 10
 /** Slonik retires connections by age (30 minutes) by destroying them; a kept one must not outlive that. */
 const CONNECTION_AGE_MS = 30 * 60_000
@@ -178,7 +180,7 @@ export async function openPostgres(profile: {
 }): Promise<Backend> {
   const maxConnections = profile.maxConnections ?? DEFAULT_CONNECTIONS
   const config = connectionConfig(profile.url)
-  const route = await withClient(config, routeOf)
+  const route = await withClient({ ...config, connectionTimeoutMillis: FIRST_CONNECT_TIMEOUT_MS }, routeOf)
   const kept = new KeptWires(maxConnections)
   const wakeUps = new PostgresWakeUps(config, route)
   const flights = new PostgresFlights(() => limitedClient(profile.url, route), {
@@ -207,7 +209,11 @@ export async function openPostgres(profile: {
 
 async function withClient<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(config)
-  await client.connect()
+  try {
+    await client.connect()
+  } catch (error) {
+    throw namedError(error, undefined)
+  }
   try {
     return await work(client)
   } finally {

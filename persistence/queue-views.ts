@@ -92,7 +92,7 @@ async function countAttention(
   return new Map(rows.map(({ kind, count }) => [kind, count]))
 }
 
-/** Who holds the places that an actor waits for: by process, of its own lane (an agent) and of its kind. */
+/** Who holds the places that an actor waits for, by leases that have not run out: by process, of its own lane (an agent) and of its kind. */
 const Taken = z.object({ owner: z.string(), taken: z.number(), ofLane: z.number() })
 const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead: z.number() })
 
@@ -122,7 +122,8 @@ export async function readWait(
   const { lane, dueAt, ahead } = waiting
   const taken = await db.any(sql.type(Taken)`
     select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane"
-    from actor where kind = ${kind} and wake_at is not null and lease_owner is not null and organization_id = ${organizationId}
+    from actor
+    where kind = ${kind} and wake_at is not null and lease_until > now() and organization_id = ${organizationId}
     group by lease_owner order by lease_owner`)
   return { dueAt, ahead, taken: [...taken] }
 }

@@ -52,6 +52,10 @@ export interface ParserStats {
   readonly threads: number
   /** Tasks given to threads and not answered yet. */
   readonly underWay: number
+  /** Of these, how many wait for a thread. */
+  readonly queued: number
+  /** Of all these, the bytes that threads hold or wait for. */
+  readonly bytesUnderWay: number
   readonly framesHere: number
   readonly framesInThreads: number
   /** Tasks that were given up because their thread died or took too long. */
@@ -68,6 +72,7 @@ export class ParserPool {
   #closed = false
   #framesHere = 0
   #framesInThreads = 0
+  #bytesUnderWay = 0
   #tasksLost = 0
   #lastLoss: string | null = null
 
@@ -80,6 +85,8 @@ export class ParserPool {
     return {
       threads: this.#threads,
       underWay: this.#underWay.size,
+      queued: this.#pool?.queueSize ?? 0,
+      bytesUnderWay: this.#bytesUnderWay,
       framesHere: this.#framesHere,
       framesInThreads: this.#framesInThreads,
       tasksLost: this.#tasksLost,
@@ -129,12 +136,16 @@ export class ParserPool {
       return parseTask(task)
     }
     this.#framesInThreads += pieces.length
+    // Counted now: the buffers move to the thread, and here nothing is left of them.
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    this.#bytesUnderWay += bytes
     const running = this.#inThread(task)
     this.#underWay.add(running)
     try {
       return await running
     } finally {
       this.#underWay.delete(running)
+      this.#bytesUnderWay -= bytes
     }
   }
 

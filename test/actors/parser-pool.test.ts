@@ -71,7 +71,7 @@ describe('frames', () => {
       }),
       { numRuns: 40 },
     )
-    expect(shared.stats).toMatchObject({ underWay: 0, tasksLost: 0 })
+    expect(shared.stats).toMatchObject({ underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 })
     expect(shared.stats.framesHere).toBeGreaterThan(0)
     expect(shared.stats.framesInThreads).toBeGreaterThan(0)
   })
@@ -278,7 +278,7 @@ describe('close', () => {
     // One turn of the queue: the work has been given to the threads.
     await Promise.resolve()
     await Promise.resolve()
-    expect(pool.stats.underWay).toBe(6)
+    expect(pool.stats).toMatchObject({ underWay: 6, bytesUnderWay: expect.toSatisfy((n: number) => n > 6 * 500 * KiB) })
     await pool.close()
     expect((await Promise.all(underWay)).flatMap(idsOf)).toEqual(Array.from({ length: 6 }, () => 'a'))
     await expect(pool.openStream(format).parse(textFrame('b', 10))).rejects.toBeInstanceOf(ParserPoolClosed)

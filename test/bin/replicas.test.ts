@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { sql } from 'slonik'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Client, commandIn } from '../support/api.ts'
 import { spawnConsole, type SpawnedConsole } from '../support/console.ts'
@@ -107,6 +107,12 @@ describe('two web replicas and two workers', () => {
     agent.kill('SIGTERM')
     await fresh.close()
     rmSync(directory, { recursive: true, force: true })
+  })
+
+  // What fails in a process is said by its log, and by nothing that a test waits for.
+  afterEach(() => {
+    const lines = [...webs, ...workers].flatMap((each) => each.output().split('\n'))
+    expect(lines.filter((line) => /"level":(?:50|60),/.test(line))).toEqual([])
   })
 
   const api = (at: number): Client => new Client(webs[at % webs.length]?.url ?? '')

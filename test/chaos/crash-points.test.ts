@@ -1,5 +1,5 @@
 /**
- * F3: death at every named point between a caller's request and the last word about it (root/doom.ts), on both databases. At
+ * F3: death at every named point between a caller's request and the last word about it (doomed/doom.ts), on both databases. At
  * each point it is known exactly what has to be true afterwards: whether there is a command, whether the agent has it, and
  * what the command says. One process dies at a point, the next recovers its command and dies at the next point.
  */
@@ -8,7 +8,7 @@ import { bothDatabases } from '../support/databases.ts'
 import type { Member } from './fleet.ts'
 import { endLeases } from './leases.ts'
 import type { Load } from './load.ts'
-import type { CrashPoint } from './root/doom.ts'
+import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized, storm } from './storm.ts'
 import type { Stage } from './stage.ts'
 

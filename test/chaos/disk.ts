@@ -26,7 +26,7 @@ export async function makeDisk(megabytes: number): Promise<Disk> {
   const script = `mount -t tmpfs -o size=${megabytes}m,mode=0700 none /mnt && echo mounted && exec cat`
   const holder: ChildProcessWithoutNullStreams = spawn('unshare', [...namespace, '/bin/sh', '-c', script])
   await once(createInterface(holder.stdout), 'line')
-  const path = `/proc/${holder.pid ?? 0}/root/mnt`
+  const path = join('/proc', String(holder.pid), 'root', 'mnt')
   const ballast = join(path, 'ballast')
   return {
     path,

@@ -32,7 +32,7 @@ describe('F13: a clock that jumps', () => {
       const jump = (ms: number): void => writeFileSync(clock, String(ms))
       jump(0)
       const console_ = await stage.console({
-        before: ['--import', join(import.meta.dirname, 'root/clock.ts')],
+        before: ['--import', join(import.meta.dirname, 'doomed/clock.ts')],
         env: { SIGNALBOX_CHAOS_CLOCK: clock },
       })
       const load = await stage.load(() => [console_.url], chance, usualWords)

@@ -1,6 +1,6 @@
 /**
  * Processes of the product, started, told, killed and listened to. The product's own entries run as they are; `storm` runs
- * test/chaos/root/process.ts in their place. Owns processes and their output; a port belongs to whoever asked for it.
+ * test/chaos/doomed/process.ts in their place. Owns processes and their output; a port belongs to whoever asked for it.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -58,7 +58,7 @@ export async function launch(order: Order): Promise<Member> {
   const { kind, port = 0 } = order
   const name = `${kind} ${++launched}`
   const entry = order.storm
-    ? [join(root, 'test/chaos/root/process.ts'), kind, ...order.storm]
+    ? [join(root, 'test/chaos/doomed/process.ts'), kind, ...order.storm]
     : [join(root, `bin/${kind}.ts`)]
   const child = spawn(process.execPath, [...(order.before ?? []), ...entry], {
     cwd: root,

@@ -57,116 +57,131 @@ interface Pair {
 }
 
 export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<Proxy> {
-  const pairs = new Set<Pair>()
-  const nears = new Set<Socket>()
-  let weather = fair
-  let changed = Promise.withResolvers<void>()
-  let losses = { left: 0, delivered: true, done: 0 }
-
-  const sky = {
-    get now(): Weather {
-      return weather
+  const network = new Network(target)
+  const server = createServer({ allowHalfOpen: true }, (near) => network.join(near))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    get open() {
+      return network.pairs.size
     },
-    change: (): Promise<void> => changed.promise,
+    get commitsLost() {
+      return network.losses.done
+    },
+    turn: (weather) => network.turn(weather),
+    reset: () => network.reset(),
+    halfOpen: () => network.halfOpen(),
+    loseCommits(count, delivered = true) {
+      network.losses = { ...network.losses, left: count, delivered }
+    },
+    async close() {
+      server.close()
+      network.close()
+      await once(server, 'close')
+    },
   }
-  const server = createServer({ allowHalfOpen: true }, (near) => {
+}
+
+class Network {
+  readonly pairs = new Set<Pair>()
+  losses = { left: 0, delivered: true, done: 0 }
+  weather = fair
+  readonly #target: { readonly host: string; readonly port: number }
+  readonly #nears = new Set<Socket>()
+  #changed = Promise.withResolvers<void>()
+
+  constructor(target: { readonly host: string; readonly port: number }) {
+    this.#target = target
+  }
+
+  join(near: Socket): void {
     near.on('error', () => near.destroy())
-    nears.add(near)
-    near.on('close', () => nears.delete(near))
-    if (weather.refusing) return void near.resetAndDestroy()
-    const far = connect({ ...target, allowHalfOpen: true })
+    this.#nears.add(near)
+    near.on('close', () => this.#nears.delete(near))
+    if (this.weather.refusing) return void near.resetAndDestroy()
+    const far = connect({ ...this.#target, allowHalfOpen: true })
     const pair: Pair = { near, far, commits: new CommitWatch(), losing: false, swallowing: false }
-    pairs.add(pair)
+    this.pairs.add(pair)
     const end = (): void => {
-      pairs.delete(pair)
+      this.pairs.delete(pair)
       if (!pair.swallowing) near.destroy()
       far.destroy()
     }
     far.on('error', end)
     near.on('close', end)
     far.on('close', end)
-    const say = (chunk: Buffer): 'pass' | 'drop' => {
-      if (pair.swallowing) return 'drop'
-      if (!pair.commits.hears(chunk) || losses.left === 0) return 'pass'
-      losses = { ...losses, left: losses.left - 1, done: losses.done + 1 }
-      if (losses.delivered) pair.losing = true
-      else sever(pair)
-      return losses.delivered ? 'pass' : 'drop'
+    void this.#pump(near, far, (chunk) => this.#said(pair, chunk)).catch(end)
+    void this.#pump(far, near, () => this.#answered(pair)).catch(end)
+  }
+
+  #said(pair: Pair, chunk: Buffer): 'pass' | 'drop' {
+    if (pair.swallowing) return 'drop'
+    if (!pair.commits.hears(chunk) || this.losses.left === 0) return 'pass'
+    const { left, done, delivered } = this.losses
+    this.losses = { left: left - 1, done: done + 1, delivered }
+    if (delivered) pair.losing = true
+    else sever(pair)
+    return delivered ? 'pass' : 'drop'
+  }
+
+  #answered(pair: Pair): 'pass' | 'drop' {
+    if (pair.losing) sever(pair)
+    return pair.losing || pair.swallowing ? 'drop' : 'pass'
+  }
+
+  turn(next: Partial<Weather>): void {
+    this.weather = { ...this.weather, ...next }
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+
+  reset(): number {
+    const { size } = this.pairs
+    for (const pair of this.pairs) sever(pair)
+    return size
+  }
+
+  halfOpen(): void {
+    for (const pair of this.pairs) {
+      pair.swallowing = true
+      pair.far.destroy()
     }
-    const answer = (): 'pass' | 'drop' => {
-      if (pair.losing) sever(pair)
-      return pair.losing || pair.swallowing ? 'drop' : 'pass'
-    }
-    void Promise.all([pump(near, far, sky, say).catch(end), pump(far, near, sky, answer).catch(end)])
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    get open() {
-      return pairs.size
-    },
-    get commitsLost() {
-      return losses.done
-    },
-    turn(next) {
-      weather = { ...weather, ...next }
-      changed.resolve()
-      changed = Promise.withResolvers()
-    },
-    reset() {
-      const { size } = pairs
-      for (const pair of pairs) sever(pair)
-      return size
-    },
-    halfOpen() {
-      for (const pair of pairs) {
-        pair.swallowing = true
-        pair.far.destroy()
+  }
+
+  close(): void {
+    for (const near of this.#nears) near.destroy()
+    for (const { far } of this.pairs) far.destroy()
+    // Whoever still waits in a black hole goes on, and finds its sockets closed.
+    this.turn(fair)
+  }
+
+  /** One direction, in order and with back-pressure. Rejects when either side breaks. */
+  async #pump(from: Socket, to: Socket, judge: (chunk: Buffer) => 'pass' | 'drop'): Promise<void> {
+    // Reading to the end must not close what is still to be written the other way.
+    for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      await this.#passTime(chunk.length)
+      if (judge(chunk) === 'drop') continue
+      const { sliceBytes } = this.weather
+      for (let at = 0; at < chunk.length; at += sliceBytes) {
+        const slice = sliceBytes === Infinity ? chunk : chunk.subarray(at, at + sliceBytes)
+        if (!to.write(slice)) await Promise.race([once(to, 'drain'), once(to, 'close')])
+        // A turn of the event loop keeps the kernel from joining the slices.
+        if (slice !== chunk) await new Promise((resolve) => setImmediate(resolve))
       }
-    },
-    loseCommits(count, delivered = true) {
-      losses = { ...losses, left: count, delivered }
-    },
-    async close() {
-      server.close()
-      for (const near of nears) near.destroy()
-      for (const { far } of pairs) far.destroy()
-      changed.resolve()
-      await once(server, 'close')
-    },
+    }
+    to.end()
+  }
+
+  async #passTime(bytes: number): Promise<void> {
+    const { latencyMs, bytesPerSecond } = this.weather
+    const ms = latencyMs + (bytes / bytesPerSecond) * 1000
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+    while (this.weather.stalled) await this.#changed.promise
   }
 }
 
 function sever({ near, far }: Pair): void {
   near.resetAndDestroy()
   far.resetAndDestroy()
-}
-
-interface Sky {
-  readonly now: Weather
-  change(): Promise<void>
-}
-
-/** One direction, in order and with back-pressure. Rejects when either side breaks. */
-async function pump(from: Socket, to: Socket, sky: Sky, judge: (chunk: Buffer) => 'pass' | 'drop'): Promise<void> {
-  // Reading to the end must not close what is still to be written the other way.
-  for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    await passTime(sky, chunk.length)
-    if (judge(chunk) === 'drop') continue
-    for (let at = 0; at < chunk.length; at += sky.now.sliceBytes) {
-      const slice = sky.now.sliceBytes === Infinity ? chunk : chunk.subarray(at, at + sky.now.sliceBytes)
-      if (!to.write(slice)) await Promise.race([once(to, 'drain'), once(to, 'close')])
-      // A turn of the event loop keeps the kernel from joining the slices.
-      if (slice !== chunk) await new Promise((resolve) => setImmediate(resolve))
-    }
-  }
-  to.end()
-}
-
-async function passTime(sky: Sky, bytes: number): Promise<void> {
-  const { latencyMs, bytesPerSecond } = sky.now
-  const ms = latencyMs + (bytes / bytesPerSecond) * 1000
-  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
-  while (sky.now.stalled) await sky.change()
 }

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import { endLeases } from './leases.ts'
-import type { CrashPoint } from './root/doom.ts'
+import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized, storm, usualWords } from './storm.ts'
 
 const senders = 12
@@ -28,6 +28,33 @@ describe('F4: three workers and one queue', () => {
       if (!isLong) await stage.withDatabase(endLeases)
       return { load, figures: { kills: rounds } }
     })
+  })
+})
+
+describe('F8: a claim whose answer is lost', () => {
+  it('has begun nothing: the same worker takes it again at once, and nobody waits for a lease or has doubts', async () => {
+    const rounds = sized(3, 50)
+    const history = await storm('lost claims', { database: 'postgresql' }, async (stage, chance) => {
+      const console_ = await stage.console({ external: true })
+      const load = await stage.load(() => [console_.url], chance, usualWords)
+      const worker = await stage.worker({ storm: ['--seed', String(chance.seed)] })
+      let slowestMs = 0
+      for (let round = 0; round < rounds; round++) {
+        const outages = () => worker.output().split('the database is away').length
+        const before = outages()
+        await worker.tell({ loseCommits: 1 })
+        const id = (await load.insist(load.wish('message'))) ?? ''
+        await stage.until(() => outages() > before)
+        await worker.tell({ loseCommits: 0 })
+        const from = performance.now()
+        await load.ended(id)
+        slowestMs = Math.max(slowestMs, performance.now() - from)
+      }
+      // A lease is a minute.
+      expect(slowestMs).toBeLessThan(20_000)
+      return { load, figures: { claimsLost: rounds, slowestMs } }
+    })
+    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
   })
 })
 

@@ -42,7 +42,7 @@ const supervisor = (
     owner: 'host/1/ab',
     works: true,
     loops,
-    parser: { threads: 1, underWay: 0, tasksLost: 0, lastLoss: null },
+    parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },
     database: { profile: 'pglite', inUse: 0, idle: 1, waiting: 0 },
   },
 })
@@ -72,10 +72,10 @@ describe('a loop', () => {
   it.each([
     [loop(), 'ok', 'Up'],
     [loop({ lastFailure }), 'quiet', 'Up again'],
-    [loop({ state: 'restarting', lastFailure }), 'warn', 'Failed, starts again'],
+    [loop({ state: 'restarting', lastFailure }), 'warn', 'Failed, starting again'],
     [loop({ state: 'left' }), 'quiet', 'Left to other processes'],
     [loop({ state: 'off' }), 'bad', 'Not running'],
-    [loop({ lastOutage: { at: ago(1000), pauseMs: 5000 } }), 'warn', 'Waits for the database'],
+    [loop({ lastOutage: { at: ago(1000), pauseMs: 5000 } }), 'warn', 'Waiting for the database'],
     [loop({ lastOutage: { at: ago(60_000), pauseMs: 5000 } }), 'ok', 'Up'],
   ] as const)('%#', (of, tone, words) => {
     expect(loopStanding(of, nowMs)).toEqual({ tone, words })
@@ -109,9 +109,14 @@ describe('the whole', () => {
   it('is as bad as its worst loop, before anything that only waits', () => {
     const loops = [loop(), loop({ name: 'push', state: 'restarting' })]
     const stuck = { kinds: [queue(stuckAfterMs)], leases: [] }
+    const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
+    expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs).words).toBe(
+      '2 loops: waiting for the database',
+    )
+    expect(systemStanding(supervisor(running, [away, away, loop({ state: 'off' })]), stuck, nowMs).tone).toBe('bad')
     expect(systemStanding(supervisor(running, loops), stuck, nowMs)).toEqual({
       tone: 'warn',
-      words: 'push: failed, starts again',
+      words: 'push: failed, starting again',
     })
   })
 })

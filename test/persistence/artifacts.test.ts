@@ -1,12 +1,22 @@
 /** The artifact directory: whole files or none, between processes, on a disk that is full, and beside any number of sweeps. */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sweepShard } from '../../persistence/artifact-sweep.ts'
 import { ArtifactsUnavailable, ArtifactStore, type NewBytes } from '../../persistence/artifacts.ts'
@@ -219,62 +229,95 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
     expect(filesIn(folder)).toEqual([])
   })
 
-  it('takes nothing from anybody who writes, refers and reads, with two sweeps at it all the time', async () => {
-    // Time passes by hours with every sweep, unless somebody is on the way from bytes to their row for longer than the grace
-    // allows for: then it stands still.
-    let hours = 1
-    const onTheWay = new Map<number, number>()
-    const now = (): Date => later(hours)
-    const pass = (): void => {
-      hours = Math.max(hours, Math.min(...onTheWay.values(), hours) + 3)
-    }
-    const grace = 5 * hourMs
-    // Temporary files have the kernel's time until they are whole, which this clock leaves far behind: names that are none of
-    // the sweep's keep them out of it.
-    const store = new ArtifactStore(folder, { newName: () => randomUUID().toUpperCase(), now })
-    const other = kind === 'postgresql' ? await openDatabase(fresh.profile) : null
-    const all = Array.from({ length: 12 }, (_, n) => bytesOf(`bytes ${n}`))
-    let writing = true
-    const totals = { ...nothing }
-    const sweeper = async (pool: Database['pool']): Promise<void> => {
-      for (let n = 0; writing && n < sweepsLimit; n++) {
-        pass()
-        // There is nothing to sweep at first, and no turn for anybody else in that.
-        await nextTurn()
-        const swept = await sweep(now(), grace, pool)
-        for (const key of ['aside', 'restored', 'removed', 'rows'] as const) totals[key] += swept[key]
-      }
-    }
-    const rounds = 36
-    const sweepsLimit = 2_000
-    const writer = async (n: number): Promise<void> => {
-      for (let round = 0; round < rounds; round++) {
-        const bytes = all[(n * 4 + round) % all.length]
-        if (!bytes) throw new Error('no bytes')
-        onTheWay.set(n, hours)
-        await store.put(bytes)
-        expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
-        await refer(bytes.digest, now())
-        onTheWay.delete(n)
-        expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
-        // As if its task were deleted; then it is nobody's until the next writer comes.
-        if (round % 6 !== n) await forget(bytes.digest)
-      }
-    }
-    const sweepers = [sweeper(db.pool), sweeper(other?.pool ?? db.pool)]
-    await Promise.all([0, 1, 2].map(writer)).finally(() => (writing = false))
-    await Promise.all(sweepers)
-    await other?.close()
-    const rows = await db.pool.anyFirst(sql.unsafe`select digest from task_bytes`)
-    expect(rows.length).toBeGreaterThan(0)
-    for (const digest of rows) expect(await store.get(String(digest))).not.toBeNull()
-    // It was no idle race: in between everything that nobody referred to was found.
-    expect(totals.aside + totals.rows).toBeGreaterThan(0)
-    hours += 100
-    for (let pass = 0; pass < 3; pass++) {
-      hours += 1
-      await sweep(now(), grace)
-    }
-    expect(filesIn(folder).toSorted()).toEqual(rows.map(String).toSorted())
+  it.runIf(kind === 'postgresql')('lets a batch that is about to refer to a row finish first', async () => {
+    const one = bytesOf('one')
+    await refer(one.digest, later(-48))
+    await forget(one.digest)
+    let sweeping: Promise<unknown> | undefined
+    await db.pool.transaction(async (tx) => {
+      await tx.query(sql.unsafe`
+        insert into artifact (digest, size, stored_at) values (${one.digest}, 3, now()) on conflict (digest) do nothing`)
+      mkdirSync(join(folder, one.digest.slice(0, 2)))
+      sweeping = sweep(later(0))
+      // Waiting for its lock, or done with a row that it took from under this batch.
+      const waits = () =>
+        db.pool.oneFirst(sql.type(z.object({ n: z.number() }))`
+        select count(*)::int as n from pg_locks where relation = 'artifact'::regclass and not granted`)
+      const gone = sweeping.then(() => 1)
+      await expect.poll(() => Promise.race([waits(), gone])).toBe(1)
+      await tx.query(sql.unsafe`insert into task_bytes (task_id, digest) values (${taskId}, ${one.digest})`)
+    })
+    expect(await sweeping).toEqual(nothing)
   })
+
+  // With few bytes the next writer comes for those that are nearly old, and takes its time; with many it comes for those that
+  // are being removed, rows and all.
+  const races = [
+    { digests: 4, stride: 1, rounds: 10, sweepsBetween: 6 },
+    { digests: 12, stride: 4, rounds: 24, sweepsBetween: 0 },
+  ]
+  it.each(races)(
+    'beside two others takes nothing from anybody who writes, refers and reads: $digests digests',
+    async (race) => {
+      // Time passes by hours with every sweep, unless somebody is on the way from bytes to their row for longer than the grace
+      // allows for: then it stands still.
+      let hours = 1
+      const onTheWay = new Map<number, number>()
+      const now = (): Date => later(hours)
+      const pass = (): void => {
+        hours = Math.max(hours, Math.min(...onTheWay.values(), hours) + 3)
+      }
+      const grace = 5 * hourMs
+      // Temporary files have the kernel's time until they are whole, which this clock leaves far behind: names that are none of
+      // the sweep's keep them out of it.
+      const store = new ArtifactStore(folder, { newName: () => randomUUID().toUpperCase(), now })
+      const other = kind === 'postgresql' ? await openDatabase(fresh.profile) : null
+      const all = Array.from({ length: race.digests }, (_, n) => bytesOf(`bytes ${n}`))
+      let writing = true
+      let passes = 0
+      const totals = { ...nothing }
+      const sweeper = async (pool: Database['pool']): Promise<void> => {
+        for (let n = 0; writing && n < sweepsLimit; n++) {
+          pass()
+          // There is nothing to sweep at first, and no turn for anybody else in that.
+          await stat(folder)
+          const swept = await sweep(now(), grace, pool)
+          passes += 1
+          for (const key of ['aside', 'restored', 'removed', 'rows'] as const) totals[key] += swept[key]
+        }
+      }
+      const sweepsLimit = 5_000
+      const writer = async (n: number): Promise<void> => {
+        for (let round = 0; round < race.rounds; round++) {
+          const bytes = all[(n * race.stride + round) % all.length]
+          if (!bytes) throw new Error('no bytes')
+          onTheWay.set(n, hours)
+          await store.put(bytes)
+          // Both sweeps come by twice before the row is there: enough to set a file aside and to remove it.
+          for (const from = passes; passes < from + 6 && passes < sweepsLimit;) await stat(folder)
+          expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
+          await refer(bytes.digest, now())
+          onTheWay.delete(n)
+          expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
+          // As if its task were deleted; then it is nobody's until the next writer comes.
+          if (round % 4 !== n) await forget(bytes.digest)
+        }
+      }
+      const sweepers = [sweeper(db.pool), sweeper(other?.pool ?? db.pool)]
+      await Promise.all([0, 1, 2].map(writer)).finally(() => (writing = false))
+      await Promise.all(sweepers)
+      await other?.close()
+      const rows = await db.pool.anyFirst(sql.unsafe`select digest from task_bytes`)
+      expect(rows.length).toBeGreaterThan(0)
+      for (const digest of rows) expect(await store.get(String(digest))).not.toBeNull()
+      // It was no idle race: in between what nobody referred to was found.
+      if (race.sweepsBetween === 0) expect(totals.aside + totals.rows).toBeGreaterThan(0)
+      hours += 100
+      for (let pass = 0; pass < 3; pass++) {
+        hours += 1
+        await sweep(now(), grace)
+      }
+      expect(filesIn(folder).toSorted()).toEqual(rows.map(String).toSorted())
+    },
+  )
 })

@@ -167,6 +167,32 @@ function verify({ committed, looks }: Play, process: number, heard: readonly Hea
   }
 }
 
+test('postgresql: a late commit that fills more gaps than a look reads news is heard whole', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
+  const late = new pg.Client({ connectionString: fresh.profile.url })
+  await late.connect()
+  const { freshness, heard, settle } = await openProcess(fresh, () => 0)
+  await settle()
+  const factsCount = 3_000
+  await late.query('begin')
+  await late.query(
+    `insert into fact (organization_id, kind, subject_id, data, at, batch_id)
+     select $1, 'test', 'late-' || n, '{}', now(), $2 from generate_series(1, $3::int) n`,
+    [organizationId, randomUUID(), factsCount],
+  )
+  await fresh.db.raw((client) => client.query(insertFact, [organizationId, randomUUID()]))
+  await freshness.look()
+  await late.query('commit')
+  while (await freshness.look());
+  const named = new Set(heard.flatMap(({ change }) => [...change.subjects]))
+  const missed = Array.from({ length: factsCount }, (_, i) => `late-${i + 1}`).filter((id) => !named.has(id))
+  expect(missed).toEqual([])
+  await freshness.close()
+  await late.end()
+  await fresh.close()
+})
+
 const Told = z.object({ subjectId: z.string() })
 
 test.each(bothDatabases)('%s: whatever real systems commit at once is heard in each of them', async (kind) => {

@@ -3,6 +3,7 @@ import { createConnection, createServer, type AddressInfo, type Server, type Soc
 import { once } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { SupervisorAnswer } from '../../domain/queue.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { commandIn } from '../support/api.ts'
 import { startConsole } from '../support/console.ts'
@@ -73,7 +74,7 @@ test('the database goes away and comes back: 503 without the cause, then everyth
     house.api.post(`/api/agents/${agentId}/commands`, { text: 'hello', messageId }, { 'idempotency-key': messageId })
 
   wire.cut()
-  for (const path of ['/api/tasks', '/api/task-views', '/api/agents', `/api/commands/${randomUUID()}`]) {
+  for (const path of ['/api/tasks', '/api/task-views', '/api/agents', '/api/queues', `/api/commands/${randomUUID()}`]) {
     const reply = await house.api.get(path)
     expect([path, reply.status, reply.body]).toEqual([path, 503, unavailable])
     expect(reply.headers.get('retry-after')).toBe('1')
@@ -82,6 +83,12 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   expect([refused.status, refused.body]).toEqual([503, unavailable])
   expect(house.log.lines().some((line) => line.includes('a dependency is unavailable'))).toBe(true)
   expect(house.log.errors()).toEqual([])
+
+  // What this process knows of itself needs no database: its loops say what they wait for.
+  const { supervisor, process: own } = SupervisorAnswer.parse((await house.api.get('/api/supervisor')).body)
+  expect(supervisor.lastFailure).toBeNull()
+  const loops = own.loops.filter(({ lastOutage }) => lastOutage !== null).map(({ name }) => name)
+  expect(loops).toEqual(expect.arrayContaining(['command', 'subscription']))
 
   wire.mend()
   await expect.poll(async () => (await send()).status, { timeout: 15_000 }).toBe(202)

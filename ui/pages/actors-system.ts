@@ -1,6 +1,6 @@
 /**
  * `<signalbox-system>`: the machinery at a glance: what waits, who works on it, and the loops of the process that answers. Owns
- * the layout and asking again while nothing changes; whether something is stuck, and how that is said, is domain/queue-words.ts.
+ * the layout. Whether something is stuck, and how that is said, is domain/queue-words.ts; the page around it asks again.
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import {
@@ -21,8 +21,8 @@ import {
   systemStanding,
   type Standing,
 } from '../../domain/queue-words.ts'
+import type { ApiFault } from '../api.ts'
 import type { App } from '../app.ts'
-import { Again } from '../controllers/again.ts'
 import { Query } from '../controllers/query.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon, type IconName } from '../elements/icon.ts'
@@ -43,6 +43,10 @@ const icons: Record<Standing['tone'], IconName> = {
 export const standingMark = ({ tone, words }: Standing): TemplateResult =>
   html`<span class="standing ${tone === 'quiet' ? 'muted' : `tone-${tone}`}">${icon(icons[tone], 13)}${words}</span>`
 
+/** The loops and the process are told without the database, so this page can say that it is the database that is away. */
+const whyUnknown = ({ status, message }: ApiFault, isKnown: boolean): string =>
+  `Queues and leases are ${isKnown ? 'as last known' : 'not known'}: ${status === 503 ? 'the database does not answer.' : message}`
+
 /** @element signalbox-system */
 export class SignalboxSystem extends LitElement {
   static override properties: PropertyDeclarations = { app: { attribute: false } }
@@ -56,14 +60,6 @@ export class SignalboxSystem extends LitElement {
   constructor() {
     super()
     new Seconds(this, () => this.#queues.data !== undefined)
-    new Again(
-      this,
-      () => this.app,
-      () => {
-        this.#supervisor.refresh()
-        this.#queues.refresh()
-      },
-    )
   }
 
   get #nowMs(): number {
@@ -85,9 +81,7 @@ export class SignalboxSystem extends LitElement {
       ${
         queues.fault
           ? html`<div class="notice warn" role="status">
-              ${icon('triangle-alert', 15)}<span
-                >${queues.data ? 'Queues and leases are as last known: ' : 'Queues and leases are not known: '}${queues.fault.message}</span
-              >
+              ${icon('triangle-alert', 15)}<span>${whyUnknown(queues.fault, queues.data !== undefined)}</span>
             </div>`
           : nothing
       }
@@ -262,20 +256,15 @@ export class SignalboxSystem extends LitElement {
     const { inUse, idle, waiting, profile } = database
     const name = profile === 'pglite' ? 'embedded' : 'PostgreSQL'
     const pool = `${name}: ${plural(inUse, 'connection')} in use, ${idle} idle`
-    const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay} under way`
+    const busy = `${parser.underWay} under way (${format.bytes(parser.bytesUnderWay)}), ${parser.queued} waiting`
+    const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay === 0 ? 'nothing under way' : busy}`
+    const lost = plural(parser.tasksLost, 'task')
     return html`<section>
       <h2>Resources</h2>
       <dl>
         ${queues ? fact('Commands', this.#commands(queues, format)) : nothing}
         ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}
-        ${fact(
-          'Parsing',
-          parser.tasksLost === 0
-            ? threads
-            : html`${threads},
-                <span class="tone-warn">${plural(parser.tasksLost, 'task')} lost</span
-                >${parser.lastLoss === null ? nothing : html`: <bdi>${parser.lastLoss}</bdi>`}`,
-        )}
+        ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}; <span class="tone-warn">${icon('triangle-alert', 13)} ${lost} given up, see the log</span>`)}
       </dl>
     </section>`
   }

@@ -79,6 +79,7 @@ export class SignalboxActors extends View {
     this._older = null
     this._olderFault = undefined
     new Clock(this)
+    // For the line above the list, and for the page beside it, which shows the same answers.
     new Again(
       this,
       () => this.app,

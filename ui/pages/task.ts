@@ -114,7 +114,13 @@ export class SignalboxTask extends View {
     new Again(
       this,
       () => this.app,
-      () => this.#followers.refresh(),
+      () => {
+        // Who followed it to its end has nothing more to tell.
+        const over = this.#followers.data?.actors.some(
+          ({ actor }) => actor.kind === 'subscription' && actor.status === 'done',
+        )
+        if (over !== true) this.#followers.refresh()
+      },
     )
     new Follow(this, () => {
       const task = this.#view

@@ -51,6 +51,16 @@ interface Queued {
 const streamFaults: ReadonlySet<string> = new Set(['framing', 'cut', 'inject', 'duplicate', 'foreign', 'huge'])
 const isStreamFault = (fault: RawFault): fault is StreamFault => streamFaults.has(fault.fault)
 
+/** What the next request of an operation meets. */
+function taken(queue: readonly Queued[], operation: string): RawFault[] {
+  const due = queue.filter((q) => q.left > 0 && (q.operation === operation || q.operation === 'any'))
+  // One whole-response fault answers one request; the next stays for the next request.
+  const answer = due.find((q) => !isStreamFault(q.fault))
+  const used = answer ? [answer] : due
+  for (const q of used) q.left -= 1
+  return used.map((q) => q.fault)
+}
+
 export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPeer> {
   const log = openReceiptLog(options.receiptFile)
   const stagehand = openScript()
@@ -58,15 +68,6 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
   const queue: Queued[] = []
   const subscribed: string[] = []
   const ends = new AbortController()
-
-  const take = (operation: string): RawFault[] => {
-    const taken = queue.filter((q) => q.left > 0 && (q.operation === operation || q.operation === 'any'))
-    // One whole-response fault answers one request; the next stays for the next request.
-    const answer = taken.find((q) => !isStreamFault(q.fault))
-    const used = answer ? [answer] : taken
-    for (const q of used) q.left -= 1
-    return used.map((q) => q.fault)
-  }
 
   const listening = await listenOnLoopback((request, response) => {
     answer(request, response).catch((error: unknown) => {
@@ -90,7 +91,7 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
     }
     const rpcId = recordOf(body)['jsonrpc'] === undefined ? undefined : (recordOf(body)['id'] ?? null)
     const exchange: Exchange = { request, response, rpcId }
-    const faults = take(method)
+    const faults = taken(queue, method)
     const whole = faults.find((f) => !isStreamFault(f))
     if (whole?.fault === 'delay') await pass(whole.delayMs, ends.signal)
     else if (whole?.fault === 'reset' && whole.performed) await performSend(agent, method, body, path)

@@ -2,7 +2,7 @@
  * A composition root for storms: the product's console or worker with a driver, sockets, a clock and a rhythm that misbehave
  * as argv and stdin say. The product knows nothing of it. Runs like bin/console.ts, by the same environment.
  *
- * `node test/chaos/root/process.ts console|worker [--lease-ms n] [--die-at point] [--lose-commits rate] [--seed n]`
+ * `node test/chaos/doomed/process.ts console|worker [--lease-ms n] [--die-at point] [--lose-commits rate] [--seed n]`
  * stdin takes one JSON object a line: `{"dieAt": point}`, `{"stopAt": point}` (it stands still there), `{"clockMs": n}` (its
  * wall clock jumps by that much), `{"loseCommits": rate}`; each is answered with `heard` on stdout.
  */
