@@ -102,22 +102,22 @@ export class StreamBroken extends Error {
 export interface OutboundWiring {
   readonly resolve?: ResolveAll
   readonly ca?: readonly string[]
-  /** Every deadline is multiplied by it; 1 where it is not said. */
-  readonly patience?: number
+  /** No wait for an answer, a head or a chunk is longer; how long a whole stream may last stays. */
+  readonly longestMs?: number
 }
 
 export class Outbound {
   readonly #policy: OutboundPolicy
-  readonly #patience: number
+  readonly #longestMs: number
   readonly #fresh: Agent
   readonly #warm: Agent
   readonly #kept: Agent
   readonly #streams: Agent
 
   constructor(policy: OutboundPolicy, wiring: OutboundWiring = {}) {
-    const { patience = 1, ...sockets } = wiring
+    const { longestMs = Infinity, ...sockets } = wiring
     this.#policy = policy
-    this.#patience = patience
+    this.#longestMs = longestMs
     const connect = guardedConnector({
       permits: (address) => permitsAddress(policy, address),
       connectTimeoutMs,
@@ -140,7 +140,7 @@ export class Outbound {
     const call = new Call(bounds.maxBytes)
     const leash = new Leash(call, signal)
     try {
-      leash.endAfter(bounds.deadlineMs * this.#patience)
+      leash.endAfter(Math.min(bounds.deadlineMs, this.#longestMs))
       const agents = { fresh: this.#fresh, warm: this.#warm, kept: this.#kept }
       const head = await this.#headOf(call, agents[connection], request)
       return answered(head, await collect(head, bounds.maxBytes))
@@ -156,11 +156,11 @@ export class Outbound {
     const call = new Call(bounds.maxBytes)
     const leash = new Leash(call, signal)
     try {
-      leash.endAfter(bounds.headDeadlineMs * this.#patience)
+      leash.endAfter(Math.min(bounds.headDeadlineMs, this.#longestMs))
       const head = await this.#headOf(call, this.#streams, request)
       if (isEventStream(head)) {
-        leash.endAfter(bounds.deadlineMs * this.#patience)
-        return streaming(head, call, leash, { ...bounds, idleMs: bounds.idleMs * this.#patience })
+        leash.endAfter(bounds.deadlineMs)
+        return streaming(head, call, leash, { ...bounds, idleMs: Math.min(bounds.idleMs, this.#longestMs) })
       }
       const answer = answered(head, await collect(head, bounds.maxBytes))
       leash.release()

@@ -54,7 +54,7 @@ export function loopStanding(loop: LoopView, nowMs: number): Standing {
   return lastFailure === null ? { tone: 'ok', words: 'Up' } : { tone: 'quiet', words: 'Up again' }
 }
 
-const loops: Readonly<Record<string, string>> = {
+const purposes: Readonly<Record<string, string>> = {
   leases: 'renews what this process holds',
   command: 'finds agents and delivers',
   subscription: 'follows tasks',
@@ -67,7 +67,7 @@ const loops: Readonly<Record<string, string>> = {
 }
 
 /** What a loop is for; empty for one that this build has no words for. */
-export const loopWords = (name: string): string => loops[name] ?? ''
+export const loopWords = (name: string): string => purposes[name] ?? ''
 
 const plainState = (value: SupervisorAnswer['supervisor']['value']): string =>
   typeof value === 'string' ? value : (Object.keys(value)[0] ?? '')

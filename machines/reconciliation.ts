@@ -113,6 +113,7 @@ export const reconciliationMachine = setup({
       },
     },
     checking: {
+      tags: 'round of looks',
       description: 'Asks for each unfinished task. The first failure ends the pass.',
       invoke: {
         id: 'check',
@@ -189,10 +190,12 @@ export const reconciliationMachine = setup({
       on: { interrupted: { target: 'checking', reenter: true } },
     },
     yielding: {
+      tags: 'round of looks',
       description: 'Leaves its place to another scope before it goes on.',
       after: { breath: 'checking' },
     },
     listing: {
+      tags: 'round of looks',
       description: "Reads the agent's list of tasks, as far as a bound.",
       invoke: {
         id: 'list',
@@ -214,8 +217,9 @@ export const reconciliationMachine = setup({
       },
       on: { interrupted: { target: 'listing', reenter: true } },
     },
-    pausing: { after: { checkPause: 'checking' } },
+    pausing: { tags: 'round of looks', after: { checkPause: 'checking' } },
     backingOff: {
+      tags: 'round of looks',
       description: 'The agent could not be read: 1 s, doubled to 60 s.',
       after: { backoff: 'checking' },
     },

@@ -234,9 +234,9 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
     await refer(one.digest, later(-48))
     await forget(one.digest)
     let sweeping: Promise<unknown> | undefined
-    await db.pool.transaction(async (tx) => {
-      await tx.query(sql.unsafe`
-        insert into artifact (digest, size, stored_at) values (${one.digest}, 3, now()) on conflict (digest) do nothing`)
+    await db.raw(async (client) => {
+      await client.query('begin')
+      await client.query('insert into artifact values ($1, 3, now()) on conflict (digest) do nothing', [one.digest])
       mkdirSync(join(folder, one.digest.slice(0, 2)))
       sweeping = sweep(later(0))
       // Waiting for its lock, or done with a row that it took from under this batch.
@@ -245,7 +245,8 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
         select count(*)::int as n from pg_locks where relation = 'artifact'::regclass and not granted`)
       const gone = sweeping.then(() => 1)
       await expect.poll(() => Promise.race([waits(), gone])).toBe(1)
-      await tx.query(sql.unsafe`insert into task_bytes (task_id, digest) values (${taskId}, ${one.digest})`)
+      await client.query('insert into task_bytes (task_id, digest) values ($1, $2)', [taskId, one.digest])
+      await client.query('commit')
     })
     expect(await sweeping).toEqual(nothing)
   })
@@ -293,8 +294,8 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
           if (!bytes) throw new Error('no bytes')
           onTheWay.set(n, hours)
           await store.put(bytes)
-          // Both sweeps come by twice before the row is there: enough to set a file aside and to remove it.
-          for (const from = passes; passes < from + 6 && passes < sweepsLimit;) await stat(folder)
+          // Sweeps that come by before the row is there: enough to set a file aside and to remove it.
+          for (const from = passes; passes < from + race.sweepsBetween && passes < sweepsLimit;) await stat(folder)
           expect(await store.get(bytes.digest)).toEqual(bytes.bytes)
           await refer(bytes.digest, now())
           onTheWay.delete(n)
@@ -308,7 +309,6 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
       await Promise.all(sweepers)
       await other?.close()
       const rows = await db.pool.anyFirst(sql.unsafe`select digest from task_bytes`)
-      expect(rows.length).toBeGreaterThan(0)
       for (const digest of rows) expect(await store.get(String(digest))).not.toBeNull()
       // It was no idle race: in between what nobody referred to was found.
       if (race.sweepsBetween === 0) expect(totals.aside + totals.rows).toBeGreaterThan(0)
