@@ -14,6 +14,8 @@ import type { BenchOptions } from './run.ts'
 import { openStage, type Stage } from './stage.ts'
 
 const concurrency = 16
+/** Rounds that are run and not counted. */
+const warmUps = 3
 /** A past is written in transactions of this many commands. */
 const finishedAtOnce = 100_000
 
@@ -105,9 +107,9 @@ export async function benchCommands(options: BenchOptions): Promise<void> {
       ...(options.large ? [{ name: 'postgresql, 1M finished', url: await stage.database(), finished: 1_000_000 }] : []),
     ]
     for (const past of pasts) subjects.push(...(await consoles(past, stage, cardUrl, options)))
-    // The first round of each warms its code and its connections; it does not count.
+    // A server's code is compiled as it runs: a command costs half after a few rounds. What every process does once does not count.
     const measured = subjects.map((subject) => ({ subject, flows: [] as Flow[] }))
-    for (let n = -1; n < options.rounds; n++)
+    for (let n = -warmUps; n < options.rounds; n++)
       for (const { subject, flows } of measured) {
         const result = await subject.round(n)
         if (n >= 0) flows.push(result)

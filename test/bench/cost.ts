@@ -4,7 +4,9 @@
  * two days where throughput cannot.
  */
 import { Pool } from 'undici'
+import type { Child } from './child.ts'
 import { startAgent, startConsole, startPeer } from './commands.ts'
+import type { ConsoleMethods } from './console.ts'
 import { figure, table } from './figures.ts'
 import { flow, type Flow } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
@@ -26,6 +28,12 @@ interface Cost {
   readonly databaseMs: number
   readonly transactions: number
   readonly walBytes: number
+}
+
+interface Opened {
+  readonly subjects: readonly Subject[]
+  readonly child: Child<ConsoleMethods>
+  readonly close: () => Promise<void>
 }
 
 async function costOf(subject: Subject, stage: Stage, n: number): Promise<Cost> {
@@ -50,11 +58,7 @@ async function costOf(subject: Subject, stage: Stage, n: number): Promise<Cost> 
   }
 }
 
-/** Where a CPU profile of the last round is wanted, by subject. */
-export async function benchCost(options: BenchOptions): Promise<void> {
-  const stage = await openStage()
-  const agent = startAgent()
-  const { fast: cardUrl } = await agent.call('open', null)
+async function openSubjects(stage: Stage, cardUrl: string, forMs: number): Promise<Opened> {
   const peerUrl = await stage.database()
   const peer = startPeer('graphile.ts')
   await peer.call('open', { url: peerUrl, concurrency })
@@ -62,15 +66,7 @@ export async function benchCost(options: BenchOptions): Promise<void> {
   const child = startConsole()
   const { origin, agentId } = await child.call('open', { url, folder: stage.folder('cost'), cardUrl })
   const http = new Pool(origin, { connections: concurrency })
-  const forMs = options.seconds * 1000
   let jobs = 0
-  const counted = async (run: Promise<Flow>): Promise<Flow> => {
-    const result = await run
-    jobs += result.accepted * options.seconds
-    return result
-  }
-  const finished = async (): Promise<number> =>
-    Number((await query(url, `select count(*) as n from command where status = 'succeeded'`))[0]?.['n'])
   const accept = (round: number) => async (n: number) => {
     const { statusCode, body } = await http.request({
       method: 'POST',
@@ -81,59 +77,69 @@ export async function benchCost(options: BenchOptions): Promise<void> {
     await body.dump()
     if (statusCode !== 202) throw new Error(`A command was answered with ${statusCode}.`)
   }
-  const unfinished = () => child.call('unfinished', null)
+  const ours = {
+    url,
+    cpuMs: () => child.cpuMs(),
+    done: async () =>
+      Number((await query(url, `select count(*) as n from command where status = 'succeeded'`))[0]?.['n']),
+  }
   const subjects: Subject[] = [
     {
       name: 'graphile-worker',
       url: peerUrl,
       cpuMs: () => peer.cpuMs(),
-      round: () => counted(peer.call('flow', { forMs, concurrency })),
+      round: async () => {
+        const result = await peer.call('flow', { forMs, concurrency })
+        jobs += (result.accepted * forMs) / 1000
+        return result
+      },
       done: () => Promise.resolve(jobs),
     },
     {
       name: 'signalbox over HTTP',
-      url,
-      cpuMs: () => child.cpuMs(),
-      round: (n) => flow({ forMs, concurrency, accept: accept(n), unfinished }),
-      done: finished,
+      ...ours,
+      round: (n) => flow({ forMs, concurrency, accept: accept(n), unfinished: () => child.call('unfinished', null) }),
     },
     {
       name: 'signalbox below HTTP',
-      url,
-      cpuMs: () => child.cpuMs(),
+      ...ours,
       round: (n) => child.call('flowInside', { forMs, concurrency, round: `cost-inside-${n}` }),
-      done: finished,
     },
   ]
-  try {
-    for (const subject of subjects) await subject.round(-1)
-    const rows: string[][] = []
-    for (const subject of subjects) {
-      const profiled = options.profileFolder !== null && subject.url === url
-      for (let n = 0; n < options.rounds; n++) {
-        if (profiled && n === options.rounds - 1) await child.call('profile', null)
-        const cost = await costOf(subject, stage, n)
-        if (profiled && n === options.rounds - 1)
-          await child.call('endProfile', { folder: options.profileFolder ?? '', name: subject.name })
-        rows.push([
-          subject.name,
-          ...[
-            cost.done / options.seconds,
-            cost.ownMs,
-            cost.databaseMs,
-            cost.ownMs + cost.databaseMs,
-            cost.transactions,
-            cost.walBytes,
-          ].map(figure),
-        ])
-      }
-    }
-    const head = ['subject', 'done/s', 'own CPU, ms', 'database CPU, ms', 'both', 'transactions', 'WAL, bytes']
-    process.stdout.write(table('cost: of one command (or job)', head, rows))
-  } finally {
+  const close = async (): Promise<void> => {
     await http.close()
     await child.end()
     await peer.end()
+  }
+  return { subjects, child, close }
+}
+
+/** A server's code is compiled as it runs: five seconds of load halve what a command costs, so that none of it is counted. */
+const warmUps = 4
+
+export async function benchCost(options: BenchOptions): Promise<void> {
+  const stage = await openStage()
+  const agent = startAgent()
+  const forMs = options.seconds * 1000
+  const { fast: cardUrl } = await agent.call('open', null)
+  const { subjects, child, close } = await openSubjects(stage, cardUrl, forMs)
+  try {
+    for (const subject of subjects) for (let n = 0; n < warmUps; n++) await subject.round(-1 - n)
+    const rows: string[][] = []
+    for (const subject of subjects)
+      for (let n = 0; n < options.rounds; n++) {
+        const folder = n === options.rounds - 1 && subject !== subjects[0] ? options.profileFolder : null
+        if (folder !== null) await child.call('profile', null)
+        const cost = await costOf(subject, stage, n)
+        if (folder !== null) await child.call('endProfile', { folder, name: subject.name })
+        const { done, ownMs, databaseMs, transactions, walBytes } = cost
+        const figures = [done / options.seconds, ownMs, databaseMs, ownMs + databaseMs, transactions, walBytes]
+        rows.push([subject.name, ...figures.map(figure)])
+      }
+    const head = ['subject', 'done/s', 'own CPU, ms', 'database CPU, ms', 'both', 'transactions', 'WAL, bytes']
+    process.stdout.write(table('cost: of one command (or job)', head, rows))
+  } finally {
+    await close()
     await agent.end()
     await stage.close()
   }

@@ -80,14 +80,14 @@ export class Load {
     await Promise.all(Array.from({ length: senders }, sender))
   }
 
-  /** A new wish, not yet told to anybody. */
-  wish(words?: string): Wish {
+  /** A new wish, not yet told to anybody; agents take turns unless one is named. */
+  wish(words?: string, agentId?: string): Wish {
     const n = this.asks.length
     const key = `${this.#o.chance.seed}-${n}`
     const wish: Wish = {
       key,
       messageId: `message-${key}`,
-      agentId: this.#o.agentIds[n % this.#o.agentIds.length] ?? '',
+      agentId: agentId ?? this.#o.agentIds[n % this.#o.agentIds.length] ?? '',
       text: words ?? this.#o.words(n, this.#o.chance),
       attempts: [],
     }
