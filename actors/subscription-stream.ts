@@ -3,7 +3,7 @@
  * that an agent is read only as fast as its words are stored. Owns the stream from the request to how it ended. Does not
  * know what that means for the task (subscription.ts) or what an event changes (observe.ts).
  */
-import { encodeRequest } from '../a2a/client.ts'
+import { encodeRequest, type AgentError } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { FollowedTask } from '../persistence/tasks.ts'
@@ -22,12 +22,14 @@ export interface TaskLine extends AgentLine {
 
 /**
  * `closed`: by the agent, or by us once it said that it waits or has finished. `yielded`: its place is wanted by others.
+ * `unsupported`: the agent gives no stream of a task, whatever its card says; a task that is over has none either.
  * `broken`: everything else; `oversized` where a limit of ours ended it, `opened` where there had been a stream.
  */
 export type StreamEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'yielded'; readonly opened: boolean }
   | { readonly kind: 'gone' }
+  | { readonly kind: 'unsupported' }
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
 
 type Taken = StreamEnd | 'more'
@@ -66,7 +68,7 @@ export class Streams {
     if (opened instanceof WireError) return broken(opened.message, false)
     if (opened.kind === 'answered') {
       const event = await this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
-      return refusedBy(event, false) ?? broken('The agent answered without a stream.', false)
+      return refusedBy(event, false) ?? { kind: 'unsupported' }
     }
     if (opened.kind !== 'streaming') {
       if (held.turn.aborted) return { kind: 'yielded', opened: false }
@@ -153,8 +155,14 @@ function refusedBy(event: ParsedEvent, opened: boolean): StreamEnd | null {
   if (event.kind === 'invalid') return { ...broken(event.message, opened), oversized: event.oversized === true }
   if (event.kind !== 'refused') return null
   if (event.error.reason === 'TASK_NOT_FOUND') return { kind: 'gone' }
-  return opened ? null : broken(refusalWords(event.error), false)
+  if (opened) return null
+  return hasNoStream(event.error) ? { kind: 'unsupported' } : broken(refusalWords(event.error), false)
 }
+
+const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])
+const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
+const hasNoStream = ({ reason, httpStatus }: AgentError): boolean =>
+  unsupportedReasons.has(reason) || unsupportedStatuses.has(httpStatus)
 
 /** Whether a stream has come to rest. After an answer the agent's old question may stand there once more: it is not one. */
 class Rest {

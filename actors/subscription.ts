@@ -56,6 +56,7 @@ export class Following {
     if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     const settled = await this.#settled(line, actor, 'failures')
     if (settled) return ended(settled)
+    if (end.kind === 'unsupported') return ended({ kind: 'unsupported' })
     const lasted = wasOpen(end) && performance.now() - startedAt >= goodStreamMs
     const news = lasted || (await readProgress(this.#t.db.pool, line.task.id)) > before
     return ended(outcomeOf(end, look, news))

@@ -13,6 +13,7 @@ import {
 } from 'slonik'
 import { Admission, admitted } from './admission.ts'
 import type { Backend } from './backend.ts'
+import type { Flight } from './flight.ts'
 import { openPglite } from './pglite.ts'
 import { openPostgres } from './postgres.ts'
 import { validRow } from './rows.ts'
@@ -78,6 +79,12 @@ class Gate {
     },
   }
 
+  /** What the backend has let in, it waits for by itself. */
+  async fly<T>(backend: Backend, work: (flight: Flight) => Promise<T>): Promise<T> {
+    if (this.#closed) throw new DatabaseClosed()
+    return backend.fly(work)
+  }
+
   async close(pool: DatabasePool): Promise<void> {
     this.#closed = true
     const deadline = performance.now() + CLOSE_TIMEOUT_MS
@@ -121,7 +128,7 @@ export async function openDatabase(
     housekeep: backend.housekeep,
     raw: backend.raw,
     lost: backend.lost,
-    fly: backend.fly,
+    fly: (work) => gate.fly(backend, work),
     close: () => (closing ??= close()),
   }
 }

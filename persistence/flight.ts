@@ -9,7 +9,7 @@ import type { QuerySqlToken } from 'slonik'
 import type { Transaction } from './database.ts'
 import { validRow } from './rows.ts'
 import { namedError } from './sqlstate.ts'
-import { StatementSkipped, type GroupedAnswer, type GroupedStatement } from './statement-group.ts'
+import { encoded, StatementSkipped, type GroupedAnswer, type GroupedStatement } from './statement-group.ts'
 
 /** The connection a flight has to itself. */
 export interface FlightLine {
@@ -65,12 +65,19 @@ export async function fly<T>(line: FlightLine, work: (flight: Flight) => Promise
   }
 }
 
+/** Whoever stopped waiting because another statement failed must not become an unhandled rejection. */
+function quiet<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => undefined)
+  return answer
+}
+
 class FlownTransaction implements Flight {
   readonly #line: FlightLine
   #waiting: GroupedStatement[] = []
-  #begun: Promise<GroupedAnswer> | null = null
   #xid: Promise<string> | null = null
   #committed: Promise<void> | null = null
+  /** Whatever was asked for now would run outside of every transaction, or in somebody else's: the line goes on. */
+  #over = false
   /** The first failure: whatever was skipped because of it is not news. */
   fault: Error | null = null
 
@@ -79,40 +86,47 @@ class FlownTransaction implements Flight {
   }
 
   query(statement: QuerySqlToken): Promise<unknown> {
-    return this.#ask(statement)
+    return quiet(this.#ask(statement))
   }
 
-  async any<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
-    const { rows } = await this.#ask(statement)
-    return rows.map((row) => validRow(statement, row))
+  any<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
+    return quiet(this.#ask(statement).then(({ rows }) => rows.map((row) => validRow(statement, row))))
   }
 
-  async maybeOne<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
-    const [row, ...others] = await this.any(statement)
-    if (others.length > 0) throw new Error('A statement that has one row at most had more.')
-    return row ?? null
+  maybeOne<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
+    const first = this.any(statement).then(([row, ...others]) => {
+      if (others.length > 0) throw new Error('A statement that has one row at most had more.')
+      return row ?? null
+    })
+    return quiet(first)
   }
 
-  async one<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
-    const row = await this.maybeOne(statement)
-    if (row === null) throw new Error('A statement that has a row had none.')
-    return row
+  one<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
+    const only = this.maybeOne(statement).then((row) => {
+      if (row === null) throw new Error('A statement that has a row had none.')
+      return row
+    })
+    return quiet(only)
   }
 
   async xid(): Promise<string> {
-    this.#begin()
-    return this.#xid ?? ''
+    if (this.#over) throw new Error('The transaction is over.')
+    return this.#begin()
   }
 
   commit(): Promise<void> {
+    this.#over = true
     // Nothing was asked for, so there is nothing to commit.
-    if (!this.#begun) return Promise.resolve()
-    this.#committed ??= this.#put(commit, []).then(({ command }) => {
-      // A server that met an error before answers ROLLBACK, and not with another error.
-      if (command !== 'COMMIT') throw this.fault ?? new Error('The transaction was rolled back.')
-    })
-    this.#committed.catch(() => undefined)
+    if (!this.#xid) return Promise.resolve()
+    this.#committed ??= quiet(this.#end())
     return this.#committed
+  }
+
+  async #end(): Promise<void> {
+    if (this.fault) throw this.fault
+    const { command } = await this.#put(commit, [])
+    // A server that met an error before answers ROLLBACK, and not with another error.
+    if (command !== 'COMMIT') throw this.fault ?? new Error('The transaction was rolled back.')
   }
 
   /** After the work: commits if that was not done, and says so if anything failed that nobody waited for. */
@@ -123,28 +137,28 @@ class FlownTransaction implements Flight {
 
   /** Never rejects: a connection that cannot even undo is broken, and its transaction ends with it. */
   async undo(): Promise<void> {
-    if (!this.#begun) return
-    await this.#put(rollback, []).catch(() => undefined)
+    this.#over = true
+    if (this.#xid) await this.#put(rollback, []).catch(() => undefined)
   }
 
-  #ask(query: QuerySqlToken): Promise<GroupedAnswer> {
-    if (this.#committed) return Promise.reject(new Error('The transaction has been committed.'))
-    this.#begin()
-    return this.#put(named(query.sql), query.values)
+  async #ask(query: QuerySqlToken): Promise<GroupedAnswer> {
+    if (this.#over) throw new Error('The transaction is over.')
+    // Here and not when the group is written: half of a group, without its Sync, is answered by nobody.
+    const values = query.values.map(encoded)
+    void this.#begin()
+    return this.#put(named(query.sql), values)
   }
 
-  #begin(): void {
-    if (this.#begun) return
-    this.#begun = this.#put(begin, [])
+  #begin(): Promise<string> {
+    if (this.#xid) return this.#xid
+    void this.#put(begin, [])
     for (const setting of this.#line.prologue ?? []) void this.#put(named(setting), [])
-    this.#xid = this.#put(ownXid, []).then(({ rows }) => String(rows[0]?.['xid']))
-    this.#xid.catch(() => undefined)
+    this.#xid = quiet(this.#put(ownXid, []).then(({ rows }) => String(rows[0]?.['xid'])))
+    return this.#xid
   }
 
-  #put({ text, name }: Named, values: readonly unknown[]): Promise<GroupedAnswer> {
+  #put({ text, name }: Named, values: GroupedStatement['values']): Promise<GroupedAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<GroupedAnswer>()
-    // Whoever stopped waiting because another statement failed must not become an unhandled rejection.
-    promise.catch(() => undefined)
     const failed = (error: Error): void => {
       const cause = error instanceof StatementSkipped ? error : namedError(error, { sql: text })
       if (!(cause instanceof StatementSkipped)) this.fault ??= cause
@@ -153,7 +167,7 @@ class FlownTransaction implements Flight {
     // After the microtasks of this turn: everything that can be asked for without waiting is asked for by then.
     if (this.#waiting.length === 0) process.nextTick(() => this.#leave())
     this.#waiting.push({ text, name, values, answered: resolve, failed })
-    return promise
+    return quiet(promise)
   }
 
   #leave(): void {

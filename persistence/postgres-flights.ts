@@ -29,9 +29,12 @@ interface Line {
 
 function send(line: Line, statements: readonly GroupedStatement[]): void {
   const group = new StatementGroup(statements, line.prepared)
-  // A server's report ends a group; anything else leaves the line in nobody knows what state.
+  // A server's report ends a group; anything else leaves the line in nobody knows what state. Hung up, it keeps nobody who
+  // would undo on it waiting for a second time limit.
   group.callback = (error) => {
-    if (error && !(error instanceof pg.DatabaseError)) line.broken = true
+    if (!error || error instanceof pg.DatabaseError) return
+    line.broken = true
+    void line.client.end()
   }
   line.client.query(group)
 }
@@ -49,18 +52,21 @@ export class PostgresFlights {
   }
 
   async fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
-    const line = this.#take() ?? (await this.#connect())
-    const { prologue } = this.#options
-    const flying = fly({ send: (statements) => send(line, statements), prologue }, work)
+    const flying = this.#fly(work)
     this.#flying.add(flying)
     try {
       return await flying
-    } catch (error) {
-      // After a plan that no longer fits (0A000) what this line has prepared is worth nothing; after a refusal of ours it is.
-      if (error instanceof pg.DatabaseError && error.code === '0A000') line.broken = true
-      throw error
     } finally {
       this.#flying.delete(flying)
+    }
+  }
+
+  async #fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
+    const line = this.#take() ?? (await this.#connect())
+    const { prologue } = this.#options
+    try {
+      return await fly({ send: (statements) => send(line, statements), prologue }, work)
+    } finally {
       this.#give(line)
     }
   }

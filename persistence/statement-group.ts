@@ -6,10 +6,12 @@
  */
 import type pg from 'pg'
 import type { FieldDef } from 'pg'
+import { isStalePlan } from './sqlstate.ts'
 
 export interface GroupedStatement {
   readonly text: string
-  readonly values: readonly unknown[]
+  /** As `encoded` writes them. */
+  readonly values: readonly (string | null)[]
   /** Under which it is prepared on the connection; the same name is always the same text. */
   readonly name: string
   readonly answered: (answer: GroupedAnswer) => void
@@ -51,7 +53,7 @@ export class Prepared {
     this.carriesNames = carriesNames
   }
 
-  /** After a change of schema: what was prepared before it may not fit any more. */
+  /** After a change of schema, or when the server forgot a name: what was prepared before may not fit any more. */
   renew(): void {
     for (const name of this.columns.keys()) this.doubtful.add(name)
     this.columns.clear()
@@ -73,6 +75,7 @@ export class StatementGroup implements pg.Submittable {
   #at = 0
   #columns: readonly Column[] | null = null
   #rows: Record<string, unknown>[] = []
+  #unreadable: Error | null = null
   /** node-postgres wraps it with its own time limit, and takes its end for the group's. */
   callback: (error?: Error) => void = () => undefined
 
@@ -94,7 +97,7 @@ export class StatementGroup implements pg.Submittable {
           connection.parse({ name: statement, text, types: [] }, true)
           if (carriesNames) sent.add(name)
         }
-        connection.bind({ statement, values: values.map(encoded) }, true)
+        connection.bind({ statement, values: [...values] }, true)
         if (!columns.has(name)) connection.describe({ type: 'P', name: '' }, true)
         connection.execute({}, true)
       }
@@ -113,12 +116,12 @@ export class StatementGroup implements pg.Submittable {
   handleDataRow({ fields }: RowMessage): void {
     const name = this.#statements[this.#at]?.name ?? ''
     const columns = this.#columns ?? this.#prepared.columns.get(name) ?? []
-    const row: Record<string, unknown> = {}
-    columns.forEach((column, i) => {
-      const text = fields[i] ?? null
-      row[column.name] = text === null ? null : column.parse(text)
-    })
-    this.#rows.push(row)
+    try {
+      this.#rows.push(rowOf(columns, fields))
+    } catch (error) {
+      // Thrown from here it would reach nobody but the socket, and end the process.
+      this.#unreadable ??= error instanceof Error ? error : new Error('A row could not be read.', { cause: error })
+    }
   }
 
   handleCommandComplete({ text }: CompleteMessage): void {
@@ -127,11 +130,13 @@ export class StatementGroup implements pg.Submittable {
     if (this.#prepared.carriesNames && !this.#prepared.columns.has(statement.name))
       this.#prepared.columns.set(statement.name, this.#columns ?? [])
     this.#prepared.doubtful.delete(statement.name)
-    const rows = this.#rows
+    const [rows, unreadable] = [this.#rows, this.#unreadable]
     this.#at += 1
     this.#columns = null
     this.#rows = []
-    statement.answered({ command: text, rows })
+    this.#unreadable = null
+    if (unreadable) statement.failed(unreadable)
+    else statement.answered({ command: text, rows })
   }
 
   handleEmptyQuery(): void {
@@ -140,6 +145,7 @@ export class StatementGroup implements pg.Submittable {
 
   handleError(error: Error): void {
     const failed = this.#statements[this.#at]
+    if (isStalePlan(error)) this.#prepared.renew()
     const doubtful = this.#prepared.carriesNames && failed && !this.#prepared.columns.has(failed.name)
     if (doubtful) this.#prepared.doubtful.add(failed.name)
     failed?.failed(error)
@@ -153,8 +159,17 @@ export class StatementGroup implements pg.Submittable {
   }
 }
 
+function rowOf(columns: readonly Column[], fields: RowMessage['fields']): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  columns.forEach(({ name, parse }, i) => {
+    const text = fields[i] ?? null
+    row[name] = text === null ? null : parse(text)
+  })
+  return row
+}
+
 /** A value as the text that PostgreSQL reads; arrays as `{…}` [PostgreSQL, 8.15.2 "Array Value Input"]. */
-function encoded(value: unknown): string | null {
+export function encoded(value: unknown): string | null {
   if (value === null || value === undefined) return null
   switch (typeof value) {
     case 'string':

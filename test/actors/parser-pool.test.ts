@@ -184,6 +184,7 @@ describe('a poisoned frame', () => {
     expect(one(await parser.parse(bytes))).toEqual({
       kind: 'invalid',
       message: 'Agent response exceeds the safety limit.',
+      oversized: true,
     })
     expect(idsOf(await parser.parse(textFrame('next', 50 * KiB)))).toEqual(['next'])
     expect(shared.stats.tasksLost).toBe(0)
@@ -220,7 +221,8 @@ describe('a poisoned frame', () => {
     const chunk = Buffer.alloc(MiB, 120)
     const events: ParsedEvent[] = []
     for (let sent = 0; sent < 27; sent += 1) events.push(...(await parser.parse(chunk)))
-    expect(one(events)).toEqual({ kind: 'invalid', message: 'Agent response exceeds the safety limit.' })
+    const message = 'Agent response exceeds the safety limit.'
+    expect(one(events)).toEqual({ kind: 'invalid', message, oversized: true })
     expect(await parser.parse(textFrame('after', 10))).toEqual([])
     expect(await parser.end()).toEqual([])
     expect(idsOf(await stream().parse(textFrame('other', 10)))).toEqual(['other'])

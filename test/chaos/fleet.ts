@@ -13,6 +13,7 @@ const root = resolve(import.meta.dirname, '../..')
 const readyWithinMs = 60_000
 const lookMs = 20
 const diesWithinMs = 20_000
+const wordsKept = 4_000
 
 export interface Member {
   readonly name: string
@@ -33,7 +34,11 @@ export interface Member {
   diesAt(point: string): Promise<void>
   /** Its end was foreseen. */
   expect(end: string): void
+  /** It may end like that, or go on. */
+  allow(end: string): void
   report(): ProcessEnd
+  /** Rejects with its last words when it ends otherwise than it was meant to. */
+  readonly astray: Promise<never>
 }
 
 export interface Order {
@@ -81,9 +86,11 @@ class Spawned implements Member {
   readonly url: string
   readonly process: ChildProcess
   readonly ended: Promise<string>
+  readonly astray: Promise<never>
   #output = ''
   #end: string | null = null
   #expected: string | null = null
+  #allowed: string | null = null
   #heard: (() => void)[] = []
 
   constructor(name: string, url: string, child: ChildProcess) {
@@ -102,6 +109,13 @@ class Spawned implements Member {
     living.add(child)
     child.once('exit', () => living.delete(child))
     this.ended = once(child, 'close').then(([code, signal]: unknown[]) => (this.#end = String(signal ?? code)))
+    this.astray = this.ended.then((end) => {
+      if (end === this.#allowed) this.#expected = end
+      if (end === this.#expected) return new Promise<never>(() => undefined)
+      throw new Error(`${this.name} ended with ${end}: ${this.#output.slice(-wordsKept)}`)
+    })
+    // Whoever plays the scenario listens; between two scenarios nobody does.
+    this.astray.catch(() => undefined)
   }
 
   output(): string {
@@ -139,6 +153,10 @@ class Spawned implements Member {
 
   expect(end: string): void {
     this.#expected ??= end
+  }
+
+  allow(end: string): void {
+    this.#allowed = end
   }
 
   report(): ProcessEnd {

@@ -63,6 +63,21 @@ describe('a task that cannot be followed', () => {
     expect((await log(localId)).length).toBeLessThanOrEqual(3)
   })
 
+  it('because its agent has no stream, whatever its card says: is read instead', async () => {
+    const peer = await startRawPeer()
+    peers.add(peer)
+    onTestFinished(() => gone(peer))
+    peer.script.fault('SubscribeToTask', { fault: 'error', code: -32601, message: 'No such method.' }, Infinity)
+    const agentId = await house.api.register(peer.cardUrl)
+    const { result } = await house.finished((await house.send(agentId, { text: 'hold' })).id)
+    const localId = String(result?.localId)
+    await expect.poll(() => following(localId)).toMatchObject({ state: 'polling', reason: null })
+    await peer.script.held(1)
+    peer.script.finish()
+    await house.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
+    expect(peer.callsOf('SubscribeToTask')).toBe(1)
+  })
+
   it.each([true, false])(
     'because it is too large (streaming: %s): is given up with the reason, until a person answers',
     async (streaming) => {

@@ -45,7 +45,7 @@ export class Load {
   readonly #o: LoadOptions
   #accepted = 0
   #looking = false
-  #watchers: { readonly n: number; readonly resolve: () => void }[] = []
+  #watchers: { readonly n: number; readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = []
 
   constructor(options: LoadOptions) {
     this.#o = options
@@ -63,7 +63,7 @@ export class Load {
   /** Resolves when so many sends were accepted in all. */
   reached(n: number): Promise<void> {
     if (this.#accepted >= n) return Promise.resolve()
-    return new Promise((resolve) => this.#watchers.push({ n, resolve }))
+    return new Promise((resolve, reject) => this.#watchers.push({ n, resolve, reject }))
   }
 
   /** Sends until `count` wishes are accepted or the signal aborts, `senders` at a time. What was under way is given up then. */
@@ -77,7 +77,12 @@ export class Load {
         if (id !== null) await this.#outcome(id, performance.now() + outcomeWaitMs, signal)
       }
     }
-    await Promise.all(Array.from({ length: senders }, sender))
+    const all = Promise.all(Array.from({ length: senders }, sender))
+    // Whoever waits for the load to come so far must hear that it never will.
+    all.catch((error: unknown) => {
+      for (const { reject } of this.#watchers.splice(0)) reject(error)
+    })
+    await all
   }
 
   /** A new wish, not yet told to anybody; agents take turns unless one is named. */

@@ -51,6 +51,7 @@ export class Stage {
   readonly members: Member[] = []
   readonly #database: StageDatabase
   readonly #data: string
+  readonly #astray = Promise.withResolvers<never>()
   #port = 0
 
   private constructor(directory: string, data: string, agent: Agent, database: StageDatabase) {
@@ -58,6 +59,7 @@ export class Stage {
     this.#data = data
     this.agent = agent
     this.#database = database
+    this.#astray.promise.catch(() => undefined)
   }
 
   static async open(options: StageOptions): Promise<Stage> {
@@ -100,7 +102,13 @@ export class Stage {
   async #launch(order: Order): Promise<Member> {
     const member = await launch(order)
     this.members.push(member)
+    member.astray.catch((error: unknown) => this.#astray.reject(error))
     return member
+  }
+
+  /** Rejects when a process ends by itself: nothing that waits for it would ever come. */
+  get astray(): Promise<never> {
+    return this.#astray.promise
   }
 
   /** Registers the witness in every version and binding, or finds it registered. Returns the agents' ids. */

@@ -32,8 +32,9 @@ export async function storm(
   const chance = chanceOf(name)
   const stage = await Stage.open(options)
   try {
-    const { load, figures = {} } = await play(stage, chance)
-    const history = await stage.history(load)
+    const playing = play(stage, chance)
+    const { load, figures = {} } = await Promise.race([playing, stage.astray])
+    const history = await Promise.race([stage.history(load), stage.astray])
     say(name, { ...counts(history), ...figures })
     expect(violations(history), `seed ${suiteSeed}`).toEqual([])
     return history

@@ -46,7 +46,7 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
     const xid = await db.fly(async (tx) => {
       const name = await tx.xid()
       await Promise.all([tx.query(add(1)), tx.commit()])
-      await expect(tx.query(add(2))).rejects.toThrow('has been committed')
+      await expect(tx.query(add(2))).rejects.toThrow('is over')
       return name
     })
     const [row] = await db.pool.any(sql.unsafe`select pg_xact_status(${xid}::xid8) as status`)
@@ -108,7 +108,7 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
       expect(await tx.any(everything)).toEqual([{ id: 1, label: 'x' }])
     })
     await db.raw((client) => client.query('alter table crate add column weight int default 3'))
-    // PostgreSQL tells a line by one failure, which ends that line; there are two at most.
+    // PostgreSQL tells a line by one failure; there are two lines at most.
     const answers: unknown[] = []
     for (let tries = 0; tries < 3; tries++)
       answers.push(await db.fly((tx) => tx.any(everything)).catch((error: unknown) => error))
