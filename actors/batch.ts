@@ -137,7 +137,9 @@ export class Batch {
     if (moved.length + this.#log.length + this.#outbox.length === 0)
       return void (await Promise.all([others, this.#tx.commit()]))
     const xid = await this.#tx.xid()
-    prove({ batchId: this.id, xid, number: null, entry })
+    const [first] = moved
+    const known = { batchId: this.id, xid, entry, moved: first ? { ...first.ref, revision: first.revision } : null }
+    prove({ ...known, number: null })
     const writing = writeActors(this.context.tx, {
       writes: moved.map((actor) => ({
         ...actor.ref,
@@ -158,8 +160,8 @@ export class Batch {
       batchId: this.id,
       at: this.context.at.toISOString(),
     })
-    // Where nothing was logged, a fact's number is the only proof, and it must be known before COMMIT leaves.
-    if (entry === null) prove({ batchId: this.id, xid, number: await writing, entry })
+    // Where nothing was logged, a fact's number is the proof that lasts, and it must be known before COMMIT leaves.
+    if (entry === null && this.#outbox.length > 0) prove({ ...known, number: await writing })
     await Promise.all([others, writing, this.#tx.commit()])
   }
 

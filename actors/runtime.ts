@@ -191,10 +191,11 @@ export class Runtime {
 
   async #flush(items: readonly Item[]): Promise<void> {
     for (let attempt = 0; ; attempt++) {
+      // Who could not even ask whether it was committed must not do it again.
       const flight = await this.#fly(items).catch((error: unknown): Flight => ({
         kind: 'failed',
         error,
-        isUndone: true,
+        isUndone: false,
       }))
       if (flight.kind === 'committed') {
         this.#committed(flight.batch)
@@ -208,7 +209,7 @@ export class Runtime {
         continue
       }
       // The database is away for everybody alike: a hundred items asked one by one would only wait a hundred times.
-      if (items.length === 1 || outage) {
+      if (items.length === 1 || outage || !flight.isUndone) {
         for (const item of items) item.reject(error)
         return
       }
@@ -234,12 +235,15 @@ export class Runtime {
         })
       })
     } catch (error) {
-      // The commit may have happened and only its acknowledgement be lost: then doing it again would do it twice.
-      const fate = evidence !== null && isOutage(error) ? await this.#fateOf(evidence) : 'aborted'
-      if (fate !== 'committed') {
-        for (const launch of (batch as Batch | null)?.launches ?? []) intake.giveBack(launch)
-        return { kind: 'failed', error, isUndone: fate === 'aborted' }
+      // The commit may have happened and only its acknowledgement be lost: then doing it again would do it twice. A line can
+      // break in more ways than have names, so everything is asked about but what the server itself reports as undone.
+      let fate: Fate = 'unknown'
+      try {
+        fate = evidence !== null && !isTransient(error) ? await this.#fateOf(evidence) : 'aborted'
+      } finally {
+        if (fate !== 'committed') for (const launch of (batch as Batch | null)?.launches ?? []) intake.giveBack(launch)
       }
+      if (fate !== 'committed') return { kind: 'failed', error, isUndone: fate === 'aborted' }
     }
     return batch === null
       ? { kind: 'failed', error: new Error('The transaction ran nothing.'), isUndone: true }
@@ -247,7 +251,7 @@ export class Runtime {
   }
 
   /** `unknown`: the database is away for longer than anybody here may wait; whoever asked is told, and has its own fence. */
-  async #fateOf(evidence: Evidence): Promise<'committed' | 'aborted' | 'unknown'> {
+  async #fateOf(evidence: Evidence): Promise<Fate> {
     for (let attempt = 0; attempt < fateQuestionsLimit; attempt++) {
       try {
         const fate = await fateOf(this.#o.db.pool, evidence)
@@ -267,6 +271,8 @@ export class Runtime {
       this.#o.changes.publish({ organizationId, subjects, commit })
   }
 }
+
+type Fate = Awaited<ReturnType<typeof fateOf>>
 
 type Flight =
   | { readonly kind: 'committed'; readonly batch: Batch; readonly settle: readonly (() => void)[] }

@@ -105,10 +105,12 @@ export class Fold {
   /** Folds one observation in. Returns whether it said anything new; only then is the event kept. */
   add(observation: Observation, source: Source): boolean {
     const position = this.#events
+    // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
+    const late = this.#isLate(observation)
     const news = [
       this.#addStatus(observation, position),
       this.#addMessages(observation, position),
-      this.#addArtifacts(observation, position, source),
+      this.#addArtifacts(observation, position, source, late),
     ]
     if (!news.includes(true)) return false
     for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
@@ -148,6 +150,13 @@ export class Fold {
     return true
   }
 
+  /** It shows the task as it was before what is known: behind its end, or behind a newer status. */
+  #isLate({ status }: Observation): boolean {
+    if (isTerminal(this.#state)) return status === null || !isTerminal(status.state)
+    const at = instant(status?.timestamp ?? null)
+    return at !== null && this.#stateAt !== null && at < this.#stateAt
+  }
+
   #addMessages(observation: Observation, position: number): boolean {
     let news = false
     observation.messages.forEach((message, index) => {
@@ -166,11 +175,14 @@ export class Fold {
     return news
   }
 
-  #addArtifacts(observation: Observation, position: number, source: Source): boolean {
+  #addArtifacts(observation: Observation, position: number, source: Source, late: boolean): boolean {
     // Only the stream is ordered, so only there does an update without an id add to what is known.
     const ordered = source === 'stream' || source === 'reply'
     let news = false
     observation.artifacts.forEach((artifact, index) => {
+      // A push may tell of the end before the stream has told of its last chunks: those still count, until the whole was seen.
+      const known = this.#artifacts.get(artifact.artifactId)
+      if (late && known && (source !== 'stream' || known.complete)) return
       if (artifact.append && !ordered) return
       if (source === 'push' && this.#isPieceOfKnown(artifact)) return
       if (this.#addArtifact(artifact, placed(position, index))) news = true

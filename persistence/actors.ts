@@ -210,12 +210,14 @@ export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<n
   return number
 }
 
-/** Where a commit can be found again: by a fact's number, or by a log entry's key. */
+/** Where a commit can be found again: by a fact's number, by a log entry's key, or in the row of an actor that it moved. */
 export interface Evidence {
   readonly batchId: string
   readonly xid: string
   readonly number: number | null
   readonly entry: Pick<LogEntry, 'kind' | 'id' | 'revision'> | null
+  /** For steps that are not logged and told nothing; it proves as long as nobody moves the actor again. */
+  readonly moved: Pick<ActorWrite, 'kind' | 'id' | 'revision'> | null
 }
 
 /**
@@ -224,13 +226,16 @@ export interface Evidence {
  * under way in a server that has not noticed.
  */
 export async function fateOf(db: Connection, evidence: Evidence): Promise<'committed' | 'aborted' | 'unknown'> {
-  const { batchId, xid, number, entry } = evidence
+  const { batchId, xid, number, entry, moved } = evidence
   return db.oneFirst(sql.type(Fate)`
     select case
       when exists (select 1 from fact where number = ${number} and batch_id = ${batchId}) then 'committed'
       when exists (
         select 1 from actor_log where actor_id = ${entry?.id ?? null} and kind = ${entry?.kind ?? null}
           and revision = ${entry?.revision ?? null} and batch_id = ${batchId}) then 'committed'
+      when exists (
+        select 1 from actor where kind = ${moved?.kind ?? null} and id = ${moved?.id ?? null}
+          and revision = ${moved?.revision ?? null} and xmin = ${xid}::xid8::xid) then 'committed'
       when ${xid}::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) then 'aborted'
       when pg_xact_status(${xid}::xid8) = 'in progress' then 'unknown'
       else 'aborted' end as fate`)

@@ -56,8 +56,9 @@ describe('F12: a disk that is full', () => {
           await stage.broken(
             'disk full',
             async () => {
+              const before = load.refused
               disk.fill(256 * 1024)
-              await stage.until(() => load.refused > 0 || console_.report().ended !== null)
+              await stage.until(() => load.refused > before || console_.report().ended !== null)
               disk.free()
             },
             5_000,

@@ -157,4 +157,37 @@ describe('F8: a commit whose acknowledgement is lost', () => {
     })
     expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
   })
+
+  it.runIf(isLong)('is not repeated either while nobody can tell, for the database stays away', async () => {
+    // Longer than a commit's fate is asked for (13 s); a chunk of a task that was appended twice would read so.
+    const awayMs = 17_000
+    await storm('lost and away', await throughProxy(), async (stage, chance) => {
+      const console_ = await stage.console()
+      const load = await stage.load(
+        () => [console_.url],
+        chance,
+        () => 'task 10',
+      )
+      for (let round = 0; round < 5; round++) {
+        const running = load.run(12, senders)
+        await load.reached(load.accepted + chance.whole(1, 10))
+        const before = proxy.commitsLost
+        await stage.broken(
+          'lost and away',
+          async () => {
+            proxy.loseCommits(2)
+            await stage.until(() => proxy.commitsLost > before)
+            proxy.turn({ refusing: true })
+            proxy.reset()
+            const from = performance.now()
+            await stage.until(() => performance.now() - from > awayMs)
+            proxy.turn(fair)
+          },
+          leaseMs,
+        )
+        await running
+      }
+      return { load, figures: { commitsLost: proxy.commitsLost } }
+    })
+  })
 })

@@ -2,10 +2,13 @@
  * What goes wrong around a flight, and must stay its own trouble: statements that come too late, values and rows that cannot be
  * read, names that the server forgot, a line that is silent, a database that closes. Not the ordinary ways (flight.test.ts).
  */
+import pg from 'pg'
 import { sql } from 'slonik'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import * as z from 'zod/mini'
 import { DatabaseClosed, type Database } from '../../persistence/database.ts'
+import { columnTypes } from '../../persistence/node-postgres.ts'
+import { PostgresFlights } from '../../persistence/postgres-flights.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const Count = z.object({ n: z.number() })
@@ -116,4 +119,15 @@ describe.each(bothDatabases)('a flight in trouble on %s', (kind) => {
     await closed
     await expect(other.db.fly((tx) => tx.one(sql.type(Count)`select 4 as n`))).rejects.toThrow(DatabaseClosed)
   })
+})
+
+it('waits for a silent line once, and not a second time to undo on it', async () => {
+  const patienceMs = 1_000
+  const newClient = (): pg.Client => new pg.Client({ connectionString: inject('pgUrl'), query_timeout: patienceMs })
+  const flights = new PostgresFlights(newClient, { types: columnTypes, carriesNames: true, prologue: [] })
+  const startedAt = performance.now()
+  await expect(flights.fly((tx) => tx.query(sql.unsafe`select pg_sleep(5)`))).rejects.toThrow('Query read timeout')
+  expect(performance.now() - startedAt).toBeLessThan(2 * patienceMs)
+  expect(await flights.fly((tx) => tx.one(sql.type(Count)`select 1 as n`))).toEqual({ n: 1 })
+  await flights.close()
 })
