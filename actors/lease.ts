@@ -59,7 +59,13 @@ export class Leases {
 
   hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'since' | 'busyAt'>): HeldLease {
     const since = lease.trustedFrom
-    const held: HeldLease = { ...lease, abort: new AbortController(), turn: new AbortController(), since, busyAt: since }
+    const held: HeldLease = {
+      ...lease,
+      abort: new AbortController(),
+      turn: new AbortController(),
+      since,
+      busyAt: since,
+    }
     this.#held.set(lease.token, held)
     return held
   }

@@ -92,7 +92,7 @@ export class System {
     this.works = options.works
     this.#outbound = options.outbound ?? new Outbound(policy)
     this.pool = new ParserPool({ threads: options.parserThreads })
-    this.artifacts = new ArtifactStore(options.artifactDirectory, { newName: newToken, now: time.now })
+    this.artifacts = new ArtifactStore(options.artifactDirectory, { newName: newToken, now: () => time.now() })
     const discovery = new Discovery(db, this.#outbound, time)
     const tools = { db, discovery, outbound: this.#outbound, pool: this.pool, artifacts: this.artifacts, sidebandUris }
     this.kinds = rhythm({
@@ -108,7 +108,7 @@ export class System {
           endFollowing: followerEnder(() => this.runtime),
         }),
       ),
-      push: pushKind(new Pushing({ ...tools, newToken, push, now: time.now })),
+      push: pushKind(new Pushing({ ...tools, newToken, push, now: () => time.now() })),
     })
     this.worker = new Worker({ db, kinds: this.kinds, instruments: time, log }, () => this.runtime)
     this.runtime = new Runtime({

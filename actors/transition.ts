@@ -3,7 +3,13 @@
  * call (with the machine's initial state computed again): that was half of a transition's time. The scope made here once a
  * machine is never started and keeps nothing between two calls but its place in memory.
  */
-import { createActor, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
+import {
+  createActor,
+  type AnyActorScope,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  type EventObject,
+} from 'xstate'
 
 export type Action = Parameters<AnyActorScope['actionExecutor']>[0]
 

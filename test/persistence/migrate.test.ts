@@ -46,6 +46,16 @@ async function catalogue(client: RawClient): Promise<unknown[]> {
   return rows
 }
 
+/** Two tasks of one member, as a release before 0006 left them. */
+const ownedTasks = `
+  insert into organization (id, name) values ('00000000-0000-7000-8000-000000000001', 'o');
+  insert into agent (id, organization_id, card_url, source, name)
+    values ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'https://a', 'managed', 'a');
+  insert into task (id, organization_id, agent_id, tenant, kind, state, version, events, created_at, updated_at)
+    select gen_random_uuid(), '00000000-0000-7000-8000-000000000001', '00000000-0000-7000-8000-000000000002', '', 'task',
+      state, 1, 1, now() - interval '1 day', now() from unnest(array['TASK_STATE_COMPLETED', 'TASK_STATE_WORKING']) as state;
+  insert into ownership (task_id, due_at, escalation_level, updated_at) select id, now(), 0, now() from task`
+
 describe.each(bothDatabases)('%s', (kind) => {
   let fresh: FreshDatabase
   let db: Database
@@ -63,6 +73,26 @@ describe.each(bothDatabases)('%s', (kind) => {
       expect(await catalogue(client)).toEqual([])
       await migrateUp(client, migrations)
       expect(await catalogue(client)).toEqual(before)
+    })
+  })
+
+  it('carries owned tasks over to the hot path and back: whose they are, since when, and whether they can be overdue', async () => {
+    await db.raw(async (client) => {
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 6).length)
+      await client.query(ownedTasks)
+      await migrateUp(client, migrations)
+      const { rows } = await client.query(`
+        select o.organization_id = t.organization_id and o.task_created_at = t.created_at as same, o.open, t.state
+        from ownership o join task t on t.id = o.task_id order by t.state`)
+      expect(rows).toEqual([
+        { same: true, open: false, state: 'TASK_STATE_COMPLETED' },
+        { same: true, open: true, state: 'TASK_STATE_WORKING' },
+      ])
+      const before = await catalogue(client)
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 6).length)
+      await migrateUp(client, migrations)
+      expect(await catalogue(client)).toEqual(before)
+      await client.query('truncate organization, person cascade; truncate task, ownership')
     })
   })
 
