@@ -83,7 +83,7 @@ export class Deliveries {
   async deliver({ ref, carry }: LeasedActor, held: Held): Promise<Done> {
     const saved = carry instanceof JustAccepted ? carry.delivery : undefined
     const delivery = saved ?? (await whileHeld(held, () => this.#saved.read(ref.id)))
-    // Also what was accepted and discovered at once: an agent that was removed since gets nothing any more.
+    // An agent that was removed since gets nothing any more; since its acceptance, where that came with this very commit.
     if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const card = await this.#cardOf(delivery, held)
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })

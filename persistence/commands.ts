@@ -68,7 +68,8 @@ const Inserted = z.object({ id: z.string(), cardUrl: z.string() })
 
 /**
  * Inserts what is new, each with its audit row, in one statement. Returns the ids that were inserted, with the card's URL of
- * each one's agent: the others' keys are taken, or their agent is unknown or disabled.
+ * each one's agent: the others' keys are taken, or their agent is unknown or disabled. Keys are taken in one order: two
+ * batches that bring the same ones (a caller that asks again elsewhere) must not wait for each other in a circle.
  */
 export async function insertCommands(
   tx: Transaction,
@@ -120,6 +121,7 @@ export async function insertCommands(
       select i.id, i.organization_id, i.agent_id, i.person_id, i.idempotency_key, i.content_digest, i.action, i.tenant,
         i.message_id, i.remote_task_id, i.title, i.body, i.status, ${at}, ${at}
       from input i join agent a on a.id = i.agent_id and a.organization_id = i.organization_id and a.enabled
+      order by i.organization_id, i.idempotency_key
       on conflict (organization_id, idempotency_key) do nothing
       returning id, agent_id
     ), audited as (

@@ -1,7 +1,7 @@
 /**
- * Which failures are outages: the database went away, is closing, or does not keep up, or the
- * artifact directory is full. They say nothing about what was
- * asked; the lease holder tries again, a caller is told to. Everything else is a refusal or a defect.
+ * Which failures are outages: the database went away, is closing, or does not keep up, or the artifact directory is full.
+ * They say nothing about what was asked; the lease holder tries again, a caller is told to. Everything else is a refusal or
+ * a defect.
  */
 import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, StatementTimeoutError } from 'slonik'
 import { DatabaseBusy } from './admission.ts'

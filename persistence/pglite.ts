@@ -17,6 +17,7 @@ import { WakeUps } from './wake-ups.ts'
 /** Slonik's clients, not sessions: with one, a query outside a transaction would wait for its own transaction for ever. */
 const POOL_CLIENTS = 10
 const TURN_WAIT_MS = 30_000
+
 /** An opened PGlite and its one client. */
 export interface Embedded {
   readonly server: PgliteServer
@@ -104,8 +105,8 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     },
     notify: (channel) => wakeUps.notify(channel),
     housekeep: () => exclusively(() => housekeeping.run()),
-    // Raw work may change the schema, and with it what a prepared statement returns.
     fly: (work) => exclusively(() => fly({ send }, work)),
+    // Raw work may change the schema, and with it what a prepared statement returns.
     raw: (work) =>
       exclusively(work).finally(() => {
         names.renew()

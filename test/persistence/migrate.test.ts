@@ -48,7 +48,7 @@ async function catalogue(client: RawClient): Promise<unknown[]> {
 
 /** Two tasks of one member, as a release before 0006 left them. */
 const ownedTasks = `
-  insert into organization (id, name) values ('00000000-0000-7000-8000-000000000001', 'o');
+  insert into organization (id, slug, name) values ('00000000-0000-7000-8000-000000000001', 'o', 'o');
   insert into agent (id, organization_id, card_url, source, name)
     values ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'https://a', 'managed', 'a');
   insert into task (id, organization_id, agent_id, tenant, kind, state, version, events, created_at, updated_at)
@@ -92,7 +92,7 @@ describe.each(bothDatabases)('%s', (kind) => {
       await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 6).length)
       await migrateUp(client, migrations)
       expect(await catalogue(client)).toEqual(before)
-      await client.query('truncate organization, person cascade; truncate task, ownership')
+      await client.query('truncate organization, task cascade')
     })
   })
 
