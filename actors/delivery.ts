@@ -93,13 +93,18 @@ export class Deliveries {
     if (!held.isHeld()) throw new LeaseLost(ref)
     const sent = await this.#t.outbound.exchange(request.wire, { ...limits.answer, connection: 'warm' }, held.signal)
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
-    if (sent.kind === 'lost') return ended({ kind: 'unknown' })
+    if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: sent.message })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
     const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
     const event = await this.#t.pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
-    if (event.kind === 'refused' && mayHaveWorked(event.error)) return ended({ kind: 'unknown' })
+    if (event.kind === 'refused' && mayHaveWorked(event.error))
+      return ended({ kind: 'unknown', cause: doubtOf(sent.status, refusalOf(event.error)) })
     if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error) })
-    if (event.kind === 'invalid') return ended({ kind: 'unknown' })
+    if (event.kind === 'invalid')
+      return ended({
+        kind: 'unknown',
+        cause: doubtOf(sent.status, printable(event.message) || 'It could not be read.'),
+      })
     await this.#keep(event.blobs, held)
     return this.#replied(ref.id, delivery, event.observation, held)
   }
@@ -242,6 +247,10 @@ function refusalOf(error: AgentError): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return needCredentials
   return printable(error.message) || `The agent refused with ${error.reason}.`
 }
+
+/** What came instead of an answer. A redirect is not followed, and whether it was a no is the agent's secret. */
+const doubtOf = (status: number, words: string): string =>
+  status >= 300 && status < 400 ? 'Agent redirects are not permitted.' : words
 
 /** An agent's sentence, fit for a row and a page. */
 const printable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed().slice(0, messageLimit).trim()

@@ -62,7 +62,7 @@ function uncertain({ action, error }: Finished): Explanation {
   const why =
     error === commandErrors.leaseExpired
       ? 'the process that sent it ended, or stood still, before it could say how it went'
-      : 'the connection ended before it answered'
+      : 'there was no answer that can be read'
   return {
     tone: 'warn',
     title: 'Outcome unknown',
@@ -102,16 +102,19 @@ const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = 
   replied: 'The agent answered',
   refused: 'The agent answered that it did nothing',
   unsent: 'No connection could be opened, so no byte left',
-  unknown: 'The connection ended without an answer',
+  unknown: 'It ended without an answer that can be read',
   interrupted: 'The process that sent it had stopped renewing its lease, and was found gone',
   undelivered: 'Given up before anything was sent',
 }
 
-function recorded({ acceptedAt, leftAt, endedAt, ended }: DeliveryRecord): Known[] {
+function recorded({ acceptedAt, leftAt, endedAt, ended, cause }: DeliveryRecord): Known[] {
   return [
     { words: 'Accepted and saved', at: acceptedAt },
     ...(leftAt === null ? [] : [{ words: 'From here on the request may have left', at: leftAt }]),
     ...(ended === null || endedAt === null ? [] : [{ words: endings[ended], at: endedAt }]),
+    ...(cause === null || endedAt === null
+      ? []
+      : [{ words: `What came instead: ${cause.replace(/\.$/, '')}`, at: endedAt }]),
   ]
 }
 

@@ -136,16 +136,16 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
   const last = log.at(-1)
   const record = { action, localId, acceptedAt: createdAt, leftAt: log[left]?.at ?? null }
   if (!last || (last.value !== 'succeeded' && last.value !== 'failed' && last.value !== 'uncertain'))
-    return { ...record, endedAt: null, ended: null }
+    return { ...record, endedAt: null, ended: null, cause: null }
   const { type, ...event } = eventOf(last.event)
-  const output = isRecord(event['output']) ? event['output']['kind'] : null
+  const { kind: output, cause } = isRecord(event['output']) ? event['output'] : {}
   const ended =
     left < 0
       ? 'undelivered'
       : type === 'interrupted'
         ? 'interrupted'
         : ((typeof output === 'string' ? endings[output] : undefined) ?? 'unknown')
-  return { ...record, endedAt: last.at, ended }
+  return { ...record, endedAt: last.at, ended, cause: typeof cause === 'string' ? cause : null }
 }
 
 /** People among the causes of a log; everything else that causes a step is a word: `worker`, `timer`, `reaction`. */

@@ -62,11 +62,14 @@ export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done
   done()
 }
 
-/** `Authorization: Bearer`, or the header of agents that know tokens only (a2a-python, and every 0.3 agent). */
+/**
+ * `Authorization: Bearer`, or the header of agents that know tokens only (a2a-python, and every 0.3 agent). Where both are
+ * there the former counts: a wrong bearer is not made good by anything beside it.
+ */
 function presentedIn({ headers }: FastifyRequest): string[] {
-  const bearer = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+  if (headers.authorization !== undefined) return /^Bearer +(\S+) *$/i.exec(headers.authorization)?.slice(1) ?? []
   const token = headers['x-a2a-notification-token']
-  return [bearer, token].filter((each) => typeof each === 'string')
+  return typeof token === 'string' ? [token] : []
 }
 
 const isJson = ({ headers }: FastifyRequest): boolean =>

@@ -34,6 +34,18 @@ const requestTimeoutMs = 120_000
 /** Agents' ids are in paths: 255 characters of four bytes, each percent-encoded. */
 const paramCharacters = 255 * 4 * 3
 
+/**
+ * `Expect: 100-continue` asks whether the body is wanted [RFC 9110 §10.1.1]. Node says yes before anybody was asked; here the
+ * yes comes after the checks that need no body, so that a stranger is told no instead.
+ */
+function inviteBodiesLate(app: FastifyInstance): void {
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response))
+  app.addHook('preParsing', (request, reply, payload, next) => {
+    if (request.headers.expect?.toLowerCase() === '100-continue') reply.raw.writeContinue()
+    next(null, payload)
+  })
+}
+
 export function buildServer(options: ServerOptions): FastifyInstance {
   const { auth, uiDirectory, log } = options
   const app = fastify({
@@ -60,6 +72,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     if (options.drain.aborted) reply.header('connection', 'close')
     next()
   })
+  inviteBodiesLate(app)
   guardRoutes(app, { ...options, origins: auth })
   readJsonBodies(app)
   const door: Door = { ...options, mode: auth.mode }

@@ -25,7 +25,8 @@ export type DeliverOutcome =
   | { readonly kind: 'replied' }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'unsent'; readonly message: string }
-  | { readonly kind: 'unknown' }
+  /** `cause`: what happened instead of an answer, in a sentence that is safe to show. The log keeps it. */
+  | { readonly kind: 'unknown'; readonly cause: string }
 
 const attemptsLimit = 3
 

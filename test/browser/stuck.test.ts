@@ -68,7 +68,7 @@ describe('a send whose outcome is unknown', () => {
     await strip(page).getByText('Outcome unknown').waitFor()
     expect(await strip(page).innerText()).not.toMatch(/fail/i)
     await strip(page).getByRole('link', { name: 'What the command did' }).click()
-    await page.getByRole('note').getByText('The connection ended without an answer').waitFor()
+    await page.getByRole('note').getByText('It ended without an answer that can be read').waitFor()
     await page.getByRole('note').getByText('From here on the request may have left').waitFor()
     expect(new URL(page.url()).pathname).toBe(`/actors/command/${uncertain.id}`)
   })

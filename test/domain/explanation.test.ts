@@ -196,7 +196,15 @@ describe('a command', () => {
     leftAt: at(-80_000),
     endedAt: at(-20_000),
     ended: 'interrupted',
+    cause: null,
   } as const
+
+  it('says what came instead of an answer', () => {
+    const uncertain = { status: 'uncertain', error: null, action: 'send' } as const
+    const record = { ...delivery, ended: 'unknown', cause: 'Agent response exceeds the safety limit.' } as const
+    const words = explainCommand(uncertain, record)?.known.map((each) => each.words)
+    expect(words).toContain('What came instead: Agent response exceeds the safety limit')
+  })
 
   it('says nothing where nothing went wrong', () => {
     for (const status of ['pending', 'dispatching', 'succeeded'] as const)

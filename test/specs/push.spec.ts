@@ -143,12 +143,12 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     for (const headers of [
       { authorization: `bearer ${credential}` },
       { ...none, 'x-a2a-notification-token': credential },
-      { authorization: 'Bearer wrong', 'x-a2a-notification-token': credential },
     ])
       expect((await deliver(house, registrationId, body, headers)).status).toBe(204)
     for (const headers of [
       none,
       { authorization: credential },
+      { authorization: 'Bearer wrong', 'x-a2a-notification-token': credential },
       { authorization: `Basic ${credential}` },
       { authorization: `Bearer ${credential}x` },
       { authorization: `Bearer ${credentialFor(registrationId.toUpperCase())}` },
@@ -211,6 +211,29 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     expect(JSON.parse(text)).toEqual(unauthenticated)
     // And it is not read for ever: what is left is thrown away for a moment, then the line is cut.
     await once(endless, 'close')
+  })
+
+  test('whoever asks first whether its body is wanted is told so only when it is', async () => {
+    const callback = await working()
+    const asking = (authorization: string) => {
+      const headers = { 'content-type': 'application/json', expect: '100-continue', authorization }
+      const request = ask(house.url + pathOf(callback.registrationId), { method: 'POST', headers })
+      request.on('error', () => undefined)
+      request.flushHeaders()
+      return request
+    }
+    const stranger401 = asking('Bearer wrong')
+    let invited = false
+    stranger401.once('continue', () => (invited = true))
+    const [no] = (await once(stranger401, 'response')) as [IncomingMessage]
+    expect([no.statusCode, invited]).toEqual([401, false])
+    stranger401.destroy()
+
+    const known = asking(`Bearer ${credentialFor(callback.registrationId)}`)
+    await once(known, 'continue')
+    known.end(JSON.stringify(status(callback, 'TASK_STATE_WORKING')))
+    const [yes] = (await once(known, 'response')) as [IncomingMessage]
+    expect(yes.statusCode).toBe(204)
   })
 
   test('no page has a say here, and no sign-in: whoever presents the credential may deliver', async () => {

@@ -125,7 +125,7 @@ const outcomes = {
   replied: { kind: 'replied' },
   refused: { kind: 'refused', message: 'No.' },
   unsent: { kind: 'unsent', message: 'Agent network request failed.' },
-  unknown: { kind: 'unknown' },
+  unknown: { kind: 'unknown', cause: 'Agent network request failed.' },
 } as const
 type Outcome = keyof typeof outcomes
 const ofDiscovery: readonly Outcome[] = ['found', 'missed', 'unavailable', 'ruledOut']
