@@ -41,7 +41,7 @@ export interface UnfinishedPage {
   readonly limit: number
 }
 
-/** Unfinished tasks of a scope that are to be asked for, in the order of their ids. */
+/** Unfinished tasks of a scope that are to be asked for, in the order of their ids; not those that their own subscription reads as often. */
 export async function readUnfinished(
   db: Connection,
   { agentId, tenant }: ScopeName,
@@ -53,6 +53,8 @@ export async function readUnfinished(
     where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from} and t.updated_at <= ${quietSince}
       and not exists (
         select 1 from lost_task l where l.task_id = t.id and l.looked_at >= t.updated_at and (l.look_at is null or l.look_at > ${at}))
+      and not exists (
+        select 1 from actor s where s.kind = 'subscription' and s.id = t.id and s.snapshot->'value'->>'polling' in ('pausing', 'reading'))
     order by t.id limit ${limit}`)
 }
 
