@@ -66,9 +66,13 @@ describe('accessibility', () => {
     ).toEqual([])
   }
 
-  const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
-    [1440, 1100, 720].map((width) => [colorScheme, width] as const),
-  )
+  /** Every width and either theme; colours do not depend on the width, so not every pair of them. */
+  const looks = [
+    ['light', 1440],
+    ['dark', 1100],
+    ['light', 720],
+    ['dark', 720],
+  ] as const
 
   it.each(looks)(
     'finds nothing on any page in %s at %d px, and nothing scrolls sideways',

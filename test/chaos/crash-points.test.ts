@@ -93,6 +93,8 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
   /** Arms the process, does what leads it to the point, and sees it die there. */
   async function dieAt(stage: Stage, console_: Member, dieAt: CrashPoint, work: () => Promise<unknown>): Promise<void> {
     await stage.broken(dieAt, async () => {
+      // It dies while the work is under way, which is before anybody waits for its death.
+      console_.allow('SIGKILL')
       await console_.tell({ dieAt })
       await work()
       await console_.diesAt(dieAt)

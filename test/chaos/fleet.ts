@@ -72,6 +72,8 @@ export async function launch(order: Order): Promise<Member> {
   })
   const url = kind === 'console' ? `http://127.0.0.1:${port}` : ''
   const member = new Spawned(name, url, child)
+  // Armed from its first line on: it may die while it starts, before anybody can say that this was meant.
+  if (order.storm?.includes('--die-at')) member.allow('SIGKILL')
   try {
     await (kind === 'console' ? member.answers() : member.wrote('worker ready'))
   } catch (error) {

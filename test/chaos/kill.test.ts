@@ -11,7 +11,7 @@ const senders = 12
 const sendsARound = 40
 
 describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
-  const rounds = database === 'pglite' ? sized(1, 40) : sized(3, 60)
+  const rounds = database === 'pglite' ? sized(1, 40) : sized(2, 60)
 
   it(`loses nothing and delivers nothing twice, killed ${rounds} times over`, async () => {
     const recoveries: number[] = []

@@ -75,7 +75,7 @@ describe('F6: a PostgreSQL that goes away', () => {
           recoveryMs = Math.max(recoveryMs, performance.now() - from)
           await load.reached(load.accepted + 20)
         }
-        const cuts = sized(8, 300)
+        const cuts = sized(5, 300)
         for (let i = 0; i < cuts; i++) {
           await stage.broken('connections cut', () => cutOff(stage), leaseMs)
           await load.reached(load.accepted + chance.whole(1, 5))
@@ -137,7 +137,7 @@ describe('F7: a PostgreSQL that is slow', () => {
 
 describe('F8: a commit whose acknowledgement is lost', () => {
   it('is neither assumed nor repeated: what it wrote is found and goes on, what it did not write is done', async () => {
-    const losses = sized(20, 500)
+    const losses = sized(10, 500)
     const history = await storm('lost acknowledgements', await throughProxy(), async (stage, chance) => {
       const console_ = await stage.console()
       const load = await stage.load(() => [console_.url], chance, usualWords)

@@ -11,7 +11,7 @@ const keysCount = 20
 
 describe.each(bothDatabases)('F14: replays on %s', (database) => {
   it('of one key are one command; other content is refused, also among twins that come first at once', async () => {
-    const replays = sized(400, 10_000)
+    const replays = sized(200, 10_000)
     await storm(`replays, ${database}`, { database }, async (stage, chance) => {
       const console_ = await stage.console()
       const load = await stage.load(

@@ -12,7 +12,7 @@ const senders = 12
 
 describe('F4: three workers and one queue', () => {
   it('never deliver one command twice, also when one of them is killed', async () => {
-    const rounds = sized(2, 20)
+    const rounds = sized(1, 20)
     await storm('three workers', { database: 'postgresql' }, async (stage, chance) => {
       const console_ = await stage.console({ external: true })
       const load = await stage.load(() => [console_.url], chance, usualWords)
@@ -33,7 +33,7 @@ describe('F4: three workers and one queue', () => {
 
 describe('F8: a claim whose answer is lost', () => {
   it('has begun nothing: the same worker takes it again at once, and nobody waits for a lease or has doubts', async () => {
-    const rounds = sized(3, 50)
+    const rounds = sized(2, 50)
     const history = await storm('lost claims', { database: 'postgresql' }, async (stage, chance) => {
       const console_ = await stage.console({ external: true })
       const load = await stage.load(() => [console_.url], chance, usualWords)
