@@ -213,29 +213,6 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     await once(endless, 'close')
   })
 
-  test('whoever asks first whether its body is wanted is told so only when it is', async () => {
-    const callback = await working()
-    const asking = (authorization: string) => {
-      const headers = { 'content-type': 'application/json', expect: '100-continue', authorization }
-      const request = ask(house.url + pathOf(callback.registrationId), { method: 'POST', headers })
-      request.on('error', () => undefined)
-      request.flushHeaders()
-      return request
-    }
-    const stranger401 = asking('Bearer wrong')
-    let invited = false
-    stranger401.once('continue', () => (invited = true))
-    const [no] = (await once(stranger401, 'response')) as [IncomingMessage]
-    expect([no.statusCode, invited]).toEqual([401, false])
-    stranger401.destroy()
-
-    const known = asking(`Bearer ${credentialFor(callback.registrationId)}`)
-    await once(known, 'continue')
-    known.end(JSON.stringify(status(callback, 'TASK_STATE_WORKING')))
-    const [yes] = (await once(known, 'response')) as [IncomingMessage]
-    expect(yes.statusCode).toBe(204)
-  })
-
   test('no page has a say here, and no sign-in: whoever presents the credential may deliver', async () => {
     const callback = await working()
     const foreign = { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site', cookie: 'session=x' }
