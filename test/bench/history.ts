@@ -28,7 +28,7 @@ insert into ownership (task_id, organization_id, task_created_at, open, assignee
   updated_at)
 select id, organization_id, created_at, n % 100 >= 93,
   case when n % 10 = 0 and (n / 10) % 10 = 0 then '${whose.membershipId}'::uuid end, now(),
-  now() + (case when (n / 10) % 2 = 0 then -1 else 1 end) * interval '1 day', 0, now()
+  now() + (case when (n / 100) % 2 = 0 then -1 else 1 end) * interval '1 day', 0, now()
 from made where n % 10 in (0, 8)`
 }
 
