@@ -71,7 +71,6 @@ describe('accessibility', () => {
     ['light', 1440],
     ['dark', 1100],
     ['light', 720],
-    ['dark', 720],
   ] as const
 
   it.each(looks)(
