@@ -15,6 +15,7 @@ import type { ArtifactStore } from '../persistence/artifacts.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { isOutage } from '../persistence/outage.ts'
+import { plainWords } from './agent-words.ts'
 import { aborted, Bell } from './bell.ts'
 import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
@@ -252,5 +253,4 @@ function refusalOf(error: AgentError): string {
 const doubtOf = (status: number, words: string): string =>
   status >= 300 && status < 400 ? 'Agent redirects are not permitted.' : words
 
-/** An agent's sentence, fit for a row and a page. */
-const printable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed().slice(0, messageLimit).trim()
+const printable = (text: string): string => plainWords(text, messageLimit)

@@ -7,7 +7,8 @@ import type { Task } from '../a2a/wire.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
 import type { SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
-import { plainWords, readPage, refusalWords } from './reconciliation-list.ts'
+import { plainWords, refusalWords } from './agent-words.ts'
+import { readPage } from './reconciliation-list.ts'
 import { lookAt, type AgentLine, type LineTools } from './task-line.ts'
 
 /** What was seen of each command, in their order. `reached`: the agent gave an answer, so it may be asked more at once. */

@@ -3,14 +3,7 @@
  * registration back. Everything here may be repeated: the configuration carries our own id. Does not decide when to try
  * again (machines/push.ts) and does not take deliveries (push-receipts.ts).
  */
-import {
-  decodeResponse,
-  encodeRequest,
-  type AgentError,
-  type Answer,
-  type Params,
-  type WireRequest,
-} from '../a2a/client.ts'
+import { decodeResponse, encodeRequest, type AgentError, type Answer, type Params } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal } from '../domain/task.ts'
 import { pushMachine, type ClosingOutcome, type RegisterOutcome } from '../machines/push.ts'
@@ -19,8 +12,8 @@ import { openRegistration, registrationOf, type PushRegistration } from '../pers
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
-import { refusalWords } from './reconciliation-list.ts'
-import { commitSeen, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
+import { refusalWords } from './agent-words.ts'
+import { commitSeen, encoded, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
 
 export interface PushTools extends LineTools {
   /** Null: push is not configured, and nothing here is ever asked for. */
@@ -104,7 +97,7 @@ export class Pushing {
     held: Held,
   ): Promise<Answer<null> | Missed> {
     const requestId = this.#t.newToken()
-    const request = encoded(line, operation, params, requestId)
+    const request = encoded(() => encodeRequest(line.endpoint, operation, params, { requestId }))
     if (request instanceof WireError) return { kind: 'missed', message: request.message }
     const sent = await this.#t.outbound.exchange(request, answerLimits, held.signal)
     if (sent.kind !== 'answered') return { kind: 'missed', message: sent.message }
@@ -117,21 +110,6 @@ export class Pushing {
 interface Missed {
   readonly kind: 'missed'
   readonly message: string
-}
-
-/** An agent's own id may be one that no URL can carry. */
-function encoded<O extends 'pushCreate' | 'pushDelete'>(
-  line: AgentLine,
-  operation: O,
-  params: Params[O],
-  requestId: string,
-): WireRequest | WireError {
-  try {
-    return encodeRequest(line.endpoint, operation, params, { requestId })
-  } catch (error) {
-    if (error instanceof WireError) return error
-    throw error
-  }
 }
 
 /** Both forms of the credential: senders differ in which of the two they use, and none uses both. */

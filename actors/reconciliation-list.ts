@@ -4,6 +4,7 @@
  */
 import { decodeResponse, encodeRequest, type AgentError, type Params } from '../a2a/client.ts'
 import { WireError, type TaskPage } from '../a2a/wire.ts'
+import { plainWords, refusalWords } from './agent-words.ts'
 import { encoded, type AgentLine, type LineTools } from './task-line.ts'
 
 /** `unsupported`: the agent has no list. `unread`: no answer, or none that could be read; `message` is safe to show. */
@@ -57,16 +58,4 @@ export function guarded<T>(read: () => T): T | null {
     if (error instanceof RangeError) return null
     throw error
   }
-}
-
-const wordsLimit = 500
-
-/** What an agent said, or what was wrong with it, fit for a row and a page: rows are jsonb, which refuses NUL. */
-export const plainWords = (text: string): string =>
-  text.replaceAll('\0', '\ufffd').slice(0, wordsLimit).toWellFormed().trim()
-
-/** An agent's no in a sentence for people. */
-export function refusalWords({ reason, message }: AgentError): string {
-  const said = plainWords(message)
-  return said === '' ? `The agent refused with ${plainWords(reason)}.` : `The agent refused: ${said}`
 }

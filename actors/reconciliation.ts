@@ -9,6 +9,7 @@ import type { Task } from '../a2a/wire.ts'
 import type { Fact } from '../domain/fact.ts'
 import { isTerminal } from '../domain/task.ts'
 import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'
+import { readingStates } from '../machines/subscription.ts'
 import { readSought, type SoughtCommand } from '../persistence/evidence.ts'
 import {
   forgetLost,
@@ -19,7 +20,8 @@ import {
 } from '../persistence/reconciliation.ts'
 import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
-import { guarded, plainWords, readPage, refusalWords } from './reconciliation-list.ts'
+import { plainWords, refusalWords } from './agent-words.ts'
+import { guarded, readPage } from './reconciliation-list.ts'
 import type { Runtime } from './runtime.ts'
 import { ActorGone } from './step.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
@@ -43,6 +45,7 @@ const usualPatience: ReconcilingPatience = { readMs: 10_000, searchMs: 10_000, t
 /** Of which nothing was heard for so long: what a stream tells of at the moment needs no asking. */
 const quietMs = 10_000
 const tasksPerTurn = 100
+const readElsewhere = readingStates.map((value) => JSON.stringify(value))
 const soughtPerTurn = 200
 /** Answers in a row that cannot be used: an agent that refuses everything is not asked a hundred times. */
 const unusableLimit = 3
@@ -97,7 +100,7 @@ export class Reconciling {
     const at = new Date(nowMs).toISOString()
     const quietSince = new Date(nowMs - quietMs).toISOString()
     const sought = await readSought(db.pool, turn.scope, at, soughtPerTurn)
-    const page = { quietSince, at, limit: tasksPerTurn }
+    const page = { quietSince, at, readElsewhere, limit: tasksPerTurn }
     const rest = await readUnfinished(db.pool, turn.scope, { after, ...page })
     // A pass that failed on its last task begins anew: no task left is no agent that answered.
     const fromStart = after !== null && rest.length === 0

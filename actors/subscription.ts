@@ -9,7 +9,7 @@ import { readProgress } from '../persistence/following.ts'
 import { readFollowed, storable } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { limits } from './outbound.ts'
-import { refusalWords } from './reconciliation-list.ts'
+import { refusalWords } from './agent-words.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look } from './task-line.ts'
 

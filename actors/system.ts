@@ -122,7 +122,8 @@ export class System {
     })
     const nudge = (kind: string): void => this.worker.nudge(kind)
     const { works } = options
-    this.#freshness = new Freshness({ db, changes: this.changes, log, works, kinds: Object.keys(this.kinds), nudge })
+    const kinds = Object.keys(this.kinds)
+    this.#freshness = new Freshness({ db, changes: this.changes, log, works, kinds, nudge })
     this.agents = new Agents(db, discovery, this.changes, time)
     this.commands = new Commands({
       db,
@@ -135,7 +136,6 @@ export class System {
     const { runtime, pool, artifacts } = this
     this.receipts = new PushReceipts({ db, runtime, pool, artifacts, instruments: time, push })
     const { artifactDirectory, keeping = keepingByDefault } = options
-    const kinds = Object.keys(this.kinds)
     this.#housekeeping = new Housekeeping({ db, log, instruments: time, kinds, artifactDirectory, works, keeping })
     this.supervisor = this.#supervisor()
   }

@@ -51,8 +51,8 @@ export function goneSignal(reply: FastifyReply): AbortSignal {
 }
 
 /**
- * Yields at once, then after commits of an organization that concern one of `subjects` (empty: any), and now and then
- * without one, until the signal aborts. Commits that fall into the consumer's own work are one: nothing is missed, nothing
+ * Yields at once, then after commits of an organization that concern one of `subjects` (empty: any), and every few
+ * seconds without one, until the signal aborts. Commits that fall into the consumer's own work are one: nothing is missed, nothing
  * queues up.
  */
 export async function* commits(

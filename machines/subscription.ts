@@ -57,6 +57,9 @@ const defect: FollowOutcome = { kind: 'broken', reason: 'Following the task fail
 
 const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
 
+/** In these it reads the task itself, every 15 s at the least: whoever else reads would only repeat it. */
+export const readingStates = [{ polling: 'pausing' }, { polling: 'reading' }] as const
+
 export const subscriptionMachine = setup({
   types: {
     context: {} as {

@@ -38,6 +38,8 @@ export interface UnfinishedPage {
   /** Tasks of which something was heard since are left out, ISO 8601. */
   readonly quietSince: string
   readonly at: string
+  /** JSON text of the states in which a task's own subscription reads it as often: those are left out. */
+  readonly readElsewhere: readonly string[]
   readonly limit: number
 }
 
@@ -45,7 +47,7 @@ export interface UnfinishedPage {
 export async function readUnfinished(
   db: Connection,
   { agentId, tenant }: ScopeName,
-  { after, quietSince, at, limit }: UnfinishedPage,
+  { after, quietSince, at, readElsewhere, limit }: UnfinishedPage,
 ): Promise<readonly UnfinishedTask[]> {
   const from = after === null ? sql.fragment`true` : sql.fragment`t.id > ${after}`
   return db.any(sql.type(z.custom<UnfinishedTask>())`
@@ -54,7 +56,8 @@ export async function readUnfinished(
       and not exists (
         select 1 from lost_task l where l.task_id = t.id and l.looked_at >= t.updated_at and (l.look_at is null or l.look_at > ${at}))
       and not exists (
-        select 1 from actor s where s.kind = 'subscription' and s.id = t.id and s.snapshot->'value'->>'polling' in ('pausing', 'reading'))
+        select 1 from actor s where s.kind = 'subscription' and s.id = t.id
+          and s.snapshot->'value' = any(${sql.array([...readElsewhere], 'jsonb')}))
     order by t.id limit ${limit}`)
 }
 

@@ -5,7 +5,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { ProcessEnd } from './checker.ts'
 
@@ -196,17 +195,6 @@ class Spawned implements Member {
 /** Nothing of a console's configuration may leak from whoever runs the tests. */
 const inherited = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('A2A_')))
-
-/** Free now, and kept by nobody: a console that is killed comes back on the same one. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Resident bytes of a process; null where the system does not say. */
 export function residentBytes(pid: number | undefined): number | null {

@@ -162,8 +162,8 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-/** Somebody else may take it before the child does; then the child ends and says so. */
-async function freePort(): Promise<number> {
+/** Free now, and kept by nobody. Somebody else may take it before the child does; then the child ends and says so. */
+export async function freePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
