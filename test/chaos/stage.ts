@@ -172,8 +172,9 @@ export class Stage {
   /** Waits for every command's end, stops what runs, and joins the logs. */
   async history(load: Load): Promise<History> {
     await load.settle(settlers, settleMs)
-    const agentTasks = await this.agent.tasks()
     await this.#untilTasksEnd()
+    // After the console's last task has ended: read before, the agent's book may show as working what ends meanwhile.
+    const agentTasks = await this.agent.tasks()
     // The newest first: workers may still be asked for by a console, never the other way round.
     for (const member of this.members.toReversed()) if (member.report().ended === null) await member.end('SIGTERM')
     const books = await this.withDatabase(readBooks)
