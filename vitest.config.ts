@@ -1,26 +1,50 @@
-/** How the tests run: one project a floor, two at a time, with one real PostgreSQL for all of them. */
+/** How the tests run: one project a floor, four files at a time, with one real PostgreSQL for all of them. */
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './test/support/longest-first.ts'
 
-/** One project a floor, so that a floor's promises can be run alone. Two workers: the machine has two cores and a PGlite takes 0.5 GB. */
+/**
+ * PGlite lives for some seconds in a test: V8's optimizing compiler for WebAssembly is still at work when it ends. Without
+ * it a file on PGlite takes some tenths of a second of a processor less, more on a busy machine. A process of the product that a test starts is not told.
+ */
+const execArgv = ['--liftoff-only']
+
+/** One project a floor, so that a floor's promises can be run alone. */
 const project = (name: string, extra = {}) => ({
-  test: { name, include: [`test/${name}/**/*.{test,spec}.ts`], testTimeout: 30_000, hookTimeout: 60_000, ...extra },
+  test: {
+    name,
+    include: [`test/${name}/**/*.{test,spec}.ts`],
+    // Patience, not a promise: four files share two cores. Vitest's own second for a poll is short for that.
+    testTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
+    hookTimeout: 60_000,
+    execArgv,
+    ...extra,
+  },
 })
+
+/**
+ * Files of a floor below the processes share a worker and what it imported, a fifth of what they took: nothing there is
+ * replaced, and what a file starts it ends. Where processes and browsers are started, a file's end ends what it forgot.
+ */
+const together = { isolate: false }
 
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/global.ts'],
-    maxWorkers: 2,
-    // The published push sender tells every call on the console.
-    onConsoleLog: (log) => (log.startsWith('Push notification sent') ? false : undefined),
+    // Two for each of two cores: of what two took, a third was waiting for the product's own clocks. A PGlite takes 0.5 GB.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
+    // The published push sender tells every call on the console, and the OpenID provider that it is none for production.
+    onConsoleLog: (log) => (/^(?:Push notification sent|oidc-provider )/.test(log) ? false : undefined),
     projects: [
       { test: { name: 'tidy', include: ['test/tidy.test.ts'] } },
-      project('a2a'),
-      project('domain'),
-      project('machines'),
-      project('persistence'),
-      project('actors'),
-      project('specs'),
+      project('a2a', together),
+      project('domain', together),
+      project('machines', together),
+      project('persistence', together),
+      project('actors', together),
+      project('specs', together),
       project('bin', { testTimeout: 120_000 }),
       project('browser', { testTimeout: 90_000, hookTimeout: 120_000 }),
       project('chaos', { testTimeout: 300_000, hookTimeout: 120_000 }),

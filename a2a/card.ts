@@ -236,11 +236,8 @@ const bindings: ReadonlyMap<string, Endpoint['binding']> = new Map([
   ['HTTP+JSON', 'HTTP+JSON'],
 ])
 
-/**
- * The interface to speak to: the first of JSON-RPC or HTTP+JSON in 1.x, in card order [specification 8.3.2], else the first in
- * 0.3. Refused `grpc` when the agent only offers gRPC, `none` when it offers nothing that we speak at an absolute http(s) URL.
- */
-export function selectInterface(card: AgentCard): { endpoint: Endpoint } | { refused: 'grpc' | 'none' } {
+/** The interfaces that we speak at an absolute http(s) URL: 1.x before 0.3, each in card order [specification 8.3.2]. */
+export function spokenInterfaces(card: AgentCard): Endpoint[] {
   const spoken = card.interfaces.flatMap((entry): Endpoint[] => {
     const binding = bindings.get(entry.binding)
     const version = /^1\.\d+$/.test(entry.version) ? '1.0' : entry.version === '0.3' ? '0.3' : undefined
@@ -248,8 +245,24 @@ export function selectInterface(card: AgentCard): { endpoint: Endpoint } | { ref
     if (!binding || !version || !url) return []
     return [present({ url, binding, version, tenant: entry.tenant } as const)]
   })
-  const endpoint = spoken.find((entry) => entry.version === '1.0') ?? spoken[0]
+  const isCurrent = (entry: Endpoint): boolean => entry.version === '1.0'
+  return [...spoken.filter(isCurrent), ...spoken.filter((entry) => !isCurrent(entry))]
+}
+
+/**
+ * The interface to speak to: the first that is spoken and permitted. Refused `forbidden` when every spoken one is not
+ * permitted (`first` is the one that would have been chosen), `grpc` when the agent only offers gRPC, `none` when it offers
+ * nothing that we speak.
+ */
+export function selectInterface(
+  card: AgentCard,
+  permits: (endpoint: Endpoint) => boolean = () => true,
+): { endpoint: Endpoint } | { refused: 'grpc' | 'none' } | { refused: 'forbidden'; first: Endpoint } {
+  const spoken = spokenInterfaces(card)
+  const endpoint = spoken.find(permits)
   if (endpoint) return { endpoint }
+  const [first] = spoken
+  if (first) return { refused: 'forbidden', first }
   return { refused: card.interfaces.some((entry) => entry.binding === 'GRPC') ? 'grpc' : 'none' }
 }
 

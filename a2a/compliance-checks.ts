@@ -4,6 +4,7 @@
  */
 import { field, isObject } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
+import { isAsymmetric, signatureHeader } from './signatures.ts'
 
 export type Severity = 'error' | 'warning' | 'info'
 
@@ -331,6 +332,37 @@ const signatures: readonly Check[] = [
       for (const { item, path } of objectsOf(card, 'signatures'))
         for (const name of ['protected', 'signature'])
           yield look(`${path}/${name}`, isText(item[name]), `A signature needs \`${name}\`, base64url text.`)
+    },
+  },
+  {
+    id: 'signature.header',
+    severity: 'error',
+    spec: '8.4.2',
+    specV03: '5.5.6',
+    *look(card) {
+      for (const { item, path } of objectsOf(card, 'signatures').filter(({ item }) => isText(item['protected']))) {
+        const header = signatureHeader(item)
+        const names = header !== null && header.kid !== null && header.alg !== null
+        yield look(
+          `${path}/protected`,
+          names,
+          'The protected header must be base64url JSON that names `alg` and `kid`.',
+        )
+      }
+    },
+  },
+  {
+    id: 'signature.algorithm',
+    severity: 'error',
+    spec: '8.4.2',
+    specV03: '5.5.6',
+    *look(card) {
+      for (const { item, path } of objectsOf(card, 'signatures')) {
+        const alg = signatureHeader(item)?.alg ?? null
+        if (alg === null) continue
+        const sentence = 'A card is signed with an asymmetric algorithm: with others whoever verifies can sign.'
+        yield look(`${path}/protected`, isAsymmetric(alg), sentence)
+      }
     },
   },
 ]

@@ -60,7 +60,7 @@ export interface Message {
 }
 
 export interface TaskStatus {
-  /** `TASK_STATE_*`; a state that we do not know is kept as the peer wrote it. */
+  /** `TASK_STATE_*`; a state that we do not know is kept as the peer wrote it; what it means is domain/task.ts. */
   state: string
   message?: Message
   timestamp?: string

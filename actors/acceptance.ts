@@ -7,8 +7,8 @@ import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { Viewer } from '../domain/access.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { findAgent } from '../persistence/agents.ts'
-import { findByKeys, findCommand } from '../persistence/commands.ts'
+import { findAgent, readHolding } from '../persistence/agents.ts'
+import { findByKey, findCommand } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persistence/task-views.ts'
 import type { Changes } from './changes.ts'
@@ -48,12 +48,14 @@ export class Commands {
     this.#isDiscovered = tools.isDiscovered
   }
 
-  /** Refuses, or accepts durably. The same key with the same content is the same command. */
+  /**
+   * Refuses, or accepts durably. The same key with the same content is the same command, for whoever could send it today: what
+   * was accepted once stays accepted, even if the agent was removed or changed its card since, but a key opens no door.
+   */
   async accept(viewer: Viewer, asked: Asked): Promise<Accepted> {
     try {
       return await this.#accept(viewer, asked)
     } catch (error) {
-      // What was accepted once stays accepted, even if the agent was removed or changed its card since.
       const earlier = error instanceof Refusal ? await this.#earlier(viewer, asked) : null
       if (earlier) return earlier
       throw error
@@ -61,8 +63,7 @@ export class Commands {
   }
 
   async #earlier(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted | null> {
-    const { organizationId } = viewer
-    const [found] = await findByKeys(this.#db.pool, [{ organizationId, idempotencyKey }])
+    const found = await findByKey(this.#db.pool, viewer, idempotencyKey)
     if (!found) return null
     if (found.contentDigest !== contentDigest(agentId, body)) throw new Refusal('command.key.taken')
     return { command: found.command, replayed: true }
@@ -70,17 +71,19 @@ export class Commands {
 
   async #accept(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted> {
     const task = body.taskId === undefined ? null : await this.#task(viewer, agentId, body, body.taskId)
+    const skillId = task ? task.skillId : (body.skillId ?? null)
+    await this.#checkGrant(viewer, agentId, skillId)
     if (body.skillId !== undefined) await this.#checkSkill(viewer, agentId, body, body.skillId, task)
     const references = body.config?.referenceTaskIds ?? []
     if (references.length > 0) await this.#checkReferences(viewer, agentId, body.tenant, references)
     const status = this.#isDiscovered(agentId) ? 'dispatching' : 'pending'
-    const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null, status } as const
+    const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null, skillId, status } as const
     const command = newCommand(viewer, of, () => this.#instruments.newToken())
     return this.#runtime.perform(acceptCommand, { command })
   }
 
   async find(viewer: Viewer, id: string): Promise<Command> {
-    const command = await findCommand(this.#db.pool, viewer.organizationId, id)
+    const command = await findCommand(this.#db.pool, viewer, id)
     if (!command) throw new Refusal('command.unknown')
     return command
   }
@@ -96,13 +99,25 @@ export class Commands {
   }
 
   async #task(viewer: Viewer, agentId: string, body: CommandBody, remoteId: string): Promise<TaskAddress> {
-    const agent = await findAgent(this.#db.pool, viewer.organizationId, agentId)
+    const agent = await findAgent(this.#db.pool, viewer, agentId)
     if (!agent) throw new Refusal('agent.unknown')
     const address = { agentId, tenant: body.tenant, remoteId }
-    const task = await findRemoteTask(this.#db.pool, viewer.organizationId, address)
+    const task = await findRemoteTask(this.#db.pool, viewer, address)
     if (!task) throw new Refusal('task.unknown')
     if (body.contextId !== undefined && body.contextId !== task.contextId) throw new Refusal('task.context')
     return task
+  }
+
+  /**
+   * What is not held answers as if it were not there; what is seen and may not be operated is forbidden. So a generic send by
+   * somebody who holds only skills is forbidden, for they see the agent, and a send to a skill that is not theirs is unknown.
+   * An administrator holds everything, and the agent itself is looked for by the commit: no read here.
+   */
+  async #checkGrant(viewer: Viewer, agentId: string, skillId: string | null): Promise<void> {
+    if (viewer.role === 'admin') return
+    const holding = await readHolding(this.#db.pool, viewer, agentId, skillId)
+    if (!holding || (skillId !== null && !holding.reads)) throw new Refusal('agent.unknown')
+    if (!holding.operates) throw new Refusal('action.forbidden')
   }
 
   async #checkSkill(
@@ -114,7 +129,7 @@ export class Commands {
   ): Promise<void> {
     if (task && task.skillId !== skillId) throw new Refusal('skill.fixed')
     if (!task && body.contextId !== undefined) throw new Refusal('skill.context')
-    const agent = await findAgent(this.#db.pool, viewer.organizationId, agentId)
+    const agent = await findAgent(this.#db.pool, viewer, agentId)
     if (!agent) throw new Refusal('agent.unknown')
     const parsed = agent.card === null ? { fault: 'never seen' } : parseCard(JSON.parse(agent.card))
     if ('fault' in parsed || !supportsSkillRouting(parsed.card, this.#extensionHost))
@@ -122,7 +137,7 @@ export class Commands {
   }
 
   async #checkReferences(viewer: Viewer, agentId: string, tenant: string, remoteIds: readonly string[]): Promise<void> {
-    const known = await knownRemoteTasks(this.#db.pool, viewer.organizationId, agentId, tenant, remoteIds)
+    const known = await knownRemoteTasks(this.#db.pool, viewer, agentId, tenant, remoteIds)
     if (remoteIds.some((id) => !known.has(id))) throw new Refusal('task.reference.unknown')
   }
 }

@@ -1,10 +1,14 @@
 /**
  * Registering, listing and removing agents: the operations behind `/api/agents`. Does not fetch cards (discovery.ts).
  */
+import { once } from 'node:events'
+import { reducedCard, reducedReport } from '../a2a/card-reduction.ts'
+import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import {
   parseCardUrl,
   type Agent,
   type AgentSource,
+  type CardSigning,
   type ComplianceReport,
   type RegisteredAgent,
   type Trust,
@@ -18,23 +22,22 @@ import {
   registerAgent,
   releaseSeeded,
   type AgentRow,
+  type SeenAgent,
 } from '../persistence/agents.ts'
-import { appendAudit } from '../persistence/audit.ts'
-import type { Database, Transaction } from '../persistence/database.ts'
-import { writeActors } from '../persistence/actors.ts'
-import type { Changes } from './changes.ts'
-import type { Discovery, FoundCard } from './discovery.ts'
-import type { Instruments } from './runtime.ts'
+import { act, type Act, type ActTools } from './act.ts'
+import type { Discovery, FoundCard, MissedCard } from './discovery.ts'
 
-/** A list answers although one agent does not: each card gets this long. */
-const listDeadlineMs = 5_000
+/** A list answers although some agents do not: together they get this long. What is under way then goes on, and is kept. */
+const listPatienceMs = 5_000
 /** Cards fetched at once for one list. */
-const listConcurrency = 16
+const listConcurrency = 64
 
 export interface AgentDetail extends RegisteredAgent {
   readonly card: unknown
   readonly trust: Trust
+  readonly signing: CardSigning
   readonly report: ComplianceReport
+  readonly operableSkills: string[] | null
 }
 
 export interface CardPreview {
@@ -43,11 +46,23 @@ export interface CardPreview {
   readonly report: ComplianceReport
 }
 
+export interface AgentsTools extends ActTools {
+  readonly discovery: Discovery
+  readonly extensionHost: string
+}
+
 const faults = {
   scheme: 'agent.url.scheme',
   decorated: 'agent.url.decorated',
   length: 'agent.url.length',
 } as const satisfies Record<string, RefusalCode>
+
+/** To whom the card is reduced nothing of its signatures is told: key ids and names of fields are the agent's words, too. */
+const reducedSigning = ({ explanation, keyId }: CardSigning): CardSigning => ({
+  explanation,
+  ...(keyId === undefined ? {} : { keyId }),
+  namedKeys: [],
+})
 
 const checkedUrl = (cardUrl: string): string => {
   const parsed = parseCardUrl(cardUrl)
@@ -55,17 +70,17 @@ const checkedUrl = (cardUrl: string): string => {
   return parsed.url
 }
 
-export class Agents {
-  readonly #db: Database
-  readonly #discovery: Discovery
-  readonly #changes: Changes
-  readonly #instruments: Instruments
+const actOn = (
+  kind: 'agent.registered' | 'agent.removed',
+  { id, organizationId, cardUrl, source }: AgentRow,
+  personId: string | null,
+): Act => ({ organizationId, kind, personId, subjectId: id, data: { cardUrl, source }, wakes: id })
 
-  constructor(db: Database, discovery: Discovery, changes: Changes, instruments: Instruments) {
-    this.#db = db
-    this.#discovery = discovery
-    this.#changes = changes
-    this.#instruments = instruments
+export class Agents {
+  readonly #t: AgentsTools
+
+  constructor(tools: AgentsTools) {
+    this.#t = tools
   }
 
   /** Registers without fetching. The same URL again is the same agent, enabled again if it had been removed. */
@@ -78,7 +93,7 @@ export class Agents {
   async seed(organizationId: string, cardUrls: readonly string[]): Promise<void> {
     const urls = cardUrls.map(checkedUrl)
     for (const url of urls) await this.#register(organizationId, url, 'env', null)
-    await releaseSeeded(this.#db.pool, organizationId, urls)
+    await releaseSeeded(this.#t.db.pool, organizationId, urls)
   }
 
   async #register(
@@ -87,91 +102,104 @@ export class Agents {
     source: AgentSource,
     personId: string | null,
   ): Promise<AgentRow> {
-    const id = this.#instruments.newToken()
-    const batchId = this.#instruments.newToken()
-    const { agent, changed } = await this.#db.pool.transaction(async (tx) => {
-      const registered = await registerAgent(tx, { id, organizationId, cardUrl, source, name: new URL(cardUrl).host })
-      if (registered.changed) await this.#record(tx, 'agent.registered', registered.agent, personId, batchId)
-      return registered
+    const fresh = { id: this.#t.instruments.newToken(), organizationId, cardUrl, source, name: new URL(cardUrl).host }
+    return act(this.#t, async (tx) => {
+      const { agent, changed } = await registerAgent(tx, fresh)
+      return { result: agent, acts: changed ? [actOn('agent.registered', agent, personId)] : [] }
     })
-    if (changed) this.#tell(organizationId, agent.id, batchId)
-    return agent
   }
 
   async remove(viewer: Viewer, id: string): Promise<void> {
-    const batchId = this.#instruments.newToken()
-    await this.#db.pool.transaction(async (tx) => {
-      const agent = await findAgent(tx, viewer.organizationId, id)
+    await act(this.#t, async (tx) => {
+      const agent = await findAgent(tx, viewer, id)
       if (!agent) throw new Refusal('agent.unknown')
       if (agent.source === 'env') throw new Refusal('agent.seeded')
       if (!(await disableAgent(tx, viewer.organizationId, id))) throw new Refusal('agent.unknown')
-      await this.#record(tx, 'agent.removed', agent, viewer.userId, batchId)
-    })
-    this.#tell(viewer.organizationId, id, batchId)
-  }
-
-  /** After the commit. */
-  #tell(organizationId: string, agentId: string, batchId: string): void {
-    const commit = { batchId, leftDue: new Set<string>() }
-    this.#changes.publish({ organizationId, subjects: new Set([agentId]), commit })
-  }
-
-  /** The fact and the audit row of a change, in its transaction. */
-  async #record(
-    tx: Transaction,
-    kind: 'agent.registered' | 'agent.removed',
-    agent: AgentRow,
-    personId: string | null,
-    batchId: string,
-  ): Promise<void> {
-    const at = this.#instruments.now().toISOString()
-    const { id: subjectId, organizationId, cardUrl, source } = agent
-    const actorType = personId === null ? 'system' : 'user'
-    const entry = { id: this.#instruments.newToken(), organizationId, kind, actorType, personId, subjectId } as const
-    await appendAudit(tx, { ...entry, data: { cardUrl, source } }, at)
-    await writeActors(tx, {
-      writes: [],
-      log: [],
-      outbox: [{ organizationId, kind, subjectId, data: {} }],
-      batchId,
-      at,
+      return { result: undefined, acts: [actOn('agent.removed', agent, viewer.userId)] }
     })
   }
 
-  /** Every agent with the card it shows now; one that cannot be found stays in the list and says why. */
+  /** Every agent that the viewer holds, with the card it shows now; one that cannot be found stays in the list and says why. */
   async list(viewer: Viewer): Promise<Agent[]> {
-    const rows = await listAgents(this.#db.pool, viewer.organizationId)
-    const answers: Agent[] = []
+    const rows = await listAgents(this.#t.db.pool, viewer)
+    const answers: (Agent | null)[] = []
     const queue = rows.entries()
+    const late = new Lateness(listPatienceMs)
     const lane = async (): Promise<void> => {
-      for (const [i, row] of queue) answers[i] = await this.#describe(row)
+      for (const [i, row] of queue) answers[i] = await this.#describe(row, late)
     }
     await Promise.all(Array.from({ length: Math.min(listConcurrency, rows.length) }, lane))
-    return answers
+    return answers.filter((answer) => answer !== null)
   }
 
-  async #describe(row: AgentRow): Promise<Agent> {
-    const registered = { id: row.id, cardUrl: row.cardUrl, source: row.source }
-    const found = await this.#discovery.find(row, listDeadlineMs)
-    if (found.kind === 'missed') return { ...registered, error: found.message }
-    const { name, description, skills } = found.card
-    return { ...registered, name, description, skills: [...skills], ...shown(found) }
+  async #describe(row: SeenAgent, late: Lateness): Promise<Agent | null> {
+    const { id, cardUrl, source, heldSkills, operableSkills } = row
+    const registered = { id, cardUrl, source, operableSkills }
+    const found = (await late.unless(() => this.#t.discovery.find(row, listPatienceMs))) ?? silent(cardUrl)
+    if (found.kind === 'missed') {
+      const { untrusted: { trust, signing } = {}, message: error } = found
+      const judged = trust && signing ? { trust, signing: heldSkills === null ? signing : reducedSigning(signing) } : {}
+      return { ...registered, ...judged, error }
+    }
+    const seen = this.#seen(found, row)
+    if (!seen) return null
+    const { name, description } = found.card
+    const { skills, ...shown } = seen
+    return { ...registered, name, description, skills: [...skills], ...shown }
   }
 
   async get(viewer: Viewer, id: string): Promise<AgentDetail> {
-    const row = await findAgent(this.#db.pool, viewer.organizationId, id)
+    const row = await findAgent(this.#t.db.pool, viewer, id)
     if (!row) throw new Refusal('agent.unknown')
-    const found = await this.#discovery.find(row)
+    const found = await this.#t.discovery.find(row)
     if (found.kind === 'missed') throw new Refusal('agent.discovery', found.message)
-    return { id: row.id, cardUrl: row.cardUrl, source: row.source, ...shown(found) }
+    const seen = this.#seen(found, row)
+    if (!seen) throw new Refusal('agent.unknown')
+    const { skills: _, ...shown } = seen
+    const { cardUrl, source, operableSkills } = row
+    return { id: row.id, cardUrl, source, ...shown, operableSkills }
+  }
+
+  /**
+   * The card as this viewer may see it: whole, or reduced to the skills held. Null where only skills are held and the card, which
+   * may just have been seen for the first time, does not route them: then nothing of it is.
+   */
+  #seen({ card, raw, trust, signing, report }: FoundCard, { heldSkills }: SeenAgent) {
+    if (heldSkills === null) return { card: raw, trust, signing, report, skills: card.skills }
+    if (!supportsSkillRouting(card, this.#t.extensionHost)) return null
+    const { skills, ...reduced } = reducedCard(card, new Set(heldSkills))
+    const told = { signing: reducedSigning(signing), report: reducedReport(report) }
+    return { card: { ...reduced, skills }, trust, ...told, skills }
   }
 
   /** Looks at a card without credentials, registration or snapshot. */
   async preview(cardUrl: string): Promise<CardPreview> {
-    const seen = await this.#discovery.look(checkedUrl(cardUrl))
+    const seen = await this.#t.discovery.preview(checkedUrl(cardUrl))
     if (seen.kind === 'missed') throw new Refusal('agent.discovery', seen.message)
     return { card: seen.raw, resolvedCardUrl: seen.resolvedCardUrl, report: seen.report }
   }
 }
 
-const shown = (found: FoundCard) => ({ card: found.raw, trust: found.trust, report: found.report })
+const silent = (cardUrl: string): MissedCard => ({
+  kind: 'missed',
+  message: `Agent Card discovery failed. Tried: ${cardUrl} (no answer yet)`,
+  permanent: false,
+})
+
+/** One patience for many questions: once it is over nothing is begun any more, and nothing is waited for. */
+class Lateness {
+  readonly #come: Promise<null>
+  #isOver = false
+
+  constructor(ms: number) {
+    this.#come = once(AbortSignal.timeout(ms), 'abort').then(() => {
+      this.#isOver = true
+      return null
+    })
+  }
+
+  /** Null where the answer would come too late. */
+  async unless<T>(ask: () => Promise<T>): Promise<T | null> {
+    return this.#isOver ? null : Promise.race([ask(), this.#come])
+  }
+}

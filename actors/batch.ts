@@ -5,45 +5,20 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { initialTransition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
-import type {
-  Snapshot,
-  ActorRef,
-  ActorWrite,
-  LeaseWrite,
-  LogEntry,
-  OutboxEntry,
-  Evidence,
-} from '../persistence/actors.ts'
+import type { ActorRef, ActorWrite, Evidence, LogEntry, OutboxEntry, Snapshot } from '../persistence/actors.ts'
 import { findArchived, lockActors, writeActors } from '../persistence/actors.ts'
 import type { Flight } from '../persistence/flight.ts'
 import { outboxData, type Fact, type ToldFact } from '../domain/fact.ts'
 import type { StateValue } from '../domain/chart.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
+import { leaseForWork, livingOf, newborn, rowOf, type Living } from './living.ts'
 import { foresee } from './observe.ts'
 import { planFrom, type Plan } from './plan.ts'
 import { transition } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reactions.ts'
 import { isRoutine } from './routine.ts'
-
-interface Living {
-  readonly ref: ActorRef
-  readonly organizationId: string
-  readonly lane: string | null
-  readonly createdAt: string
-  readonly fresh: boolean
-  readonly carry?: unknown
-  snapshot: Snapshot
-  revision: number
-  work: string | null
-  workStartedAt: string | null
-  timers: ActorWrite['timers']
-  lease: LeaseWrite
-  moved: boolean
-  /** The step's own lease goes on to the state's next work. */
-  continuing: { token: string } | null
-}
 
 /** Operations under way: what follows from them, and whether that can need no lock. */
 export interface Asked {
@@ -62,6 +37,8 @@ export class Batch {
   readonly id: string
   /** Kinds of which something due stays in its row, for there is no room here. */
   readonly leftDue = new Set<string>()
+  /** How many facts of each kind are in its outbox. */
+  readonly facts = new Map<string, number>()
   readonly #tx: Flight
   readonly #kinds: Kinds
   readonly #reactions: Reactions
@@ -71,6 +48,11 @@ export class Batch {
   readonly #finished = new Set<string>()
   readonly #log: LogEntry[] = []
   readonly #outbox: OutboxEntry[] = []
+  /**
+   * When the transaction began, by the database's clock. Timers are set by it and ring by it, as leases are granted and taken
+   * over by it: the clocks of machines differ, and one that is ahead would have its own timers rung late by all others.
+   */
+  #clock = new Date(0)
 
   /** `startedAt`: monotonic milliseconds before the transaction began. */
   constructor(options: {
@@ -94,6 +76,8 @@ export class Batch {
   /** Runs a wave of steps and whatever follows from their facts. Returns each step's snapshot, or why it did nothing. */
   async run(steps: readonly Step[], asked: Asked): Promise<readonly (Snapshot | Error)[]> {
     const effects = await this.#lockFor(steps, asked)
+    // Answered with the locks. Where nothing follows, nothing was asked of the database, and no transaction is begun for it.
+    if (steps.length + effects.length > 0) this.#clock = new Date(await this.#tx.now())
     const told: ToldFact[] = []
     const results = steps.map((step) => this.#attempt(step, told))
     for (const effect of effects) this.#apply(effect, told)
@@ -126,7 +110,7 @@ export class Batch {
   /** Writes everything, once, and commits. `prove` learns what the commit is known by before COMMIT is sent. */
   async commit(prove: (evidence: Evidence) => void): Promise<void> {
     const moved = [...this.#living.values()].filter((actor) => actor.moved)
-    for (const actor of moved) this.#settleLease(actor)
+    for (const actor of moved) this.#beginWork(actor)
     const projecting = Object.entries(this.#kinds).flatMap(([name, { project }]) => {
       const mine = project ? moved.filter((actor) => actor.ref.kind === name) : []
       return project && mine.length > 0 ? [project(this.context, mine)] : []
@@ -141,20 +125,7 @@ export class Batch {
     const known = { batchId: this.id, xid, entry, moved: first ? { ...first.ref, revision: first.revision } : null }
     prove({ ...known, number: null })
     const writing = writeActors(this.context.tx, {
-      writes: moved.map((actor) => ({
-        ...actor.ref,
-        organizationId: actor.organizationId,
-        lane: actor.lane,
-        machineVersion: this.#machine(actor.ref).version ?? '0',
-        revision: actor.revision,
-        snapshot: actor.snapshot,
-        work: actor.work,
-        workStartedAt: actor.workStartedAt,
-        timers: actor.timers,
-        lease: actor.lease,
-        createdAt: actor.createdAt,
-        fresh: actor.fresh,
-      })),
+      writes: moved.map((actor) => rowOf(actor, this.#machine(actor.ref).version ?? '0')),
       log: this.#log,
       outbox: this.#outbox,
       batchId: this.id,
@@ -167,26 +138,8 @@ export class Batch {
 
   async #lock(refs: readonly ActorRef[]): Promise<void> {
     const missing = new Map(refs.filter((ref) => !this.#living.has(keyOf(ref))).map((ref) => [keyOf(ref), ref]))
-    for (const row of await lockActors(this.context.tx, [...missing.values()])) {
-      this.#living.set(keyOf(row), {
-        ref: { kind: row.kind, id: row.id },
-        organizationId: row.organizationId,
-        lane: row.lane,
-        createdAt: row.createdAt,
-        fresh: false,
-        snapshot: row.snapshot,
-        revision: row.revision,
-        work: row.work,
-        workStartedAt: row.workStartedAt,
-        timers: row.timers,
-        lease:
-          row.leaseToken === null || row.leaseOwner === null
-            ? { kind: 'none' }
-            : { kind: 'keep', token: row.leaseToken, owner: row.leaseOwner },
-        moved: false,
-        continuing: null,
-      })
-    }
+    for (const row of await lockActors(this.context.tx, [...missing.values()]))
+      this.#living.set(keyOf(row), livingOf(row))
   }
 
   /** An expected no of one step must not fail its neighbours, so it is a value here. */
@@ -223,7 +176,7 @@ export class Batch {
         return actor.snapshot
       }
       const fired = withoutTimer(actor.timers, step.event.type)
-      const plan = planFrom(actions, { work: actor.work, timers: fired }, this.context.at)
+      const plan = planFrom(actions, { work: actor.work, timers: fired }, this.#clock)
       const logged = !isRoutine(resolved, after, plan, step.cause)
       this.#advance(actor, snapshotOf(after), plan, { ...step, logged })
       if (lease && plan.work !== null && plan.workChanged) actor.continuing = { token: lease.token }
@@ -236,29 +189,14 @@ export class Batch {
   /** A timer that was cancelled or set anew since it was seen to be due does not ring. */
   #rings(actor: Living, { event, dueBy }: Step): boolean {
     const timer = event ? actor.timers[event.type] : undefined
-    return timer !== undefined && timer.dueAt <= (dueBy ?? this.context.at.toISOString())
+    return timer !== undefined && timer.dueAt <= (dueBy ?? this.#clock.toISOString())
   }
 
   #spawn(spawn: Spawn, told: ToldFact[]): void {
     if (this.#living.has(keyOf(spawn.ref)) || this.#finished.has(keyOf(spawn.ref))) return
     const [first, actions] = birthOf(this.#machine(spawn.ref))
-    const plan = planFrom(actions, { work: null, timers: {} }, this.context.at)
-    const actor: Living = {
-      ref: spawn.ref,
-      organizationId: spawn.organizationId,
-      lane: spawn.lane,
-      createdAt: this.context.at.toISOString(),
-      fresh: true,
-      carry: spawn.carry,
-      snapshot: snapshotOf(first),
-      revision: 0,
-      work: null,
-      workStartedAt: null,
-      timers: {},
-      lease: { kind: 'none' },
-      moved: false,
-      continuing: null,
-    }
+    const plan = planFrom(actions, { work: null, timers: {} }, this.#clock)
+    const actor = newborn(spawn, snapshotOf(first), this.context.at.toISOString())
     this.#living.set(keyOf(spawn.ref), actor)
     this.#advance(actor, actor.snapshot, plan, { event: { type: 'xstate.init' }, cause: spawn.cause, logged: true })
     this.#tell(actor, plan.facts, told)
@@ -320,6 +258,7 @@ export class Batch {
       const data = outboxData(fact)
       if (data === null) continue
       this.#outbox.push({ organizationId, subjectId, kind: fact.type, data })
+      this.facts.set(fact.type, (this.facts.get(fact.type) ?? 0) + 1)
       const subjects = this.subjects.get(organizationId) ?? new Set()
       this.subjects.set(organizationId, subjects.add(subjectId))
     }
@@ -337,27 +276,12 @@ export class Batch {
     return next
   }
 
-  /** Work that became due is begun here and now when there is room: the claim's round trip is saved, its meaning kept. */
-  #settleLease(actor: Living): void {
-    if (actor.work === null || actor.lease.kind !== 'none') return
+  #beginWork(actor: Living): void {
     const kind = this.#kinds[actor.ref.kind]
     if (!kind) return
-    const reserved = actor.continuing === null
-    if (reserved && !this.#intake.takeRoom(actor.ref.kind, actor.lane)) return void this.leftDue.add(actor.ref.kind)
-    const token = actor.continuing?.token ?? this.#intake.newToken()
-    actor.lease = { kind: 'take', token, owner: this.#intake.owner, leaseMs: kind.leaseMs }
-    actor.workStartedAt = this.context.at.toISOString()
-    this.launches.push({
-      ref: actor.ref,
-      organizationId: actor.organizationId,
-      context: actor.snapshot.context,
-      work: actor.work,
-      token,
-      lane: actor.lane,
-      trustedFrom: this.#startedAt,
-      carry: actor.carry,
-      reserved,
-    })
+    const launch = leaseForWork(actor, kind, this.#intake, { at: this.context.at, startedAt: this.#startedAt })
+    if (launch === 'leftDue') this.leftDue.add(actor.ref.kind)
+    else if (launch !== null) this.launches.push(launch)
   }
 
   #machine(ref: ActorRef) {

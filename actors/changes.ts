@@ -16,24 +16,44 @@ export interface Commit {
   readonly batchId: string
   /** Kinds of actors of which it left something due in its row, for whoever has room. */
   readonly leftDue: ReadonlySet<string>
+  /** How many facts of each kind it appended; absent where nobody says. */
+  readonly facts?: ReadonlyMap<string, number>
 }
+
+const unheard = (error: unknown): void =>
+  queueMicrotask(() => {
+    throw error
+  })
 
 export class Changes {
   readonly #heard = new Set<(change: Change) => void>()
+  readonly #failed: (error: unknown) => void
+
+  /** `failed`: told of a listener that threw, a defect. Where nobody is told it is the process's unhandled error. */
+  constructor(failed: (error: unknown) => void = unheard) {
+    this.#failed = failed
+  }
 
   /** How many wait. */
   get listeners(): number {
     return this.#heard.size
   }
 
-  /** Calls `heard` after each commit until the returned function is called. `heard` must not throw. */
+  /** Calls `heard` after each commit until the returned function is called. */
   subscribe(heard: (change: Change) => void): () => void {
     this.#heard.add(heard)
     return () => void this.#heard.delete(heard)
   }
 
+  /** Never throws: what is told of has happened, and one listener's defect is neither its teller's nor the others'. */
   publish(change: Change): void {
-    for (const heard of this.#heard) heard(change)
+    for (const heard of this.#heard) {
+      try {
+        heard(change)
+      } catch (error) {
+        this.#failed(error)
+      }
+    }
   }
 
   /** The next change, or the signal's abort. Ask before reading, await after: nothing falls in between. */

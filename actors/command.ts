@@ -9,7 +9,14 @@ import type { Viewer } from '../domain/access.ts'
 import { wordsOf, type Command, type CommandBody, type CommandStatus } from '../domain/command.ts'
 import { titleFrom } from '../domain/task.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { findByKeys, insertCommands, projectCommands, type NewCommand, type TakenKey } from '../persistence/commands.ts'
+import {
+  findByKeys,
+  insertCommands,
+  projectCommands,
+  type AcceptedAgent,
+  type NewCommand,
+  type TakenKey,
+} from '../persistence/commands.ts'
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'
 import type { BatchContext, Kind, Projected } from './kinds.ts'
@@ -31,7 +38,7 @@ export const contentDigest = (agentId: string, body: CommandBody): string =>
 
 export function newCommand(
   viewer: Viewer,
-  of: { agentId: string; body: CommandBody; idempotencyKey: string; taskId: string | null; status: CommandStatus },
+  of: Pick<NewCommand, 'agentId' | 'body' | 'idempotencyKey' | 'taskId' | 'skillId' | 'status'>,
   newToken: () => string,
 ): NewCommand {
   return {
@@ -46,6 +53,7 @@ export function newCommand(
     title: titleFrom(wordsOf(of.body)),
     body: of.body,
     taskId: of.taskId,
+    skillId: of.skillId,
     status: of.status,
   }
 }
@@ -61,8 +69,8 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
     const others = commands.filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
     return commands.map((command) => {
-      const cardUrl = inserted.get(command.id)
-      return cardUrl === undefined ? replayed(command, taken.get(keyOf(command))) : accepted(command, cardUrl, at)
+      const agent = inserted.get(command.id)
+      return agent === undefined ? replayed(command, taken.get(keyOf(command))) : accepted(command, agent, at)
     })
   },
 }
@@ -73,8 +81,8 @@ const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: s
 /** Accepted and discovered in one commit: one commit less before the first byte, and a third less work in all. */
 const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
 
-function accepted(command: NewCommand, cardUrl: string, at: string): Answer<Accepted> {
-  const { id, agentId, messageId, body, organizationId, personId } = command
+function accepted(command: NewCommand, agent: AcceptedAgent, at: string): Answer<Accepted> {
+  const { id, agentId, messageId, body, skillId, organizationId, personId } = command
   const record: Command = {
     id,
     agentId,
@@ -88,7 +96,7 @@ function accepted(command: NewCommand, cardUrl: string, at: string): Answer<Acce
     updatedAt: at,
   }
   const ref = { kind: 'command', id }
-  const carry = new JustAccepted({ agentId, agentEnabled: true, cardUrl, messageId, createdAt: at, body })
+  const carry = new JustAccepted({ ...agent, agentId, agentEnabled: true, messageId, createdAt: at, skillId, body })
   const spawns = [{ ref, lane: agentId, isNew: true, organizationId, cause: personId, carry }]
   const sends = command.status === 'dispatching' ? [{ ref, event: discoveryDone }] : []
   return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }

@@ -2,6 +2,7 @@
  * The work of a command: discover, then deliver exactly once per lease. What is sent is what was accepted: the saved
  * message id, the saved body. Tells honestly what is known afterwards; does not decide what follows (machines/command.ts).
  */
+import { spokenInterfaces, type AgentCard } from '../a2a/card.ts'
 import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
@@ -9,6 +10,7 @@ import { WireError, type Message, type Part } from '../a2a/wire.ts'
 import { commandErrors, wordsOf, type CommandBody } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
 import type { Observation } from '../domain/observation.ts'
+import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
@@ -17,11 +19,13 @@ import type { Database } from '../persistence/database.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { plainWords } from './agent-words.ts'
 import { aborted, Bell } from './bell.ts'
+import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
 import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
-import { limits, type Outbound } from './outbound.ts'
+import { crossesSkill } from './skill-boundary.ts'
+import { limits } from './outbound.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -29,22 +33,31 @@ import { observed } from './threads/stream-parser.ts'
 export interface DeliveryTools {
   readonly db: Database
   readonly discovery: Discovery
-  readonly outbound: Outbound
+  readonly door: AgentDoor
   readonly pool: ParserPool
   readonly artifacts: ArtifactStore
   /** Names our own extensions; an identifier, never fetched. */
   readonly extensionHost: string
   /** Sideband URIs that the deployment understands besides the built-in ones. */
   readonly sidebandUris: readonly string[]
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => number
 }
 
-const needCredentials = 'Agent credentials are required.'
+const interfaceGone = 'The selected interface is no longer advertised by the Agent Card.'
 const messageLimit = 2_000
+/** Commands between their discovery and their delivery, in one process. */
+const selectedLimit = 10_000
 const outagePauseMs = 250
 const outagePauseToMs = 5_000
 const keepsLimit = 12
 const looksLimit = 3
 const lookPauseMs = 1000
+/**
+ * How long what is known of an agent will do for a delivery. A commit whose fate had to be asked for, or a card that was waited
+ * for, takes longer: an administrator who removed the agent meanwhile is then right.
+ */
+const knownForMs = 1_000
 
 const found = (output: DiscoverOutcome): Done => ({ output })
 const ended = (output: DeliverOutcome): Done => ({ output })
@@ -61,9 +74,17 @@ export class JustAccepted {
   }
 }
 
+/** A command as it is to be delivered, and since when that is known: monotonic milliseconds. */
+interface Known {
+  readonly delivery: Delivery | null
+  readonly knownAt: number
+}
+
 export class Deliveries {
   readonly #t: DeliveryTools
   readonly #saved: GatheredReads<Delivery>
+  /** By command: the interface that its discovery chose here, until it is delivered. */
+  readonly #selected = new Map<string, Endpoint>()
 
   constructor(tools: DeliveryTools) {
     this.#t = tools
@@ -76,38 +97,83 @@ export class Deliveries {
     if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
     // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
     const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(signal)])
-    if (card.kind === 'found') return found({ kind: 'found' })
+    if (card.kind === 'found') {
+      this.#select(ref.id, card.endpoint)
+      return found({ kind: 'found' })
+    }
     return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
   }
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
-  async deliver({ ref, carry }: LeasedActor, held: Held): Promise<Done> {
-    const saved = carry instanceof JustAccepted ? carry.delivery : undefined
-    const delivery = saved ?? (await whileHeld(held, () => this.#saved.read(ref.id)))
+  async deliver(actor: LeasedActor, held: Held): Promise<Done> {
+    const { ref } = actor
+    const { delivery, knownAt } = this.#carried(actor) ?? (await this.#read(ref.id, held))
     // An agent that was removed since gets nothing any more; since its acceptance, where that came with this very commit.
     if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const card = await this.#cardOf(delivery, held)
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
-    const request = this.#encode(card, delivery, ref.id)
+    const known = this.#isRecent(knownAt) ? delivery : (await this.#read(ref.id, held)).delivery
+    if (!known?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
+    const selected = this.#selected.get(ref.id) ?? card.endpoint
+    this.#selected.delete(ref.id)
+    if (!advertises(card.card, selected)) return ended({ kind: 'unsent', message: interfaceGone })
+    const request = this.#encode({ ...card, endpoint: selected }, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
+    const prepared = await this.#prepare(known, request.wire, held)
+    if (prepared.kind === 'unsent') return ended({ kind: 'unsent', message: prepared.message })
     // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
     if (!held.isHeld()) throw new LeaseLost(ref)
-    const sent = await this.#t.outbound.exchange(request.wire, { ...limits.answer, connection: 'warm' }, held.signal)
+    const sent = await prepared.exchange({ ...limits.answer, connection: 'warm' }, held.signal)
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
     if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: sent.message })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
     const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
-    const event = await this.#t.pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
+    const { pool } = this.#t
+    const parse = () => pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
+    const event = await pool.heavy.take(reply.body.length, parse)
     if (event.kind === 'refused' && mayHaveWorked(event.error))
-      return ended({ kind: 'unknown', cause: doubtOf(sent.status, refusalOf(event.error)) })
-    if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error) })
+      return ended({ kind: 'unknown', cause: doubtOf(sent.status, refusalOf(event.error, prepared.denial)) })
+    if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error, prepared.denial) })
     if (event.kind === 'invalid')
       return ended({
         kind: 'unknown',
         cause: doubtOf(sent.status, printable(event.message) || 'It could not be read.'),
       })
+    const asked = { ...delivery, tenant: delivery.body.tenant, remoteTaskId: delivery.body.taskId ?? null }
+    if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
+      return ended({ kind: 'refused', message: refusals['skill.crossed'] })
     await this.#keep(event.blobs, held)
     return this.#replied(ref.id, delivery, event.observation, held)
+  }
+
+  /** What has no binding needs none read: that was seen a second ago at most, in the commit that accepted. */
+  #prepare({ bound, agentId }: Delivery, request: WireRequest, held: Held): Promise<Prepared | Unsent> {
+    const { door } = this.#t
+    if (!bound) return Promise.resolve(door.unbound(request))
+    const preparing = whileHeld(held, () => door.prepare(agentId, request, held.signal))
+    return Promise.race([preparing, aborted(held.signal)])
+  }
+
+  #isRecent(knownAt: number): boolean {
+    return this.#t.monotonic() - knownAt < knownForMs
+  }
+
+  /** What came with the commit, while it is recent. */
+  #carried({ carry, trustedFrom }: LeasedActor): Known | null {
+    if (!(carry instanceof JustAccepted) || !this.#isRecent(trustedFrom)) return null
+    return { delivery: carry.delivery, knownAt: trustedFrom }
+  }
+
+  async #read(commandId: string, held: Held): Promise<Known> {
+    const knownAt = this.#t.monotonic()
+    return { delivery: await whileHeld(held, () => this.#saved.read(commandId)), knownAt }
+  }
+
+  /** Where another process delivers, it chooses by the card that it sees. */
+  #select(commandId: string, endpoint: Endpoint): void {
+    const [oldest] = this.#selected.keys()
+    if (this.#selected.size >= selectedLimit && oldest !== undefined) this.#selected.delete(oldest)
+    this.#selected.set(commandId, endpoint)
   }
 
   /** The card it was discovered by, or another look: three at most, as before dispatch. */
@@ -127,13 +193,13 @@ export class Deliveries {
   ): { readonly wire: WireRequest; readonly endpoint: Endpoint } | WireError {
     const { body, messageId } = delivery
     const endpoint = body.tenant === '' ? card.endpoint : { ...card.endpoint, tenant: body.tenant }
-    const extensions = this.#extensions(card, body)
+    const extensions = this.#extensions(card, delivery)
     const options = { requestId: commandId, extensions }
     try {
       if (body.action === 'cancelTask')
         return { endpoint, wire: encodeRequest(endpoint, 'cancel', { id: body.taskId ?? '' }, options) }
       const { historyLength, acceptedOutputModes, requestMetadata } = body.config ?? {}
-      const metadata = routeMetadata(this.#t.extensionHost, requestMetadata, body.skillId ?? null)
+      const metadata = routeMetadata(this.#t.extensionHost, requestMetadata, delivery.skillId)
       const configuration = {
         // Always: what the agent does afterwards is followed by the subscription, not by this request.
         returnImmediately: true,
@@ -141,7 +207,7 @@ export class Deliveries {
         ...(acceptedOutputModes === undefined ? {} : { acceptedOutputModes }),
       }
       const params = {
-        message: messageOf(body, messageId, extensions),
+        message: this.#unrouted(messageOf(body, messageId, extensions)),
         configuration,
         ...(metadata === undefined ? {} : { metadata }),
       }
@@ -152,11 +218,17 @@ export class Deliveries {
     }
   }
 
+  /** A route that the caller put into the message itself is none of ours, wherever an agent may look for it. */
+  #unrouted({ metadata, ...message }: Message): Message {
+    const kept = routeMetadata(this.#t.extensionHost, metadata, null)
+    return kept === undefined ? message : { ...message, metadata: kept }
+  }
+
   /** What the caller asked for, what the agent offers and we understand, and the route of a skill-scoped send. */
-  #extensions(card: FoundAgent, body: CommandBody): string[] {
+  #extensions(card: FoundAgent, { body, skillId }: Delivery): string[] {
     const offered = negotiatedSideband(card.card, this.#t.sidebandUris)
     const wanted = [...new Set([...(body.config?.extensions ?? []), ...offered])]
-    return routeExtensions(this.#t.extensionHost, wanted, body.skillId ?? null)
+    return routeExtensions(this.#t.extensionHost, wanted, skillId)
   }
 
   /**
@@ -182,7 +254,7 @@ export class Deliveries {
     const command: ReportingCommand = {
       id: commandId,
       title: titleFrom(wordsOf(body)),
-      skillId: body.skillId ?? null,
+      skillId: delivery.skillId,
       referenceTaskIds: body.config?.referenceTaskIds ?? [],
       sent: sent?.observation ?? null,
       reply: reply.event,
@@ -198,6 +270,10 @@ export class Deliveries {
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }
 }
+
+/** A card that changed in between may have moved the agent: what was chosen for a command is not replaced behind its back. */
+const advertises = (card: AgentCard, { url, binding, version }: Endpoint): boolean =>
+  spokenInterfaces(card).some((each) => each.url === url && each.binding === binding && each.version === version)
 
 const agentOf = ({ agentId, cardUrl }: Delivery) => ({ id: agentId, cardUrl })
 
@@ -244,8 +320,8 @@ async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
   }
 }
 
-function refusalOf(error: AgentError): string {
-  if (error.httpStatus === 401 || error.httpStatus === 403) return needCredentials
+function refusalOf(error: AgentError, denial: string): string {
+  if (error.httpStatus === 401 || error.httpStatus === 403) return denial
   return printable(error.message) || `The agent refused with ${error.reason}.`
 }
 

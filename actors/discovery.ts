@@ -6,20 +6,27 @@ import { createHash } from 'node:crypto'
 import { cardCandidates, parseCard, selectInterface, type AgentCard } from '../a2a/card.ts'
 import type { Endpoint } from '../a2a/client.ts'
 import { complianceReport } from '../a2a/compliance.ts'
-import type { ComplianceReport, Trust } from '../domain/agent.ts'
+import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
+import type { CardSigning, ComplianceReport, Trust } from '../domain/agent.ts'
+import { credentialSentences } from '../domain/credential.ts'
 import { storeCard } from '../persistence/agents.ts'
 import type { Database } from '../persistence/database.ts'
+import type { AgentDoor } from './credentials.ts'
+import { trustRejected, type CardTrust } from './card-trust.ts'
 import { limits, type Outbound } from './outbound.ts'
 import type { Instruments } from './runtime.ts'
 
 export interface FoundCard {
   readonly kind: 'found'
   readonly card: AgentCard
-  /** As the agent served it. */
+  /** As the agent served it; of a verified card only what its signature covers, and the signatures. */
   readonly raw: unknown
+  /** `raw` as JSON: what is kept. */
   readonly text: string
   readonly resolvedCardUrl: string
   readonly trust: Trust
+  readonly signing: CardSigning
+  /** Of the card as it was served. */
   readonly report: ComplianceReport
 }
 
@@ -28,6 +35,8 @@ export interface MissedCard {
   readonly kind: 'missed'
   readonly message: string
   readonly permanent: boolean
+  /** Of a card that was read and is not trusted. */
+  readonly untrusted?: { readonly trust: Trust; readonly signing: CardSigning }
 }
 
 export interface FoundAgent extends FoundCard {
@@ -39,23 +48,40 @@ const dispatchAgeMs = 10_000
 const deliveryAgeMs = 2 * dispatchAgeMs
 const agentsRemembered = 1000
 const grpcOnly = 'gRPC transport is unavailable under the hardened network policy; advertise an HTTP binding.'
+const noInterface = 'The Agent Card advertises no interface that can be used.'
+
+export interface DiscoveryTools {
+  readonly db: Database
+  readonly outbound: Outbound
+  readonly door: AgentDoor
+  readonly instruments: Instruments
+  readonly trust: CardTrust
+  readonly extensionHost: string
+}
+
+interface Registered {
+  readonly id: string
+  readonly cardUrl: string
+}
 
 export class Discovery {
-  readonly #db: Database
-  readonly #outbound: Outbound
-  readonly #instruments: Instruments
+  readonly #t: DiscoveryTools
   readonly #underWay = new Map<string, Promise<FoundAgent | MissedCard>>()
   readonly #recent = new Map<string, { readonly found: FoundAgent; readonly at: number }>()
 
-  constructor(db: Database, outbound: Outbound, instruments: Instruments) {
-    this.#db = db
-    this.#outbound = outbound
-    this.#instruments = instruments
+  constructor(tools: DiscoveryTools) {
+    this.#t = tools
   }
 
-  /** Fetches and reads a card, and keeps nothing: what a preview does. */
-  async look(cardUrl: string, deadlineMs: number = limits.card.deadlineMs): Promise<FoundCard | MissedCard> {
+  /** Fetches and reads a card as one that may be used, and keeps nothing; without credentials where it is nobody's yet. */
+  async look(
+    cardUrl: string,
+    deadlineMs: number = limits.card.deadlineMs,
+    agentId: string | null = null,
+  ): Promise<FoundCard | MissedCard> {
     const tried: string[] = []
+    let denial: string | null = null
+    let mayProve = true
     for (const url of cardCandidates(cardUrl)) {
       const request = {
         method: 'GET' as const,
@@ -63,7 +89,8 @@ export class Discovery {
         headers: { Accept: 'application/json', 'A2A-Version': '1.0' },
         requestId: '',
       }
-      const sent = await this.#outbound.exchange(request, { ...limits.card, deadlineMs })
+      const prepared = await this.#t.door.prepareCard(mayProve ? agentId : null, request)
+      const sent = await prepared.exchange({ ...limits.card, deadlineMs })
       if (sent.kind !== 'answered') {
         // A policy's no is the whole answer; a network's no is one of the addresses that were tried.
         if (policyCodes.has(sent.code)) return { kind: 'missed', message: sent.message, permanent: true }
@@ -72,20 +99,31 @@ export class Discovery {
       }
       if (sent.status !== 200) {
         tried.push(`${url} (HTTP ${sent.status})`)
+        if (sent.status === 401 || sent.status === 403) denial ??= prepared.denial
+        // Nothing is sent again after a 401: a card that is public at the next address is found without.
+        if (sent.status === 401) mayProve = false
         continue
       }
-      const read = readCard(sent.body, url)
-      if (read.kind === 'found') return read
+      const read = await this.#read(sent.body, url)
+      // What a card says is the whole answer, also when it is not trusted; what is no card is one address that was tried.
+      if (read.kind !== 'fault') return read
       tried.push(`${url} (${read.fault})`)
     }
+    // Of an agent of ours; to a preview a card behind a door is one that is not there.
+    if (agentId !== null && denial !== null) return { kind: 'missed', message: denial, permanent: mayNotPass(denial) }
     return { kind: 'missed', message: `Agent Card discovery failed. Tried: ${tried.join(', ')}`, permanent: false }
   }
 
+  /** What a preview does: a card that the network policy rules out is missed; one with no interface at all is shown. */
+  async preview(cardUrl: string): Promise<FoundCard | MissedCard> {
+    const seen = await this.look(cardUrl)
+    if (seen.kind === 'missed') return seen
+    const chosen = this.#choose(seen.card)
+    return 'message' in chosen && chosen.message !== noInterface ? chosen : seen
+  }
+
   /** Finds a registered agent, keeps its card as a snapshot, and chooses the interface to speak to. */
-  find(
-    agent: { readonly id: string; readonly cardUrl: string },
-    deadlineMs: number = limits.card.deadlineMs,
-  ): Promise<FoundAgent | MissedCard> {
+  find(agent: Registered, deadlineMs: number = limits.card.deadlineMs): Promise<FoundAgent | MissedCard> {
     const underWay = this.#underWay.get(agent.id)
     if (underWay) return underWay
     const finding = this.#find(agent, deadlineMs).finally(() => this.#underWay.delete(agent.id))
@@ -94,13 +132,28 @@ export class Discovery {
   }
 
   /** As `find`, but a card of the last seconds will do. */
-  async forDispatch(agent: { readonly id: string; readonly cardUrl: string }): Promise<FoundAgent | MissedCard> {
+  async forDispatch(agent: Registered): Promise<FoundAgent | MissedCard> {
     return this.#atHand(agent.id, dispatchAgeMs) ?? this.find(agent)
   }
 
   /** For what was discovered already and only waited for its commit: a miss now would fail it without another try. */
-  async forDelivery(agent: { readonly id: string; readonly cardUrl: string }): Promise<FoundAgent | MissedCard> {
+  async forDelivery(agent: Registered): Promise<FoundAgent | MissedCard> {
     return this.#atHand(agent.id, deliveryAgeMs) ?? this.find(agent)
+  }
+
+  /**
+   * The agent by the card that it showed last, judged by today's keys and policy, without asking for it. Null where none was
+   * kept, or none that can be used now.
+   */
+  async kept(
+    agent: Registered & { readonly card: string | null },
+  ): Promise<Pick<FoundAgent, 'card' | 'endpoint'> | null> {
+    const json: unknown = agent.card === null ? null : JSON.parse(agent.card)
+    const parsed = parseCard(json)
+    if ('fault' in parsed) return null
+    const { usable } = await this.#t.trust.judge(parsed.card, json, agent.cardUrl)
+    const chosen = usable && this.#choose(usable.card)
+    return chosen && 'endpoint' in chosen ? { card: usable.card, endpoint: chosen.endpoint } : null
   }
 
   /** Whether `forDispatch` would answer without asking the agent. */
@@ -110,30 +163,60 @@ export class Discovery {
 
   #atHand(agentId: string, ageMs: number): FoundAgent | null {
     const recent = this.#recent.get(agentId)
-    return recent && this.#instruments.monotonic() - recent.at < ageMs ? recent.found : null
+    return recent && this.#t.instruments.monotonic() - recent.at < ageMs ? recent.found : null
   }
 
-  async #find(
-    agent: { readonly id: string; readonly cardUrl: string },
-    deadlineMs: number,
-  ): Promise<FoundAgent | MissedCard> {
-    const startedAt = this.#instruments.monotonic()
-    const seen = await this.look(agent.cardUrl, deadlineMs)
-    if (seen.kind === 'missed') return seen
+  /** The interface to speak to under the network policy, whose sentence it is when there is none. */
+  #choose(card: AgentCard): { readonly endpoint: Endpoint } | MissedCard {
+    const { outbound } = this.#t
+    const choice = selectInterface(card, ({ url }) => outbound.refusal(url) === null)
+    if ('endpoint' in choice) return choice
+    const missed = (message: string): MissedCard => ({ kind: 'missed', message, permanent: true })
+    if (choice.refused === 'grpc') return missed(grpcOnly)
+    const refusal = choice.refused === 'forbidden' ? outbound.refusal(choice.first.url) : null
+    return missed(refusal?.message ?? noInterface)
+  }
+
+  async #find(agent: Registered, deadlineMs: number): Promise<FoundAgent | MissedCard> {
+    const { db, instruments, extensionHost } = this.#t
+    const startedAt = instruments.monotonic()
+    const seen = await this.look(agent.cardUrl, deadlineMs, agent.id)
+    // A card that is not trusted is not kept either: whoever reads the kept one must not act on it.
+    if (seen.kind === 'missed') return this.#lost(agent.id, seen)
     const { text, card, trust } = seen
     const digest = createHash('sha256').update(text).digest('hex')
-    await storeCard(this.#db.pool, { agentId: agent.id, digest, card: text, name: card.name, trust })
-    const choice = selectInterface(card)
-    if ('refused' in choice) {
-      const message = choice.refused === 'grpc' ? grpcOnly : 'The Agent Card advertises no interface that can be used.'
-      return { kind: 'missed', message, permanent: true }
-    }
+    const routesSkills = supportsSkillRouting(card, extensionHost)
+    await storeCard(db.pool, { agentId: agent.id, digest, card: text, name: card.name, trust, routesSkills })
+    const choice = this.#choose(card)
+    if ('message' in choice) return this.#lost(agent.id, choice)
     const found: FoundAgent = { ...seen, endpoint: choice.endpoint }
     this.#recent.delete(agent.id)
     this.#recent.set(agent.id, { found, at: startedAt })
     const [oldest] = this.#recent.keys()
     if (this.#recent.size > agentsRemembered && oldest !== undefined) this.#recent.delete(oldest)
     return found
+  }
+
+  /** What rules an agent out now also rules out the card of some seconds ago; what merely failed does not. */
+  #lost(agentId: string, missed: MissedCard): MissedCard {
+    if (missed.permanent) this.#recent.delete(agentId)
+    return missed
+  }
+
+  async #read(
+    body: Uint8Array,
+    url: string,
+  ): Promise<FoundCard | MissedCard | { readonly kind: 'fault'; readonly fault: string }> {
+    const said = jsonOf(body)
+    if (said === null) return { kind: 'fault', fault: 'not JSON' }
+    const parsed = parseCard(said.json)
+    if ('fault' in parsed) return { kind: 'fault', fault: parsed.fault }
+    const { trust, signing, usable } = await this.#t.trust.judge(parsed.card, said.json, url)
+    if (usable === null)
+      return { kind: 'missed', message: trustRejected, permanent: true, untrusted: { trust, signing } }
+    const text = usable.json === said.json ? said.text : JSON.stringify(usable.json)
+    const report = complianceReport(said.json)
+    return { kind: 'found', card: usable.card, raw: usable.json, text, resolvedCardUrl: url, trust, signing, report }
   }
 }
 
@@ -145,26 +228,15 @@ const policyCodes: ReadonlySet<string> = new Set([
   'too-large',
 ])
 
-function readCard(body: Uint8Array, url: string): FoundCard | { readonly kind: 'fault'; readonly fault: string } {
-  let text: string
-  let raw: unknown
+/** A token endpoint may be back in a second; a missing, revoked or wrong credential is there until somebody acts. */
+const mayNotPass = (denial: string): boolean => denial !== credentialSentences.oauth
+
+function jsonOf(body: Uint8Array): { readonly text: string; readonly json: unknown } | null {
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    raw = JSON.parse(text)
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+    return { text, json: JSON.parse(text) }
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeError) return { kind: 'fault', fault: 'not JSON' }
+    if (error instanceof SyntaxError || error instanceof TypeError) return null
     throw error
-  }
-  const parsed = parseCard(raw)
-  if ('fault' in parsed) return { kind: 'fault', fault: parsed.fault }
-  return {
-    kind: 'found',
-    card: parsed.card,
-    raw,
-    text,
-    resolvedCardUrl: url,
-    // No key is pinned before part 3, so a signature proves nothing yet; it must not look as if it did.
-    trust: parsed.card.signatures.length > 0 ? 'untrusted' : 'unsigned',
-    report: complianceReport(raw),
   }
 }

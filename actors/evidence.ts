@@ -91,19 +91,25 @@ export class Searching {
     const endMs = this.#t.monotonic() + this.#patience.searchMs
     const contextId = sought[0]?.contextId ?? null
     const within = contextId === null ? {} : { contextId }
-    const common = { ...within, pageSize, historyLength: listHistory, includeArtifacts: false }
+    const common = { ...within, pageSize, includeArtifacts: false }
+    let historyLength = listHistory
     const findings = new Findings(sought)
     const mute: string[] = []
     let pageToken = ''
     let isWhole = false
     for (let page = 0; page < pagesLimit && !findings.complete && this.#t.monotonic() < endMs; page++) {
-      const params = pageToken === '' ? common : { ...common, pageToken }
+      const params = { ...common, historyLength, ...(pageToken === '' ? {} : { pageToken }) }
       const read = await readPage(this.#t, line, params, signal, this.#patience.readMs)
+      if (read.kind === 'unread' && read.oversized && historyLength > 0) {
+        // Words of twenty-five tasks may be more than a page may hold; their names are not.
+        historyLength = 0
+        continue
+      }
       if (read.kind === 'unsupported') return this.#lookInKnown(line, sought, signal, endMs)
       if (read.kind === 'unread')
         return { looks: findings.looks({ ...unreadable, reason: read.message }), reached: read.answered }
       for (const task of read.page.tasks) findings.see(namesIn(task))
-      mute.push(...read.page.tasks.filter(({ history }) => isCut(history)).map(({ id }) => id))
+      mute.push(...read.page.tasks.filter(({ history }) => historyLength === 0 || isCut(history)).map(({ id }) => id))
       pageToken = read.page.nextPageToken
       isWhole = pageToken === ''
       if (isWhole) break

@@ -3,16 +3,22 @@
  * commit is one text on its way to the database: eight huge events in one were some 400 MB of it, and the event loop stood
  * still while they were written. Pure; does not own the queue (runtime.ts).
  */
+import type { Report } from '../domain/fact.ts'
 import type { Step } from './step.ts'
 
-/** Characters of agents' words in one commit. A single report may be more: it then leaves alone. */
-export const charactersLimit = 8 * 1024 * 1024
+/**
+ * Characters of agents' words in one commit. A single report may be more: it then leaves alone. What is written of them is
+ * twice as much, and takes the main thread some 10 ms; on the embedded database nobody reads meanwhile.
+ */
+export const charactersLimit = 2 * 1024 * 1024
 
-/** Characters of the events that a step reports: what is written of them is some twice as much. */
+/** Characters of the events that a report brings: what is written of them is some twice as much. */
+export const weightOfReport = ({ observations }: Report): number =>
+  observations.reduce((characters, { event }) => characters + event.length, 0)
+
 export function weightOf(step: Step | null): number {
   let characters = 0
-  for (const fact of step?.told ?? [])
-    if (fact.type === 'agent.reported') for (const { event } of fact.report.observations) characters += event.length
+  for (const fact of step?.told ?? []) if (fact.type === 'agent.reported') characters += weightOfReport(fact.report)
   return characters
 }
 

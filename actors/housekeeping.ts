@@ -8,6 +8,8 @@ import type { Database } from '../persistence/database.ts'
 import { forgetDeliveries } from '../persistence/push.ts'
 import { forgetWindows } from '../persistence/rate-limits.ts'
 import { forgetActors, forgetFacts, markLineages } from '../persistence/retention.ts'
+import { forgetSessions } from '../persistence/sessions.ts'
+import { forgetAttempts } from '../persistence/sign-in.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
 import type { Log } from './worker.ts'
@@ -66,6 +68,9 @@ export class Housekeeping {
     await db.housekeep()
     await forgetWindows(db.pool)
     await forgetDeliveries(db.pool)
+    const now = instruments.now().toISOString()
+    await forgetAttempts(db.pool, now)
+    await forgetSessions(db.pool, now)
     if (!works) return
     if (instruments.monotonic() - this.#forgotAt >= forgetEveryMs) {
       this.#forgotAt = instruments.monotonic()

@@ -15,6 +15,8 @@ export interface LeasedActor {
   readonly context: Readonly<Record<string, unknown>>
   /** What the spawner had in hand (Spawn); absent when the work begins later, by a claim. */
   readonly carry?: unknown
+  /** Monotonic milliseconds before which its lease cannot have been granted, nor anything been read that it carries. */
+  readonly trustedFrom: number
 }
 
 /** What long work is given: it must stop when `signal` aborts, for then somebody else may hold the lease. */
@@ -68,6 +70,8 @@ export interface Kind {
   readonly claimLimit: number
   /** How long work may keep its place while others wait for one (turns.ts); for ever, where it is not said. */
   readonly turnMs?: number
+  /** Its timers are dates that people chose, not waits: a clock that is set back puts them off. */
+  readonly byCalendar?: true
   readonly work: Readonly<Record<string, WorkHandler>>
   /** Work that may be done twice without harm: given back unbegun when the process drains. */
   readonly repeatable: ReadonlySet<string>

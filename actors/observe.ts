@@ -7,19 +7,11 @@ import { Fold } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
-import {
-  chainParts,
-  lockTasks,
-  readKnown,
-  storable,
-  writeTasks,
-  type LockedTask,
-  type NewTask,
-  type RemoteTask,
-  type TaskWrite,
-} from '../persistence/tasks.ts'
+import { writeTasks, type NewTask, type TaskWrite } from '../persistence/task-writes.ts'
+import { chainParts, lockTasks, readKnown, storable, type LockedTask, type RemoteTask } from '../persistence/tasks.ts'
 import type { Effects } from './step.ts'
 import type { BatchContext } from './kinds.ts'
+import { claimsAnother } from './skill-boundary.ts'
 
 interface Told {
   readonly organizationId: string
@@ -31,12 +23,18 @@ interface Subject {
   readonly id: string
   readonly organizationId: string
   readonly agentId: string
+  readonly skillId: string | null
   readonly fresh: NewTask | null
   readonly fold: Fold
   readonly before: { readonly state: string; readonly stateAt: string | null }
   contextId: string | null
   readonly sources: Set<Report['source']>
+  /** Ways in which something came that claims another skill, and was not kept. */
+  readonly crossed: Set<Report['source']>
 }
+
+/** What a poll finds it finds again in fifteen seconds: that it was not kept is told of what is said once. */
+const saidOnce: ReadonlySet<Report['source']> = new Set(['stream', 'push'])
 
 const keyOf = (task: RemoteTask): string => JSON.stringify([task.agentId, task.tenant, task.remoteId])
 
@@ -77,6 +75,9 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
     if (!row && !subjects.has(key) && report.command === null) continue
     const subject =
       subjects.get(key) ?? (row ? knownSubject(batch, row, known) : newSubject(batch, organizationId, report, remoteId))
+    // Whoever delivered looked for this (skill-boundary.ts). A task that came to be known meanwhile, by another command even of this
+    // batch, is kept apart all the same.
+    if (report.command && report.command.skillId !== subject.skillId) continue
     subjects.set(key, subject)
     foldIn(subject, report)
     if (report.command) batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply })
@@ -106,8 +107,9 @@ const sayings = (report: Report): readonly Observation[] =>
 function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<ReturnType<typeof readKnown>>): Subject {
   const { messages, artifacts } = known.get(row.id) ?? { messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
-  const { id, organizationId, agentId, contextId } = row
-  return { id, organizationId, agentId, fresh: null, fold, before: row, contextId, sources: new Set() }
+  const { id, organizationId, agentId, skillId, contextId } = row
+  const own = { id, organizationId, agentId, skillId, contextId }
+  return { ...own, fresh: null, fold, before: row, sources: new Set(), crossed: new Set() }
 }
 
 const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0 }
@@ -128,10 +130,22 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
     skillId: command?.skillId ?? null,
     title: command?.title ?? null,
     references: command?.referenceTaskIds ?? [],
+    commandId: command?.id ?? null,
   }
   const known = { ...unseen, state, messages: new Set<string>(), artifacts: new Map() }
   const fold = new Fold(known, batch.at.toISOString(), chainParts)
-  return { id, organizationId, agentId, fresh, fold, before: known, contextId: null, sources: new Set() }
+  return {
+    id,
+    organizationId,
+    agentId,
+    skillId: fresh.skillId,
+    fresh,
+    fold,
+    before: known,
+    contextId: null,
+    sources: new Set(),
+    crossed: new Set(),
+  }
 }
 
 function foldIn(subject: Subject, report: Report): void {
@@ -141,8 +155,12 @@ function foldIn(subject: Subject, report: Report): void {
       subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
   }
   if (report.command?.sent) told(report.command.sent, 'sent')
-  for (const observation of report.observations)
-    if (report.remoteTaskId === null || observation.taskId === report.remoteTaskId) told(observation, report.source)
+  for (const observation of report.observations) {
+    if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId) continue
+    // What leaves its skill is nobody's to see here, and no news of this task.
+    if (!claimsAnother(observation, subject.skillId)) told(observation, report.source)
+    else if (saidOnce.has(report.source)) subject.crossed.add(report.source)
+  }
   subject.sources.add(report.source)
 }
 
@@ -155,8 +173,9 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     const { id, fresh, contextId, organizationId, agentId } = subject
     const sources = [...subject.sources]
     if (folded.changed || fresh) writes.push({ id, fresh: fresh && { ...fresh, contextId }, contextId, folded })
-    if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const tell = (fact: Fact): void => void told.push({ organizationId, subjectId: id, fact })
+    for (const source of subject.crossed) tell({ type: 'task.crossed', source })
+    if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const { state, stateAt, version } = folded
     const { before } = subject
     const asksAnew = isWaiting(state) && (state !== before.state || stateAt !== before.stateAt)

@@ -30,7 +30,8 @@ const v4Table: readonly Range[] = [
 ]
 
 const v6Table: readonly Range[] = [
-  ...ranges('metadata', ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']),
+  // AWS's services for its own hosts, Google's, Oracle's, Scaleway's.
+  ...ranges('metadata', ['fd00:ec2::/32', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 'fd00:42::42']),
   ...ranges('loopback', ['::1']),
   ...ranges('link-local', ['fe80::/10']),
   ...ranges('private', ['fc00::/7']),
@@ -39,8 +40,8 @@ const v6Table: readonly Range[] = [
   ...ranges('public', ['2000::/3']),
 ]
 
-const mapped = range('::ffff:0:0/96', 'reserved')
-const nat64 = range('64:ff9b::/96', 'reserved')
+/** Mapped, and what a NAT64 translates. */
+const embedding = ranges('reserved', ['::ffff:0:0/96', '64:ff9b::/96'])
 const low32 = 0xffff_ffffn
 
 /** Classifies an address as text, as a resolver or a socket says it. Anything that is not one is `reserved`. */
@@ -49,13 +50,15 @@ export function classifyAddress(address: string): AddressClass {
   // A zone id (`fe80::1%eth0`) names an interface of this machine: no agent lives there.
   if (!isIPv6(address) || address.includes('%')) return 'reserved'
   const bits = v6Bits(address)
-  if (within(mapped, bits)) return lookUp(v4Table, bits & low32) ?? 'public'
-  if (within(nat64, bits)) return throughNat64(bits & low32)
+  if (embedding.some((entry) => within(entry, bits))) return embedded(bits & low32)
   return lookUp(v6Table, bits) ?? 'reserved'
 }
 
-/** A translator may carry public hosts only [RFC 6052 §3.1]; what it would do with our own networks is not ours to try. */
-function throughNat64(v4: bigint): AddressClass {
+/**
+ * A translator may carry public hosts only [RFC 6052 §3.1]. A mapped address is the same host as its IPv4 spelling, but nobody
+ * writes this machine or a network of ours that way who does not mean to get past somebody.
+ */
+function embedded(v4: bigint): AddressClass {
   const inner = lookUp(v4Table, v4) ?? 'public'
   return inner === 'public' || inner === 'metadata' ? inner : 'reserved'
 }

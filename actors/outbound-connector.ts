@@ -27,24 +27,35 @@ const resolveBySystem: ResolveAll = (hostname, done) => {
   systemLookup(hostname, { all: true, order: 'verbatim' }, (error, addresses) => done(error, error ? [] : addresses))
 }
 
+/** Shown to a server that asks who is calling; PEM. */
+export interface ClientCertificate {
+  readonly cert: string
+  readonly key: string
+  /** Authorities to trust for its connections in place of all others. */
+  readonly ca?: string
+}
+
 export interface ConnectorOptions {
   readonly permits: (address: string) => boolean
   readonly connectTimeoutMs: number
   readonly resolve?: ResolveAll
   /** PEM of the certificate authorities to trust in place of the system's. */
   readonly ca?: readonly string[]
+  readonly certificate?: ClientCertificate
 }
 
 /** Calls back with a connected (TLS: verified) socket, or with an OutboundFailure: nothing was written in that case. */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { permits, connectTimeoutMs } = options
+  const { permits, connectTimeoutMs, certificate } = options
+  const ca = certificate?.ca === undefined ? options.ca : [certificate.ca]
   const connect = buildConnector({
     // One protocol, one code path: HTTP/2 brings floods (PING, CONTINUATION, rapid reset) and no gain for one call.
     allowH2: false,
     timeout: connectTimeoutMs,
     autoSelectFamily: true,
     lookup: pinned(options.resolve ?? resolveBySystem, permits),
-    ...(options.ca === undefined ? {} : { ca: [...options.ca] }),
+    ...(ca === undefined ? {} : { ca: [...ca] }),
+    ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
   })
   return (target, callback) => {
     const literal = target.hostname.replace(/^\[|\]$/g, '')

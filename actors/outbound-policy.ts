@@ -2,6 +2,7 @@
  * Who may be reached from here: the rules of the specification's "Outbound network policy", and the closed set of ways
  * in which a request fails, with the sentence of each. Pure; owns no socket (outbound-connector.ts) and no time.
  */
+import { isIP } from 'node:net'
 import { classifyAddress } from './outbound-addresses.ts'
 
 export interface OutboundPolicy {
@@ -28,6 +29,8 @@ export const outboundSentences = {
   reset: generic,
   malformed: generic,
   aborted: generic,
+  /** Its own sentence each time (domain/credential.ts). */
+  credentials: 'Protected agent operation failed.',
 } as const
 
 export type OutboundCode = keyof typeof outboundSentences
@@ -42,16 +45,38 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** Checks a target by its URL alone; its addresses are checked when it is connected to. */
+/**
+ * Names under which clouds serve metadata to their hosts. Inside one they resolve to blocked addresses anyway; a name that is
+ * handed to whatever resolves it here, search domains included, is not worth the question.
+ */
+const metadataNames: ReadonlySet<string> = new Set([
+  'metadata',
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata.tencentyun.com',
+  'metadata.packet.net',
+  'metadata.platformequinix.com',
+])
+
+/** Checks a target by its URL alone; a name's addresses are checked when it is connected to. */
 export function admit(policy: OutboundPolicy, target: string): URL | OutboundFailure {
   if (!URL.canParse(target)) return new OutboundFailure('invalid-request')
   const url = new URL(target)
   const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
   // Credentials in a URL would be a second way to send a secret, past the binding of secrets to origins.
   if (!isWeb || url.username !== '' || url.password !== '') return new OutboundFailure('invalid-request')
-  if (policy.profile === 'development') return url
-  if (!policy.allowedOrigins.includes(url.origin)) return new OutboundFailure('origin-not-allowed')
-  if (url.protocol !== 'https:') return new OutboundFailure('https-required')
+  if (policy.profile === 'production') {
+    if (!policy.allowedOrigins.includes(url.origin)) return new OutboundFailure('origin-not-allowed')
+    if (url.protocol !== 'https:') return new OutboundFailure('https-required')
+  }
+  const literal = url.hostname.replace(/^\[|\]$/g, '')
+  const name = literal.replace(/\.$/, '')
+  // These names are this machine, known to a resolver or not [RFC 6761 §6.3].
+  const isHere = policy.profile === 'production' && /(?:^|\.)localhost$/.test(name)
+  if (isHere || metadataNames.has(name)) return new OutboundFailure('blocked-address')
+  if (isIP(literal) !== 0 && !permitsAddress(policy, literal)) return new OutboundFailure('blocked-address')
   return url
 }
 

@@ -5,15 +5,15 @@
  *
  * Always undici's own Agent: Node's global fetch follows redirects, and refuses a dispatcher of undici 8 besides.
  */
-import { Agent, errors } from 'undici'
+import { errors, type Agent } from 'undici'
 import type { WireRequest } from '../a2a/client.ts'
 import { collect, decoded } from './outbound-body.ts'
 import { Call } from './outbound-call.ts'
 import type { Head } from './outbound-call.ts'
-import { guardedConnector } from './outbound-connector.ts'
-import type { ResolveAll } from './outbound-connector.ts'
-import { admit, OutboundFailure, permitsAddress } from './outbound-policy.ts'
+import type { ClientCertificate } from './outbound-connector.ts'
+import { admit, OutboundFailure } from './outbound-policy.ts'
 import type { OutboundCode, OutboundPolicy } from './outbound-policy.ts'
+import { Sockets, type SocketWiring } from './outbound-sockets.ts'
 
 export type { OutboundCode, OutboundPolicy } from './outbound-policy.ts'
 
@@ -26,18 +26,6 @@ export const limits = {
   /** The head may wait as long as a silence: some frameworks hold it back until the first event. */
   stream: { maxBytes: 25 * MiB, headDeadlineMs: 60_000, idleMs: 60_000, deadlineMs: 30 * 60_000 },
 } as const satisfies Record<string, ExchangeLimits | StreamLimits>
-
-const connectTimeoutMs = 5_000
-const maxHeaderBytes = 16 * 1024
-/** A kept socket is dropped well before a peer's own timeout (Node's is 5 s): a request written to a dead one is lost. */
-const keptSocketMs = 2_000
-/**
- * A warm socket was in use half a second ago: its peer is most unlikely to have closed it meanwhile, and under load it saves
- * more than half of a send's cost (408–713 µs of our CPU fresh, 85–201 µs kept). A lone send gets a fresh one.
- */
-const warmSocketMs = 500
-/** Bounds, not targets: how much runs at once is decided by the loops that call. */
-const socketsPerOrigin = { fresh: 64, warm: 64, kept: 8, streams: 64 }
 
 export interface ExchangeLimits {
   readonly maxBytes: number
@@ -98,51 +86,70 @@ export class StreamBroken extends Error {
   }
 }
 
+/** What goes along with one request to prove who is calling. Decided by actors/credentials.ts, for the request's own origin. */
+export interface Attachment {
+  readonly headers: Readonly<Record<string, string>>
+  /** A client certificate's; absent: everybody's. */
+  readonly sockets?: Sockets
+}
+
 /** For tests: a resolver that lies, an authority nobody trusts, and less time than the world has. */
-export interface OutboundWiring {
-  readonly resolve?: ResolveAll
-  readonly ca?: readonly string[]
+export interface OutboundWiring extends SocketWiring {
   /** No wait for an answer, a head or a chunk is longer; how long a whole stream may last stays. */
   readonly longestMs?: number
 }
 
+const nothing: Attachment = { headers: {} }
+
 export class Outbound {
   readonly #policy: OutboundPolicy
   readonly #longestMs: number
-  readonly #fresh: Agent
-  readonly #warm: Agent
-  readonly #kept: Agent
-  readonly #streams: Agent
+  readonly #wiring: SocketWiring
+  readonly #sockets: Sockets
+  /** Of client certificates, with the end of their last request once they are given back. */
+  readonly #certified = new Map<Sockets, Promise<void>>()
 
   constructor(policy: OutboundPolicy, wiring: OutboundWiring = {}) {
     const { longestMs = Infinity, ...sockets } = wiring
     this.#policy = policy
     this.#longestMs = longestMs
-    const connect = guardedConnector({
-      permits: (address) => permitsAddress(policy, address),
-      connectTimeoutMs,
-      ...sockets,
-    })
-    // Timeouts of undici are off: they restart with every byte. The deadlines below do not.
-    const common = { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes, allowH2: false }
-    // Pipelining 0 is undici's word for a connection that serves one request.
-    this.#fresh = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.fresh })
-    this.#streams = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.streams })
-    const keepAlive = { keepAliveTimeout: keptSocketMs, keepAliveMaxTimeout: keptSocketMs }
-    const warmth = { keepAliveTimeout: warmSocketMs, keepAliveMaxTimeout: warmSocketMs }
-    this.#warm = new Agent({ ...common, ...warmth, pipelining: 1, connections: socketsPerOrigin.warm })
-    this.#kept = new Agent({ ...common, ...keepAlive, pipelining: 1, connections: socketsPerOrigin.kept })
+    this.#wiring = sockets
+    this.#sockets = new Sockets(policy, sockets)
+  }
+
+  /** Why nothing may be sent there, by the URL alone; null where only its addresses can tell, when it is connected to. */
+  refusal(target: string): OutboundFailure | null {
+    const admitted = admit(this.#policy, target)
+    return admitted instanceof OutboundFailure ? admitted : null
+  }
+
+  /** Sockets that show a client certificate, under the same policy. To be given back by `retire`. */
+  socketsFor(certificate: ClientCertificate): Sockets {
+    const sockets = new Sockets(this.#policy, this.#wiring, certificate)
+    this.#certified.set(sockets, Promise.resolve())
+    return sockets
+  }
+
+  /** Closes them once what is under way on them has ended; `close` ends that at once. */
+  retire(sockets: Sockets): void {
+    const retiring = sockets.retire().finally(() => this.#certified.delete(sockets))
+    this.#certified.set(sockets, retiring)
   }
 
   /** One request, one bounded answer of any status but a redirect. Never throws for a reason of the network. */
-  async exchange(request: WireRequest, bounds: ExchangeLimits, signal?: AbortSignal): Promise<Sent> {
+  async exchange(
+    request: WireRequest,
+    bounds: ExchangeLimits,
+    signal?: AbortSignal,
+    attachment: Attachment = nothing,
+  ): Promise<Sent> {
     const connection = bounds.connection ?? (request.method === 'GET' ? 'kept' : 'fresh')
     const call = new Call(bounds.maxBytes)
     const leash = new Leash(call, signal)
     try {
       leash.endAfter(Math.min(bounds.deadlineMs, this.#longestMs))
-      const agents = { fresh: this.#fresh, warm: this.#warm, kept: this.#kept }
-      const head = await this.#headOf(call, agents[connection], request)
+      const { sockets = this.#sockets, headers } = attachment
+      const head = await this.#headOf(call, sockets[connection], request, headers)
       return answered(head, await collect(head, bounds.maxBytes))
     } catch (error) {
       return verdict(call, asFailure(error), bounds.overflow)
@@ -152,12 +159,18 @@ export class Outbound {
   }
 
   /** Opens an event stream. An answer that is none (an error as JSON, say) comes back whole, bounded, as `answered`. */
-  async openStream(request: WireRequest, bounds: StreamLimits, signal?: AbortSignal): Promise<Sent | Streaming> {
+  async openStream(
+    request: WireRequest,
+    bounds: StreamLimits,
+    signal?: AbortSignal,
+    attachment: Attachment = nothing,
+  ): Promise<Sent | Streaming> {
     const call = new Call(bounds.maxBytes)
     const leash = new Leash(call, signal)
     try {
       leash.endAfter(Math.min(bounds.headDeadlineMs, this.#longestMs))
-      const head = await this.#headOf(call, this.#streams, request)
+      const { sockets = this.#sockets, headers } = attachment
+      const head = await this.#headOf(call, sockets.streams, request, headers)
       if (isEventStream(head)) {
         leash.endAfter(bounds.deadlineMs)
         return streaming(head, call, leash, { ...bounds, idleMs: Math.min(bounds.idleMs, this.#longestMs) })
@@ -174,22 +187,19 @@ export class Outbound {
   /** Cuts every connection; what was under way ends as `aborted`. */
   async close(): Promise<void> {
     const reason = new OutboundFailure('aborted')
-    await Promise.all([
-      this.#fresh.destroy(reason),
-      this.#warm.destroy(reason),
-      this.#kept.destroy(reason),
-      this.#streams.destroy(reason),
-    ])
+    const retiring = [...this.#certified.values()]
+    await Promise.all([this.#sockets, ...this.#certified.keys()].map((sockets) => sockets.destroy(reason)))
+    await Promise.all(retiring)
   }
 
-  async #headOf(call: Call, agent: Agent, request: WireRequest): Promise<Head> {
+  async #headOf(call: Call, agent: Agent, request: WireRequest, proof: Attachment['headers']): Promise<Head> {
     const url = admit(this.#policy, request.url)
     if (url instanceof OutboundFailure) throw url
     const head = await call.send(agent, {
       origin: url.origin,
       path: url.pathname + url.search,
       method: request.method,
-      headers: { 'user-agent': 'signalbox', ...request.headers, 'accept-encoding': 'identity' },
+      headers: { 'user-agent': 'signalbox', ...request.headers, ...proof, 'accept-encoding': 'identity' },
       body: request.body ?? null,
     })
     // 304 included: no request of ours is conditional.

@@ -24,6 +24,7 @@ export const ownershipKind: Kind = {
   claimLimit: 50,
   work: {},
   repeatable: new Set(),
+  byCalendar: true,
   project: (batch, moved) =>
     projectOwnership(
       batch.tx,

@@ -25,6 +25,7 @@ class UnknownAction extends Error {
 /** Params of the actions that XState returns from a pure transition (xstate 5.33, src/actions/*.ts). */
 type Params<T> = { readonly params: T }
 
+/** `at`: the database's clock, by which a timer's delay is counted. */
 export function planFrom(
   actions: readonly ExecutableActionObject[],
   before: { readonly work: string | null; readonly timers: Readonly<Record<string, Timer>> },

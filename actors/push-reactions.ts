@@ -1,14 +1,8 @@
-/**
- * When a task's push begins and ends: the reactions that a deployment with push adds to the table, and what to do about
- * tasks that ended while it had none. Does not own the table (reactions.ts) or the work (push.ts).
- */
+/** When a task's push begins, in a deployment that has push, and when it ends. Does not own the table (reactions.ts) or the work (push.ts). */
 import { isTerminal } from '../domain/task.ts'
 import type { TaskSettled } from '../machines/push.ts'
-import type { Database } from '../persistence/database.ts'
-import { findOutlived } from '../persistence/push.ts'
 import type { Reaction, Reactions } from './reactions.ts'
-import type { Runtime } from './runtime.ts'
-import { ActorGone, type Spawn } from './step.ts'
+import type { Spawn } from './step.ts'
 
 /** Only a task that begins: whether its agent offers push is the first thing that its actor finds out. */
 const beginPush: Reaction = (_batch, told) => {
@@ -21,7 +15,7 @@ const beginPush: Reaction = (_batch, told) => {
   return Promise.resolve({ spawns })
 }
 
-const endPush: Reaction = (_batch, told) =>
+export const endPush: Reaction = (_batch, told) =>
   Promise.resolve({
     sends: told.flatMap(({ subjectId, fact }) => {
       if (fact.type !== 'task.settled') return []
@@ -30,28 +24,5 @@ const endPush: Reaction = (_batch, told) =>
     }),
   })
 
-export const pushReactions: Reactions = [
-  ['task.observed', [beginPush]],
-  ['task.settled', [endPush]],
-]
-
-const outlivedAtOnce = 500
-
-/** Ends the push of tasks that were finished while push was not configured, so that nobody told it. */
-export async function endOutlived(db: Database, runtime: Runtime, signal: AbortSignal): Promise<void> {
-  let found: readonly string[]
-  do {
-    found = await findOutlived(db.pool, outlivedAtOnce)
-    const event: TaskSettled = { type: 'settled', pushed: false }
-    await Promise.all(found.map((id) => unlessGone(runtime.send({ kind: 'push', id }, event, 'reaction'))))
-  } while (found.length === outlivedAtOnce && !signal.aborted)
-}
-
-/** Another process may have ended it first. */
-async function unlessGone(sent: Promise<unknown>): Promise<void> {
-  try {
-    await sent
-  } catch (error) {
-    if (!(error instanceof ActorGone)) throw error
-  }
-}
+/** What a deployment with push adds to the table. What began is ended by all (reactions.ts), also once push was turned off. */
+export const pushReactions: Reactions = [['task.observed', [beginPush]]]

@@ -8,15 +8,13 @@ import type { Report } from '../domain/fact.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { findTarget, noteDeliveries, type DeliveryKey, type PushTarget } from '../persistence/push.ts'
-import { takePlaces } from '../persistence/rate-limits.ts'
+import type { AgentDoor } from './credentials.ts'
+import { weightOfReport } from './flight-weight.ts'
 import { isCredentialOf, type PushOptions } from './push-credential.ts'
-import { RateCounter } from './rate-counter.ts'
+import type { RateCounter } from './rate-counter.ts'
 import type { Answer, Instruments, Operation, Runtime } from './runtime.ts'
-import type { ParsedEvent } from './threads/messages.ts'
+import type { SeenEvent } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
-
-/** A window is a minute (persistence/rate-limits.ts). */
-const limits = { everybody: 1200, registration: 120 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -26,6 +24,8 @@ export interface ReceiptTools {
   readonly pool: ParserPool
   readonly artifacts: ArtifactStore
   readonly instruments: Instruments
+  readonly rates: RateCounter
+  readonly door: Pick<AgentDoor, 'masked'>
   /** Null: push is not configured, and every delivery is refused. */
   readonly push: PushOptions | null
 }
@@ -46,13 +46,9 @@ interface Receipt {
 
 export class PushReceipts {
   readonly #t: ReceiptTools
-  readonly #everybody: RateCounter
 
   constructor(tools: ReceiptTools) {
     this.#t = tools
-    const { db, instruments } = tools
-    const monotonic = (): number => instruments.monotonic()
-    this.#everybody = new RateCounter(db, { bucket: 'push', limit: limits.everybody, monotonic })
   }
 
   /**
@@ -61,20 +57,23 @@ export class PushReceipts {
    * row is looked up for them.
    */
   async admit(registrationId: string, presented: readonly string[]): Promise<PushTarget> {
-    const { push, db } = this.#t
+    const { push, db, rates } = this.#t
     if (!push) throw new Refusal('push.off')
-    if (!(await this.#everybody.take())) throw new Refusal('push.limit')
+    if (!(await rates.take('push'))) throw new Refusal('push.limit')
     if (!isCredentialOf(push, registrationId, presented)) throw new Refusal('push.unauthenticated')
     const target = uuid.test(registrationId) ? await findTarget(db.pool, registrationId) : null
     if (!target) throw new Refusal('push.unauthenticated')
-    const { granted } = await takePlaces(db.pool, `push/${target.id}`, 1, limits.registration)
-    if (granted === 0) throw new Refusal('push.limit')
+    if (!(await rates.take('registration', target.id))) throw new Refusal('push.limit')
     return target
   }
 
   /** Commits a delivery once; a repeated one changes nothing. Refuses what cannot be read and what speaks of something else. */
-  async receive({ target, deliveryId, body }: PushDelivery): Promise<void> {
-    const event = await this.#t.pool.parsePush(body)
+  receive(delivery: PushDelivery): Promise<void> {
+    return this.#t.pool.heavy.take(delivery.body.length, () => this.#receive(delivery))
+  }
+
+  async #receive({ target, deliveryId, body }: PushDelivery): Promise<void> {
+    const event = await this.#t.pool.parsePush(await this.#t.door.masked(target.agentId, body))
     if (event.kind !== 'observation') {
       throw new Refusal(event.kind === 'invalid' && event.fault === 'envelope' ? 'push.envelope' : 'push.payload')
     }
@@ -99,7 +98,7 @@ export class PushReceipts {
 }
 
 /** What a delivery names must be what was registered; what it leaves out is taken to be that. But a task it must name. */
-function checkScope({ observation, push }: ParsedEvent & { readonly kind: 'observation' }, target: PushTarget): void {
+function checkScope({ observation, push }: SeenEvent, target: PushTarget): void {
   if (observation.taskId !== target.remoteId) throw new Refusal('push.task')
   const { contextId } = observation
   if (contextId !== null && target.contextId !== null && contextId !== target.contextId) throw new Refusal('push.scope')
@@ -109,6 +108,7 @@ function checkScope({ observation, push }: ParsedEvent & { readonly kind: 'obser
 
 const receivePushes: Operation<Receipt, null> = {
   name: 'push.receive',
+  weigh: ({ report }) => weightOfReport(report),
   async run({ tx, at }, receipts) {
     const deliveries = receipts.map(({ keys }) => keys)
     const first = await noteDeliveries(tx, deliveries, at.toISOString())

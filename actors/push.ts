@@ -12,11 +12,13 @@ import { openRegistration, registrationOf, type PushRegistration } from '../pers
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
+import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
 import { commitSeen, encoded, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
+import type { SeenEvent } from './threads/messages.ts'
 
 export interface PushTools extends LineTools {
-  /** Null: push is not configured, and nothing here is ever asked for. */
+  /** Null: push is not configured. Nothing is registered then, and what was is taken back. */
   readonly push: PushOptions | null
   readonly now: () => Date
 }
@@ -59,12 +61,15 @@ export class Pushing {
     const found = await this.#found(ref, held)
     if ('output' in found) return found
     const { task, line } = found
-    const look = await lookAt(this.#t, line, task.remoteId, held.signal)
-    if (look.kind === 'refused') return ended
     // A replica of the agent that lags behind shows the task as it was: that is no answer yet.
-    if (look.kind === 'unread' || !isTerminal(look.event.observation.status?.state ?? '')) return missed
-    await commitSeen(this.#t, task, 'poll', [look.event], held)
-    return ended
+    const isOver = ({ observation }: SeenEvent): boolean => isTerminal(observation.status?.state ?? '')
+    const keep = async (event: SeenEvent): Promise<void> => {
+      if (isOver(event)) await commitSeen(this.#t, task, 'poll', [event], held)
+    }
+    const options = { deadlineMs: limits.answer.deadlineMs, keep }
+    const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
+    if (look.kind === 'refused') return ended
+    return look.kind === 'seen' && isOver(look.event) ? ended : missed
   }
 
   async remove({ ref }: LeasedActor, held: Held): Promise<Done> {
@@ -95,22 +100,23 @@ export class Pushing {
     operation: O,
     params: Params[O],
     held: Held,
-  ): Promise<Answer<null> | Missed> {
+  ): Promise<Asked> {
     const requestId = this.#t.newToken()
     const request = encoded(() => encodeRequest(line.endpoint, operation, params, { requestId }))
     if (request instanceof WireError) return { kind: 'missed', message: request.message }
-    const sent = await this.#t.outbound.exchange(request, answerLimits, held.signal)
+    const prepared = await this.#t.door.prepare(line.agentId, request, held.signal)
+    if (prepared.kind === 'unsent') return { kind: 'missed', message: prepared.message }
+    const sent = await prepared.exchange(answerLimits, held.signal)
     if (sent.kind !== 'answered') return { kind: 'missed', message: sent.message }
     const { status, contentType } = sent
     const body = new TextDecoder().decode(sent.body)
-    return decodeResponse(line.endpoint, 'pushDelete', { status, contentType, body }, requestId)
+    const answer = decodeResponse(line.endpoint, 'pushDelete', { status, contentType, body }, requestId)
+    return { ...answer, denial: prepared.denial }
   }
 }
 
-interface Missed {
-  readonly kind: 'missed'
-  readonly message: string
-}
+/** `denial`: what a 401 or 403 means, by what went along. */
+type Asked = (Answer<null> & { readonly denial: string }) | { readonly kind: 'missed'; readonly message: string }
 
 /** Both forms of the credential: senders differ in which of the two they use, and none uses both. */
 function configuration(push: PushOptions, registration: PushRegistration, task: FollowedTask): Params['pushCreate'] {
@@ -124,11 +130,11 @@ function configuration(push: PushOptions, registration: PushRegistration, task: 
   }
 }
 
-function outcomeOf(answer: Answer<null> | Missed): RegisterOutcome {
+function outcomeOf(answer: Asked): RegisterOutcome {
   if (answer.kind === 'ok') return { kind: 'registered' }
   if (answer.kind === 'refused') {
     if (isUnsupported(answer.error)) return { kind: 'unsupported' }
-    return { kind: 'refused', reason: reasonOf(answer.error) }
+    return { kind: 'refused', reason: reasonOf(answer.error, answer.denial) }
   }
   return { kind: 'missed', reason: answer.message }
 }
@@ -137,8 +143,8 @@ function outcomeOf(answer: Answer<null> | Missed): RegisterOutcome {
 const isUnsupported = (error: AgentError): boolean =>
   error.reason === 'PUSH_NOTIFICATION_NOT_SUPPORTED' || [-32003, -32004, -32601].includes(error.code)
 
-const reasonOf = (error: AgentError): string =>
-  error.httpStatus === 401 || error.httpStatus === 403 ? 'Agent credentials are required.' : refusalWords(error)
+const reasonOf = (error: AgentError, denial: string): string =>
+  error.httpStatus === 401 || error.httpStatus === 403 ? denial : refusalWords(error)
 
 export const pushKind = (pushing: Pushing): Kind => ({
   machine: pushMachine,

@@ -1,56 +1,79 @@
 /**
- * One bucket of a rate limit, counted for many callers at once: who comes while a count is under way goes with the next, so
- * that a flood costs one statement at a time, and once the window is full none until it is over. Does not own the windows
- * (persistence/rate-limits.ts) or what is answered beyond them.
+ * Rate limits, counted for many callers at once (gathering.ts), whatever the bucket, so that a flood costs one statement at a
+ * time; and once a window is full its bucket costs none until it is over. Owns the limits' numbers; does not own the windows
+ * (persistence/rate-limits.ts) or what is answered beyond them (http/). Who comes by a session is counted by the statement that
+ * says who they are (sessions.ts).
  */
 import type { Database } from '../persistence/database.ts'
-import { takePlaces } from '../persistence/rate-limits.ts'
+import { takePlaces, type Places, type Wish } from '../persistence/rate-limits.ts'
+import { Gathering, type Answers, type Asked } from './gathering.ts'
 
-interface Waiting {
-  readonly resolve: (granted: boolean) => void
-  readonly reject: (reason: unknown) => void
+/** Places in each window of a minute [specification: "Limits"]. The first three are each person's. */
+export const rateLimits = {
+  read: 900,
+  operate: 120,
+  administer: 60,
+  /** Of all callers together, as are `callback` and `push`. */
+  login: 240,
+  callback: 240,
+  push: 1200,
+  registration: 120,
 }
+export type RateLimits = Readonly<typeof rateLimits>
+
+type Bucket = Omit<Wish, 'wanted'>
 
 export class RateCounter {
+  readonly limits: RateLimits
   readonly #db: Database
-  readonly #bucket: string
-  readonly #limit: number
   readonly #monotonic: () => number
-  #waiting: Waiting[] = []
-  #isCounting = false
-  /** Monotonic milliseconds until which there is no place for anybody. */
-  #fullUntil = 0
+  readonly #gathering = new Gathering<Bucket, boolean>((asked) => this.#count(asked))
+  /** Monotonic milliseconds until which a bucket has no place for anybody. */
+  readonly #fullUntil = new Map<string, number>()
 
-  constructor(db: Database, options: { bucket: string; limit: number; monotonic: () => number }) {
+  constructor(db: Database, limits: RateLimits, monotonic: () => number) {
     this.#db = db
-    this.#bucket = options.bucket
-    this.#limit = options.limit
-    this.#monotonic = options.monotonic
+    this.limits = limits
+    this.#monotonic = monotonic
   }
 
-  /** Whether there was a place. Rejects when the database is away. */
-  take(): Promise<boolean> {
-    if (this.#monotonic() < this.#fullUntil) return Promise.resolve(false)
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject })
-      if (!this.#isCounting) void this.#count()
+  /**
+   * Whether there was a place: of everybody's, or of whose it is. Rejects, with all who wait, when the database is away.
+   */
+  take(limit: keyof RateLimits, whose?: string): Promise<boolean> {
+    const bucket = whose === undefined ? limit : `${limit}/${whose}`
+    if (this.#isFull(bucket)) return Promise.resolve(false)
+    return this.#gathering.ask(bucket, { bucket, limit: this.limits[limit] })
+  }
+
+  #isFull(bucket: string): boolean {
+    const until = this.#fullUntil.get(bucket)
+    if (until === undefined) return false
+    if (this.#monotonic() < until) return true
+    this.#fullUntil.delete(bucket)
+    return false
+  }
+
+  async #count(asked: readonly Asked<Bucket>[]): Promise<readonly Answers<boolean>[]> {
+    const wishes = asked.map(({ question, callers }) => ({ ...question, wanted: callers }))
+    const since = this.#monotonic()
+    const places = await takePlaces(this.#db.pool, wishes)
+    this.#remember(wishes, places, since)
+    return places.map(
+      ({ granted }) =>
+        (caller) =>
+          caller < granted,
+    )
+  }
+
+  /** Which buckets are full; those of people who never come back are dropped when the next one fills. */
+  #remember(wishes: readonly Wish[], places: readonly Places[], asked: number): void {
+    const full = wishes.flatMap(({ bucket, wanted }, i) => {
+      const place = places[i]
+      return place && place.granted < wanted ? [[bucket, asked + place.leftMs] as const] : []
     })
-  }
-
-  async #count(): Promise<void> {
-    this.#isCounting = true
-    while (this.#waiting.length > 0) {
-      const callers = this.#waiting
-      this.#waiting = []
-      try {
-        const asked = this.#monotonic()
-        const { granted, leftMs } = await takePlaces(this.#db.pool, this.#bucket, callers.length, this.#limit)
-        if (granted < callers.length) this.#fullUntil = asked + leftMs
-        callers.forEach(({ resolve }, i) => resolve(i < granted))
-      } catch (error) {
-        for (const { reject } of callers) reject(error)
-      }
-    }
-    this.#isCounting = false
+    if (full.length === 0) return
+    for (const [bucket, until] of this.#fullUntil) if (until <= asked) this.#fullUntil.delete(bucket)
+    for (const [bucket, until] of full) this.#fullUntil.set(bucket, until)
   }
 }

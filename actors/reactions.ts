@@ -7,6 +7,7 @@ import type { Effects } from './step.ts'
 import type { BatchContext } from './kinds.ts'
 import { observe } from './observe.ts'
 import { finishOwnership } from './ownership.ts'
+import { endPush } from './push-reactions.ts'
 import { keepLook, noteLostTasks, seekCommand } from './reconciliation-reactions.ts'
 import { rearmSubscription, endSubscription } from './subscription-reactions.ts'
 
@@ -17,7 +18,7 @@ export type Reactions = readonly (readonly [FactType, readonly Reaction[]])[]
 export const reactions: Reactions = [
   ['agent.reported', [observe]],
   ['task.observed', [rearmSubscription]],
-  ['task.settled', [finishOwnership, endSubscription]],
+  ['task.settled', [finishOwnership, endSubscription, endPush]],
   ['command.uncertain', [seekCommand]],
   ['command.looked_for', [keepLook]],
   ['reconciliation.unanswered', [noteLostTasks]],

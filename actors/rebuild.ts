@@ -10,6 +10,7 @@ import {
   clearMark,
   clearProjections,
   fingerprint,
+  listTaskIds,
   lockForRebuild,
   readAsked,
   readEventPage,
@@ -22,8 +23,8 @@ import {
   type StoredEvent,
   type ToldCommand,
 } from '../persistence/rebuild.ts'
-import { listViewIds } from '../persistence/task-views.ts'
-import { chainParts, storable, writeTasks } from '../persistence/tasks.ts'
+import { writeTasks } from '../persistence/task-writes.ts'
+import { chainParts, storable } from '../persistence/tasks.ts'
 
 export interface Rebuilt {
   readonly taskId: string
@@ -92,7 +93,7 @@ async function rebuildFromMark(db: Database['pool'], run: RebuildRun): Promise<v
   let after = mark?.afterTaskId ?? null
   const startedAt = mark?.startedAt ?? now.toISOString()
   for (;;) {
-    const ids = await listViewIds(db, organizationId, after, idsAtOnce)
+    const ids = await listTaskIds(db, organizationId, after, idsAtOnce)
     for (const taskId of ids) {
       signal.throwIfAborted()
       const rebuilt = await rebuildTask(db, organizationId, taskId, {
@@ -211,9 +212,10 @@ class Page {
     this.#transitions.push(...folded.transitions)
     for (const [digest, size] of folded.stored) this.#stored.set(digest, size)
     for (const [id, artifact] of folded.artifacts) {
-      const newParts = new Map(this.#artifacts.get(id)?.newParts)
+      const earlier = this.#artifacts.get(id)
+      const newParts = new Map(earlier?.newParts)
       for (const [position, part] of artifact.newParts) newParts.set(position, part)
-      this.#artifacts.set(id, { ...artifact, newParts })
+      this.#artifacts.set(id, { ...artifact, newParts, isShorter: artifact.isShorter || earlier?.isShorter === true })
     }
   }
 

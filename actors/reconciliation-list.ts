@@ -7,11 +7,14 @@ import { WireError, type TaskPage } from '../a2a/wire.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
 import { encoded, type AgentLine, type LineTools } from './task-line.ts'
 
-/** `unsupported`: the agent has no list. `unread`: no answer, or none that could be read; `message` is safe to show. */
+/**
+ * `unsupported`: the agent has no list. `unread`: no answer, or none that could be read; `message` is safe to show, `oversized`
+ * says that the page was larger than what is read of one.
+ */
 export type PageLook =
   | { readonly kind: 'page'; readonly page: TaskPage }
   | { readonly kind: 'unsupported' }
-  | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string }
+  | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string; readonly oversized?: true }
 
 const pageLimits = { maxBytes: 2 * 1024 * 1024, connection: 'kept' } as const
 /** By which an agent of 1.0 says that it does not list. */
@@ -19,7 +22,7 @@ const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UN
 const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
 
 export async function readPage(
-  tools: Pick<LineTools, 'outbound' | 'newToken'>,
+  tools: Pick<LineTools, 'door' | 'newToken'>,
   line: AgentLine,
   params: Params['list'],
   signal: AbortSignal,
@@ -32,10 +35,11 @@ export async function readPage(
     encodeRequest(line.endpoint, 'list', params, { requestId, extensions: line.extensions }),
   )
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: plainWords(request.message) }
-  const sent = await tools.outbound.exchange(request, { ...pageLimits, deadlineMs }, signal)
+  const sent = await tools.door.exchange(line.agentId, request, { ...pageLimits, deadlineMs }, signal)
   if (sent.kind !== 'answered') {
     // A page that is too large is the agent's answer all the same: it is there, and its tasks can be asked for one by one.
-    return { kind: 'unread', answered: sent.code === 'too-large', message: sent.message }
+    const oversized = sent.code === 'too-large'
+    return { kind: 'unread', answered: oversized, message: sent.message, ...(oversized ? { oversized } : {}) }
   }
   const { status, contentType } = sent
   const body = new TextDecoder().decode(sent.body)

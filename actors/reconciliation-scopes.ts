@@ -1,15 +1,20 @@
 /**
- * Waking scopes that rest although something is unfinished: a loop that asks the database every few seconds, one statement.
- * Nothing on the way of a command wakes a scope, so nothing there can forget to, and it costs that way nothing.
+ * Waking scopes that rest although something is unfinished, and those that pause although evidence is wanted: a loop that asks
+ * the database every few seconds, one statement, and at once where a doubt has arisen. Nothing on the way of a command wakes a
+ * scope, so nothing there can forget to, and it costs that way nothing.
  */
 import { v5 as uuidv5 } from 'uuid'
+import { callableStates } from '../machines/reconciliation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readUnwatched, type UnwatchedScope } from '../persistence/scopes.ts'
 import { Bell } from './bell.ts'
+import type { Changes } from './changes.ts'
 import type { Instruments, Operation, Runtime } from './runtime.ts'
 import type { Scope } from './task-line.ts'
 
 const sweepMs = 5_000
+/** Doubts come in crowds: what arises meanwhile is seen by the next sweep. */
+const leastGapMs = 500
 /** Scopes woken by one sweep; those that are left are still unwatched at the next. */
 const sweepLimit = 500
 
@@ -29,19 +34,40 @@ const wakeScope: Operation<UnwatchedScope, null> = {
     ),
 }
 
+const callable = callableStates.map((value) => JSON.stringify(value))
+
 export interface ScopeWatchTools {
   readonly db: Database
   readonly runtime: Runtime
   readonly instruments: Pick<Instruments, 'now'>
 }
 
+interface WatchTools extends ScopeWatchTools {
+  readonly changes: Changes
+}
+
 /** Wakes what is unwatched once. Two processes may wake the same scope: the second is not heard. */
 export async function wakeUnwatched({ db, runtime, instruments }: ScopeWatchTools): Promise<void> {
-  const scopes = await readUnwatched(db.pool, instruments.now().toISOString(), sweepLimit)
+  const scopes = await readUnwatched(db.pool, instruments.now().toISOString(), callable, sweepLimit)
   await Promise.all(scopes.map((scope) => runtime.perform(wakeScope, scope)))
 }
 
-/** Until the signal aborts. Rejects when the database fails: the supervisor starts it again. */
-export async function watchScopes(tools: ScopeWatchTools, signal: AbortSignal): Promise<void> {
-  for (const bell = new Bell(); !signal.aborted; await bell.wait(sweepMs, signal)) await wakeUnwatched(tools)
+/**
+ * Until the signal aborts, and at once when a command of this process has become uncertain: whoever delivers also watches.
+ * Rejects when the database fails: the supervisor starts it again.
+ */
+export async function watchScopes(tools: WatchTools, signal: AbortSignal): Promise<void> {
+  const bell = new Bell()
+  const silence = tools.changes.subscribe(({ commit }) => {
+    if (commit?.facts?.has('command.uncertain')) bell.ring()
+  })
+  try {
+    while (!signal.aborted) {
+      await wakeUnwatched(tools)
+      await new Bell().wait(leastGapMs, signal)
+      await bell.wait(sweepMs - leastGapMs, signal)
+    }
+  } finally {
+    silence()
+  }
 }

@@ -3,11 +3,10 @@
  * new is committed by the same door as a stream's events; foreign tasks are ignored and a finished task is never asked for.
  * Does not decide when (machines/reconciliation.ts), for whom (reconciliation-scopes.ts) or what an answer changes (observe.ts).
  */
-import { createHash } from 'node:crypto'
 import type { Params } from '../a2a/client.ts'
 import type { Task } from '../a2a/wire.ts'
 import type { Fact } from '../domain/fact.ts'
-import { isTerminal } from '../domain/task.ts'
+import { isTerminal, stateSaid } from '../domain/task.ts'
 import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'
 import { readingStates } from '../machines/subscription.ts'
 import { readSought, type SoughtCommand } from '../persistence/evidence.ts'
@@ -18,6 +17,7 @@ import {
   unfinishedAmong,
   type UnfinishedTask,
 } from '../persistence/reconciliation.ts'
+import { textDigest } from '../persistence/text-digest.ts'
 import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
@@ -25,7 +25,7 @@ import { guarded, readPage } from './reconciliation-list.ts'
 import type { Runtime } from './runtime.ts'
 import { ActorGone } from './step.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
-import type { ParsedEvent } from './threads/messages.ts'
+import type { SeenEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
 
 export interface ReconcilingTools extends SearchTools {
@@ -165,7 +165,11 @@ export class Reconciling {
    * agent does not know it, or it is larger than what may be read: 25 MB every fifteen seconds would be read for nothing.
    */
   async #askFor(line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
-    const options = { deadlineMs: this.#patience.readMs }
+    const keep = async (event: SeenEvent): Promise<void> => {
+      if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
+      await this.#commit(line, task, event, held)
+    }
+    const options = { deadlineMs: this.#patience.readMs, keep }
     const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
     if (look.kind === 'unread' && look.oversized) return { kind: 'lost', reason: plainWords(look.message) }
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
@@ -173,8 +177,6 @@ export class Reconciling {
       if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten }
       return { kind: 'unusable', reason: refusalWords(look.error) }
     }
-    if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
-    await this.#commit(line, task, look.event, held)
     return { kind: 'seen' }
   }
 
@@ -182,8 +184,8 @@ export class Reconciling {
    * An answer that was folded into this very version changes nothing: told again it would cost a transaction, every fifteen
    * seconds, of a task that may wait for a person for a week.
    */
-  async #commit(line: AgentLine, task: UnfinishedTask, event: ParsedEvent & { kind: 'observation' }, held: Held) {
-    const digest = createHash('sha256').update(event.observation.event).digest('base64url')
+  async #commit(line: AgentLine, task: UnfinishedTask, event: SeenEvent, held: Held) {
+    const digest = event.digest ?? textDigest(event.observation.event)
     const answer = `${task.version} ${digest}`
     if (this.#answers.get(task.id) === answer) return
     await commitSeen(this.#t, { ...line, remoteId: task.remoteId }, 'poll', [event], held)
@@ -291,7 +293,8 @@ function scopeOf({ ref, context }: LeasedActor): Scope {
 }
 
 function isNews({ status }: Task, known: UnfinishedTask): boolean {
-  if (status.state !== known.state) return true
+  const state = stateSaid(status.state)
+  if (state !== known.state && state !== 'TASK_STATE_UNSPECIFIED') return true
   const listedMs = Date.parse(status.timestamp ?? '')
   return known.stateAt !== null && listedMs > Date.parse(known.stateAt)
 }

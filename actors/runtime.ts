@@ -17,12 +17,15 @@ import { type Effects, type Intake, type Launch, type Step } from './step.ts'
 import type { Changes } from './changes.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
 import type { Reactions } from './reactions.ts'
+import type { Log } from './worker.ts'
 
 /** Something the runtime does for many callers in one statement, such as accepting commands. */
 export interface Operation<Input, Result> {
   readonly name: string
   /** Its effects are new actors and nothing else, so that nothing has to be locked for it. */
   readonly onlySpawns?: true
+  /** Characters of agents' words that an input brings to the commit (flight-weight.ts). */
+  readonly weigh?: (input: Input) => number
   /** One answer an input, in order: the result and what follows, or an expected no. */
   run(batch: BatchContext, inputs: readonly Input[]): Promise<readonly Answer<Result>[]>
 }
@@ -46,6 +49,7 @@ export interface RuntimeOptions {
   readonly changes: Changes
   readonly instruments: Instruments
   readonly intake: Intake
+  readonly log: Pick<Log, 'error'>
   /** Called after the commit is acknowledged: only now may the first byte leave. */
   readonly launch: (launch: Launch) => void
 }
@@ -64,6 +68,7 @@ interface Item {
 interface OperationCall {
   readonly name: string
   readonly onlySpawns: boolean
+  readonly weight: number
   readonly input: unknown
   readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
 }
@@ -120,6 +125,7 @@ export class Runtime {
     return this.#enqueue<Result>(null, {
       name,
       onlySpawns,
+      weight: operation.weigh?.(input) ?? 0,
       input,
       run: (batch, inputs) => operation.run(batch, inputs as readonly Input[]),
     })
@@ -139,7 +145,8 @@ export class Runtime {
     if (operation !== null && this.#queue.length >= queueLimit)
       return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const item: Item = { step, operation, weight: weightOf(step), resolve: resolve as (value: unknown) => void, reject }
+    const weight = weightOf(step) + (operation?.weight ?? 0)
+    const item: Item = { step, operation, weight, resolve: resolve as (value: unknown) => void, reject }
     this.#queue.push(item)
     this.#board()
     return operation === null ? promise : this.#patiently(item, promise)
@@ -264,9 +271,18 @@ export class Runtime {
     return 'unknown'
   }
 
+  /** Never throws: whoever asked is to hear that it was committed, whatever goes wrong with what begins now. */
   #committed(batch: Batch): void {
-    for (const launch of batch.launches) this.#o.launch(launch)
-    const commit = { batchId: batch.id, leftDue: batch.leftDue }
+    for (const launch of batch.launches) {
+      try {
+        this.#o.launch(launch)
+      } catch (err) {
+        // Its lease runs out by itself, and the machine hears `interrupted`.
+        const fields = { err, actor: `${launch.ref.kind}/${launch.ref.id}`, work: launch.work }
+        this.#o.log.error(fields, 'work could not be begun')
+      }
+    }
+    const commit = { batchId: batch.id, leftDue: batch.leftDue, facts: batch.facts }
     for (const [organizationId, subjects] of batch.subjects)
       this.#o.changes.publish({ organizationId, subjects, commit })
   }

@@ -13,7 +13,7 @@ export interface Step {
   readonly told: readonly Fact[]
   /** Fences whoever does the work; null for people, time and reactions. */
   readonly lease: { readonly token: string; readonly work: string } | null
-  /** For a timer: the instant by which it was found due, on the clock that found it. */
+  /** For a timer: the instant by which it was found due, on the database's clock; that of the transaction where it is not said. */
   readonly dueBy?: string
   /** A person's id, `worker`, `timer` or `reaction`. */
   readonly cause: string

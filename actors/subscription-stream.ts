@@ -34,27 +34,8 @@ export type StreamEnd =
 
 type Taken = StreamEnd | 'more'
 
-/**
- * From here on an event is taken in, parsed and committed alone in the process: a 24 MiB event is some 150 MB on its way from
- * bytes to rows, and eight streams may bring one each at the same time.
- */
-const heavyBytes = 1024 * 1024
-
-/** Pieces of work one after the other, in the order in which they were asked for. */
-export class OneAtATime {
-  #last: Promise<unknown> = Promise.resolve()
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work)
-    // Who asked learns of a failure; the next only waits for its turn.
-    this.#last = done.catch(() => undefined)
-    return done
-  }
-}
-
 export class Streams {
   readonly #t: LineTools
-  readonly #heavy = new OneAtATime()
 
   constructor(tools: LineTools) {
     this.#t = tools
@@ -67,8 +48,8 @@ export class Streams {
     const opened = await this.#open(line, requestId, signal)
     if (opened instanceof WireError) return broken(opened.message, false)
     if (opened.kind === 'answered') {
-      const event = await this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
-      return refusedBy(event, false) ?? { kind: 'unsupported' }
+      const parse = () => this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
+      return refusedBy(await this.#t.pool.heavy.take(opened.body.length, parse), false) ?? { kind: 'unsupported' }
     }
     if (opened.kind !== 'streaming') {
       if (held.turn.aborted) return { kind: 'yielded', opened: false }
@@ -89,10 +70,10 @@ export class Streams {
     const options = { requestId, extensions: line.extensions }
     const request = encoded(() => encodeRequest(line.endpoint, 'subscribe', { id: line.task.remoteId }, options))
     if (request instanceof WireError) return request
-    const opened = await this.#t.outbound.openStream(request, limits.stream, signal)
+    const opened = await this.#t.door.openStream(line.agentId, request, limits.stream, signal)
     const retry = opened.kind === 'answered' && (opened.status === 404 || opened.status === 405)
     if (!retry || !request.fallback) return opened
-    return this.#t.outbound.openStream(request.fallback, limits.stream, signal)
+    return this.#t.door.openStream(line.agentId, request.fallback, limits.stream, signal)
   }
 
   async #drink(
@@ -133,11 +114,9 @@ export class Streams {
     commits: CommitQueue,
     work: () => Promise<Taken>,
   ): Promise<Taken> {
-    const bytes = parser.heldBytes + (chunk?.length ?? 0)
-    if (bytes < heavyBytes) return work()
-    return this.#heavy.run(async () => {
+    return this.#t.pool.heavy.take(parser.heldBytes + (chunk?.length ?? 0), async (isHeavy) => {
       const taken = await work()
-      await commits.settled()
+      if (isHeavy) await commits.settled()
       return taken
     })
   }

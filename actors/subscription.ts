@@ -12,6 +12,7 @@ import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look } from './task-line.ts'
+import type { SeenEvent } from './threads/messages.ts'
 
 const agentGone: FollowOutcome = { kind: 'gone', reason: 'The agent was removed.' }
 const taskGone: FollowOutcome = { kind: 'gone', reason: 'The agent no longer knows the task.' }
@@ -90,10 +91,9 @@ export class Following {
     return this.#see(line, held, held.signal, partingDeadlineMs)
   }
 
-  async #see(line: TaskLine, held: Held, signal: AbortSignal, deadlineMs: number): Promise<Look> {
-    const look = await lookAt(this.#t, line, line.task.remoteId, signal, { deadlineMs })
-    if (look.kind === 'seen') await commitSeen(this.#t, line.task, 'poll', [look.event], held)
-    return look
+  #see(line: TaskLine, held: Held, signal: AbortSignal, deadlineMs: number): Promise<Look> {
+    const keep = (event: SeenEvent) => commitSeen(this.#t, line.task, 'poll', [event], held)
+    return lookAt(this.#t, line, line.task.remoteId, signal, { deadlineMs, keep })
   }
 
   /** What was committed counts, not what was said: an agent's late word may have changed nothing. Null: it still works. */

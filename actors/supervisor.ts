@@ -3,7 +3,7 @@
  * and stopping; the loops themselves are worker.ts's and system.ts's.
  */
 import { createActor, fromPromise, waitFor, type ActorRefFrom, type SnapshotFrom } from 'xstate'
-import { supervisorMachine, type LoopInput, type LoopName } from '../machines/supervisor.ts'
+import { supervisorFor, type LoopInput, type LoopName } from '../machines/supervisor.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
@@ -13,7 +13,11 @@ import type { Log } from './worker.ts'
 const outageFromMs = 250
 const outageToMs = 5_000
 
+type Machine = ReturnType<typeof supervisorFor>
+
 export interface SupervisedLoops {
+  /** Not run here, for they are left to workers in processes of their own. */
+  readonly left: ReadonlySet<LoopName>
   readonly loops: Readonly<Record<LoopName, (signal: AbortSignal) => Promise<void>>>
   prepare(): Promise<void>
   finish(): Promise<void>
@@ -28,7 +32,7 @@ export interface LoopOutage {
 export class Supervisor {
   readonly #outages = new Map<string, LoopOutage>()
   readonly #supervised: SupervisedLoops
-  readonly #actor: ActorRefFrom<typeof supervisorMachine>
+  readonly #actor: ActorRefFrom<Machine>
   /** Rejects when the loops keep failing or the drain failed: the process must end non-zero. Resolves when stopped. */
   readonly ended: Promise<void>
 
@@ -44,6 +48,7 @@ export class Supervisor {
       const run = supervised.loops[input.name as LoopName]
       // A database that is away is no failure of the loop: it waits and goes on, however long that takes.
       for (let pauseMs = outageFromMs; !signal.aborted; pauseMs = Math.min(outageToMs, pauseMs * 2)) {
+        const begunAt = instruments.monotonic()
         try {
           return await run(signal)
         } catch (error) {
@@ -52,13 +57,15 @@ export class Supervisor {
             failed(input.name, error)
             throw error
           }
+          // Whoever went on for longer than it ever waits has met another outage, and not the same one again.
+          if (instruments.monotonic() - begunAt > outageToMs) pauseMs = outageFromMs
           log.warn({ err: error, loop: input.name, pauseMs }, 'the database is away')
           this.#outages.set(input.name, { at: instruments.now().toISOString(), pauseMs })
           await new Bell().wait(pauseMs, signal)
         }
       }
     })
-    const machine = supervisorMachine.provide({
+    const machine = supervisorFor(supervised.left).provide({
       actors: {
         loop,
         prepare: fromPromise<void>(() => supervised.prepare()),
@@ -93,7 +100,7 @@ export class Supervisor {
     return this.#outages
   }
 
-  get snapshot(): SnapshotFrom<typeof supervisorMachine> {
+  get snapshot(): SnapshotFrom<Machine> {
     return this.#actor.getSnapshot()
   }
 }

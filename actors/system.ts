@@ -3,12 +3,18 @@
  * order of starting and ending. Does not read the environment (bin/config.ts) and does not speak HTTP (http/).
  */
 import type { Viewer } from '../domain/access.ts'
+import { workersLoops } from '../machines/supervisor.ts'
 import { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { ensureLocalAdministrator } from '../persistence/people.ts'
+import { hasPushActors } from '../persistence/push.ts'
 import { Commands } from './acceptance.ts'
+import { Access } from './access.ts'
 import { Agents } from './agents.ts'
+import { CardTrust, type CardPolicy } from './card-trust.ts'
+import { keepAuditChain } from './audit-chain.ts'
 import { Changes } from './changes.ts'
+import { AgentDoor } from './credentials.ts'
 import { commandKind } from './command.ts'
 import { Deliveries } from './delivery.ts'
 import { Discovery } from './discovery.ts'
@@ -19,8 +25,9 @@ import { Outbound, type OutboundPolicy } from './outbound.ts'
 import { ownershipKind } from './ownership.ts'
 import { Pushing, pushKind } from './push.ts'
 import type { PushOptions } from './push-credential.ts'
-import { endOutlived, pushReactions } from './push-reactions.ts'
+import { pushReactions } from './push-reactions.ts'
 import { PushReceipts } from './push-receipts.ts'
+import { RateCounter, rateLimits, type RateLimits } from './rate-counter.ts'
 import { reactions } from './reactions.ts'
 import { followerEnder, Reconciling, reconciliationKind } from './reconciliation.ts'
 import { watchScopes } from './reconciliation-scopes.ts'
@@ -29,6 +36,7 @@ import { Following, subscriptionKind } from './subscription.ts'
 import { Supervisor } from './supervisor.ts'
 import { ParserPool } from './threads/pool.ts'
 import { newToken } from './tokens.ts'
+import { reportMissingKeys, Vault, type KeyRing } from './vault.ts'
 import { Worker, type Log } from './worker.ts'
 
 export interface SystemOptions {
@@ -38,6 +46,8 @@ export interface SystemOptions {
   readonly works: boolean
   readonly artifactDirectory: string
   readonly policy: OutboundPolicy
+  /** Which cards are believed; absent: nothing is pinned, and any card may be used. */
+  readonly cards?: CardPolicy
   readonly extensionHost: string
   readonly sidebandUris: readonly string[]
   readonly parserThreads: number
@@ -45,10 +55,14 @@ export interface SystemOptions {
   readonly push?: PushOptions
   /** Clocks and names; the machine's own when absent. */
   readonly instruments?: Instruments
+  /** Seals and opens credentials; absent or null: there is no key, and no credential can be used. */
+  readonly vault?: KeyRing | null
   /** The door to the network; one by `policy` when absent. */
   readonly outbound?: Outbound
   /** How long facts, logs and unreferenced bytes are kept. */
   readonly keeping?: Keeping
+  /** Other limits than the specification's: for suites and benches that are a thousand people at once. */
+  readonly limits?: RateLimits
   /** Lays another rhythm (leases, polls) over the table of kinds. */
   readonly rhythm?: (kinds: Kinds) => Kinds
 }
@@ -60,14 +74,18 @@ export const instruments: Instruments = {
   newToken,
 }
 
+/** After these a stream that is held may be one too many, or lead to the wrong address. */
+const agentFacts = ['agent.removed', 'agent.registered'] as const
 const localSlug = 'local'
 const localName = 'Local administrator'
 
 export class System {
-  readonly changes = new Changes()
+  readonly changes: Changes
+  readonly access: Access
   readonly agents: Agents
   readonly commands: Commands
   readonly receipts: PushReceipts
+  readonly rates: RateCounter
   readonly artifacts: ArtifactStore
   readonly runtime: Runtime
   readonly worker: Worker
@@ -78,23 +96,28 @@ export class System {
   readonly works: boolean
   readonly #o: SystemOptions
   readonly #outbound: Outbound
+  readonly #vault: Vault
   readonly #housekeeping: Housekeeping
   readonly #time: Instruments
   readonly #freshness: Freshness
 
   constructor(options: SystemOptions) {
-    const { db, log, policy, sidebandUris, extensionHost } = options
-    const { rhythm = (kinds: Kinds) => kinds } = options
+    const { db, log, policy, sidebandUris, extensionHost, rhythm = (kinds: Kinds) => kinds } = options
     const time = options.instruments ?? instruments
     const push = options.push ?? null
     this.#time = time
     this.#o = options
     this.works = options.works
+    this.changes = new Changes((err) => log.error({ err }, 'a listener failed'))
     this.#outbound = options.outbound ?? new Outbound(policy)
     this.pool = new ParserPool({ threads: options.parserThreads })
     this.artifacts = new ArtifactStore(options.artifactDirectory, { newName: newToken, now: () => time.now() })
-    const discovery = new Discovery(db, this.#outbound, time)
-    const tools = { db, discovery, outbound: this.#outbound, pool: this.pool, artifacts: this.artifacts, sidebandUris }
+    this.#vault = new Vault(options.vault ?? null)
+    const monotonic = (): number => time.monotonic()
+    const door = new AgentDoor({ db, outbound: this.#outbound, vault: this.#vault, log, monotonic })
+    const trust = new CardTrust(options.cards)
+    const discovery = new Discovery({ db, outbound: this.#outbound, instruments: time, trust, extensionHost, door })
+    const tools = { db, discovery, door, pool: this.pool, artifacts: this.artifacts, sidebandUris, monotonic }
     this.kinds = rhythm({
       command: commandKind(new Deliveries({ ...tools, extensionHost })),
       subscription: subscriptionKind(new Following({ ...tools, newToken })),
@@ -104,7 +127,6 @@ export class System {
           ...tools,
           newToken,
           now: () => time.now(),
-          monotonic: () => time.monotonic(),
           endFollowing: followerEnder(() => this.runtime),
         }),
       ),
@@ -118,13 +140,15 @@ export class System {
       changes: this.changes,
       instruments: time,
       intake: this.worker,
+      log,
       launch: (launch) => this.worker.launch(launch),
     })
     const nudge = (kind: string): void => this.worker.nudge(kind)
     const { works } = options
     const kinds = Object.keys(this.kinds)
     this.#freshness = new Freshness({ db, changes: this.changes, log, works, kinds, nudge })
-    this.agents = new Agents(db, discovery, this.changes, time)
+    this.access = new Access({ db, changes: this.changes, instruments: time })
+    this.agents = new Agents({ db, discovery, changes: this.changes, instruments: time, extensionHost })
     this.commands = new Commands({
       db,
       runtime: this.runtime,
@@ -134,7 +158,9 @@ export class System {
       isDiscovered: (agentId) => this.worker.hasRoom('command', agentId) && discovery.isAtHand(agentId),
     })
     const { runtime, pool, artifacts } = this
-    this.receipts = new PushReceipts({ db, runtime, pool, artifacts, instruments: time, push })
+    const rates = new RateCounter(db, options.limits ?? rateLimits, monotonic)
+    this.rates = rates
+    this.receipts = new PushReceipts({ rates, db, runtime, pool, artifacts, instruments: time, push, door })
     const { artifactDirectory, keeping = keepingByDefault } = options
     this.#housekeeping = new Housekeeping({ db, log, instruments: time, kinds, artifactDirectory, works, keeping })
     this.supervisor = this.#supervisor()
@@ -142,28 +168,38 @@ export class System {
 
   #supervisor(): Supervisor {
     const { db, log, works, push } = this.#o
-    const loop = (kind: string) => (signal: AbortSignal) => (works ? this.worker.loop(kind, signal) : idle(signal))
+    const loop = (kind: string) => (signal: AbortSignal) => this.worker.loop(kind, signal)
     return new Supervisor(
       {
+        left: works ? new Set() : workersLoops,
         loops: {
-          leases: (signal) => (works ? this.worker.keepLeases(signal) : idle(signal)),
+          leases: (signal) => this.worker.keepLeases(signal),
           command: loop('command'),
           subscription: loop('subscription'),
           ownership: loop('ownership'),
           reconciliation: loop('reconciliation'),
-          scopes: (signal) =>
-            works ? watchScopes({ db, runtime: this.runtime, instruments: this.#time }, signal) : idle(signal),
-          push: async (signal) => {
-            if (!works || !push) return idle(signal)
-            await endOutlived(db, this.runtime, signal)
-            await this.worker.loop('push', signal)
+          scopes: (signal) => {
+            const { runtime, changes } = this
+            return watchScopes({ db, runtime, changes, instruments: this.#time }, signal)
           },
+          push: async (signal) => {
+            // Turned off, it still ends what it began: an agent that was told to call is told to stop.
+            if (push || (await hasPushActors(db.pool))) return this.worker.loop('push', signal)
+            await idle(signal)
+          },
+          audit: (signal) => keepAuditChain({ db, log, instruments: this.#time }, signal),
           // An embedded database has no other process whose commits could be missed.
           freshness: (signal) => (db.profile === 'pglite' ? idle(signal) : this.#freshness.watch(signal)),
           housekeeping: (signal) => this.#housekeeping.loop(signal),
         },
         prepare: async () => {
+          this.changes.subscribe((change) => {
+            // Of what others committed only the names are told.
+            if (change.commit?.facts === undefined || agentFacts.some((fact) => change.commit?.facts?.has(fact)))
+              this.worker.reconsider(change.subjects)
+          })
           await this.#freshness.open()
+          await reportMissingKeys(db, this.#vault, log)
           if (works) this.worker.open()
         },
         finish: async () => {
@@ -198,6 +234,6 @@ export class System {
   }
 }
 
-/** Resolves when the signal aborts: the loop of a process that does no work. */
+/** Resolves when the signal aborts: a loop that has nothing to do here. */
 const idle = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -3,7 +3,7 @@
  * task (subscription.ts) and whoever reconciles it (reconciliation.ts) have in common. Owns no rhythm and no verdict: what a
  * look that failed means is its caller's.
  */
-import { parseCard, selectInterface, type AgentCard } from '../a2a/card.ts'
+import type { AgentCard } from '../a2a/card.ts'
 import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { WireError } from '../a2a/wire.ts'
@@ -13,16 +13,17 @@ import { readAgent } from '../persistence/agents.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { aborted } from './bell.ts'
+import type { AgentDoor } from './credentials.ts'
 import type { Discovery } from './discovery.ts'
 import type { Held } from './kinds.ts'
-import { limits, type Outbound } from './outbound.ts'
-import type { ParsedEvent } from './threads/messages.ts'
+import { limits } from './outbound.ts'
+import type { ParsedEvent, SeenEvent } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 
 export interface LineTools {
   readonly db: Database
   readonly discovery: Discovery
-  readonly outbound: Outbound
+  readonly door: AgentDoor
   readonly pool: ParserPool
   readonly artifacts: ArtifactStore
   readonly sidebandUris: readonly string[]
@@ -65,15 +66,13 @@ export async function openLine(
  * costs one failure. Null where none was kept, or none that can be used.
  */
 export async function openKeptLine(
-  tools: Pick<LineTools, 'db' | 'sidebandUris'>,
+  tools: Pick<LineTools, 'db' | 'discovery' | 'sidebandUris'>,
   scope: Scope,
 ): Promise<AgentLine | (NoLine & { readonly kind: 'gone' }) | null> {
   const agent = await readAgent(tools.db.pool, scope.agentId)
   if (!agent?.enabled) return { kind: 'gone' }
-  const parsed = agent.card === null ? null : parseCard(JSON.parse(agent.card))
-  if (parsed === null || 'fault' in parsed) return null
-  const choice = selectInterface(parsed.card)
-  return 'refused' in choice ? null : lineBy(parsed.card, choice.endpoint, scope, tools.sidebandUris)
+  const kept = await tools.discovery.kept(agent)
+  return kept && lineBy(kept.card, kept.endpoint, scope, tools.sidebandUris)
 }
 
 const lineBy = (
@@ -95,35 +94,40 @@ const lineBy = (
  * show. `oversized`: a limit of ours stood in the way, and will the next time.
  */
 export type Look =
-  | { readonly kind: 'seen'; readonly event: ParsedEvent & { readonly kind: 'observation' } }
+  | { readonly kind: 'seen'; readonly event: SeenEvent }
   | { readonly kind: 'refused'; readonly error: AgentError }
   | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string; readonly oversized?: true }
 
 export interface LookOptions {
   readonly historyLength?: number
   readonly deadlineMs: number
+  /** Commits what was seen, where it is to be: here, while a large answer has its turn (threads/heavy-turns.ts). */
+  readonly keep?: (event: SeenEvent) => Promise<void>
 }
 
-/** Reads the task once, whole. Commits nothing. */
+/** Reads the task once, whole. Commits nothing by itself; rejects where `keep` does. */
 export async function lookAt(
-  tools: Pick<LineTools, 'outbound' | 'pool' | 'newToken'>,
+  tools: Pick<LineTools, 'door' | 'pool' | 'newToken'>,
   line: AgentLine,
   remoteId: string,
   signal: AbortSignal,
-  { historyLength, deadlineMs }: LookOptions = { deadlineMs: limits.answer.deadlineMs },
+  { historyLength, deadlineMs, keep }: LookOptions = { deadlineMs: limits.answer.deadlineMs },
 ): Promise<Look> {
   const requestId = tools.newToken()
   const params = { id: remoteId, ...(historyLength === undefined ? {} : { historyLength }) }
   const request = encoded(() => encodeRequest(line.endpoint, 'get', params, { requestId, extensions: line.extensions }))
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
   const bounds = { ...limits.answer, deadlineMs, connection: 'kept' } as const
-  const sent = await tools.outbound.exchange(request, bounds, signal)
+  const sent = await tools.door.exchange(line.agentId, request, bounds, signal)
   if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')
-  const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
-  if (event.kind === 'refused') return event
-  if (event.kind === 'invalid') return unread(true, event.message, event.oversized === true)
-  if (event.observation.taskId === remoteId) return { kind: 'seen', event }
-  return { kind: 'unread', answered: true, message: 'The agent answered with another task.' }
+  return tools.pool.heavy.take(sent.body.length, async () => {
+    const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
+    if (event.kind === 'refused') return event
+    if (event.kind === 'invalid') return unread(true, event.message, event.oversized === true)
+    if (event.observation.taskId !== remoteId) return unread(true, 'The agent answered with another task.', false)
+    await keep?.(event)
+    return { kind: 'seen', event }
+  })
 }
 
 const unread = (answered: boolean, message: string, oversized: boolean): Look => ({

@@ -3,7 +3,7 @@
  * connections. Reads what others own (supervisor.ts, worker.ts, threads/pool.ts) and changes nothing.
  */
 import type { LoopView, ProcessView } from '../domain/queue.ts'
-import { loopNames, type LoopName } from '../machines/supervisor.ts'
+import { loopNames, workersLoops, type LoopName } from '../machines/supervisor.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Instruments } from './runtime.ts'
 import type { System } from './system.ts'
@@ -26,9 +26,6 @@ export function vitalsOf(system: System, db: Database, instruments: Instruments)
   }
 }
 
-/** What a process does for itself, whether or not it works. */
-const everywhere: ReadonlySet<LoopName> = new Set(['freshness', 'housekeeping'])
-
 function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, instruments: Instruments): LoopView {
   const { snapshot, outages } = supervisor
   const failures = snapshot.context.failures.filter((failure) => failure.name === name)
@@ -36,7 +33,7 @@ function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, 
   const kind = kinds[name]
   return {
     name,
-    state: works || everywhere.has(name) ? stateOf(snapshot.value, name) : 'left',
+    state: works || !workersLoops.has(name) ? stateOf(snapshot.value, name) : 'left',
     restarts: failures.length,
     lastFailure: last ? { message: last.message, at: instantOf(last.at, instruments) } : null,
     lastOutage: outages.get(name) ?? null,
@@ -48,7 +45,8 @@ function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, 
 /** A region of the running supervisor; before it runs and after it drained no loop does. */
 function stateOf(value: System['supervisor']['snapshot']['value'], name: LoopName): LoopView['state'] {
   if (typeof value === 'string' || !('running' in value)) return 'off'
-  return value.running[name]
+  const state = value.running[name]
+  return state === 'leftToWorkers' ? 'left' : state
 }
 
 /** The machine notes failures by the monotonic clock, which no wall clock's jump moves. */

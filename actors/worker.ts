@@ -207,6 +207,9 @@ export class Worker implements Intake {
         await this.#runtime().step(step)
         return
       } catch (error) {
+        // What a drain has given back is done again by whoever comes next, and told then.
+        if (error instanceof LeaseLost && this.#isGivenBack(lease))
+          return this.#o.log.info(fields, 'a result came when its work had been given back')
         if (error instanceof LeaseLost)
           return this.#o.log.warn({ ...fields, err: error }, 'a late result was discarded')
         // What is known must not be forgotten because the database was away for a moment. After that the lease runs
@@ -216,6 +219,10 @@ export class Worker implements Intake {
         await new Bell().wait(pauseMs, lease.abort.signal)
       }
     }
+  }
+
+  #isGivenBack({ ref, work, abort }: HeldLease): boolean {
+    return this.#state === 'draining' && abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)
   }
 
   // --- claiming -------------------------------------------------------------------------------------------------------
@@ -237,6 +244,11 @@ export class Worker implements Intake {
       }
       await this.#bell(kind).wait(pollMs, signal)
     }
+  }
+
+  /** There is news of these agents: what is held of them for long is taken up again, by what is known of them now. */
+  reconsider(lanes: ReadonlySet<string>): void {
+    for (const { lane, turn } of this.leases.list()) if (lane !== null && lanes.has(lane)) turn.abort()
   }
 
   #bell(name: string): Bell {
@@ -264,6 +276,7 @@ export class Worker implements Intake {
         lanes: this.#lanesOf(name),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
+        ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
       }
       const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held }).catch(
         (error: unknown) => {

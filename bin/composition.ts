@@ -1,16 +1,18 @@
 /**
- * From a configuration to a running system: locks, database, schema, log. Shared by the processes that open a database to
+ * From a configuration to a running system: locks, database, schema. Shared by the processes that open a database to
  * serve or to work (console.ts, worker.ts). Does not listen, and does not read the environment.
  */
 import { availableParallelism } from 'node:os'
-import { pino, type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { System, type SystemOptions } from '../actors/system.ts'
 import type { Backend } from '../persistence/backend.ts'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { migrateUp, requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
-import type { Config, WorkerConfig } from './config.ts'
+import type { WorkerConfig } from './config.ts'
 import { lockDataDirectory } from './directory-lock.ts'
+import { launchersKeyRing } from './launcher-secrets.ts'
+import { requireUsableKeys } from './trusted-keys.ts'
 
 export interface Running {
   readonly db: Database
@@ -19,16 +21,11 @@ export interface Running {
   close(): Promise<void>
 }
 
-/** Never in a log: whatever a header or a configuration might carry. Bodies are not logged at all. */
-const secrets = ['req.headers.cookie', 'req.headers.authorization', 'res.headers["set-cookie"]', '*.token', '*.secret']
-
-/** Parts that another composition root lays in: the fault suite's are clocks that jump, drivers and sockets that fail. */
-export interface Parts extends Pick<SystemOptions, 'instruments' | 'outbound' | 'rhythm'> {
+/** Parts that another composition root lays in: the fault suite's are clocks that jump, drivers and sockets that fail, a crowd's limits. */
+export interface Parts extends Pick<SystemOptions, 'instruments' | 'outbound' | 'rhythm' | 'limits'> {
   /** Stands between the pool and its driver. */
   readonly backend?: (backend: Backend) => Backend
 }
-
-export const openLog = (level: Config['logLevel']): Logger => pino({ level, redact: secrets })
 
 /** Opens and starts everything below HTTP. Throws DirectoryLocked, SchemaMismatch, or what the database says. */
 export async function openSystem(
@@ -39,6 +36,7 @@ export async function openSystem(
   parts: Parts = {},
 ): Promise<Running> {
   const { backend, ...laidIn } = parts
+  await requireUsableKeys(config.cards)
   const release = takeDirectories(config)
   try {
     const db = await openDatabase(
@@ -60,6 +58,8 @@ export async function openSystem(
         artifactDirectory: config.directories.artifacts,
         keeping: config.keeping,
         policy: config.network,
+        vault: config.vault ?? launchersKeyRing(config.directories.data),
+        cards: config.cards,
         extensionHost: config.agents.extensionHost,
         sidebandUris: config.agents.sidebandExtensionUris,
         ...(config.push ? { push: config.push } : {}),

@@ -53,10 +53,13 @@ const slug = rule((value) =>
 
 const parseUrl = (value: string): URL | null => (URL.canParse(value) ? new URL(value) : null)
 
-/** The origin that a text is, or null: an origin has no path, query, fragment or credentials. A closing slash is let pass. */
+/**
+ * The origin that a text is, or null: an origin has no path, query, fragment or credentials. A closing slash is let pass. The URL
+ * standard takes a `*` for a host's name, and whoever wrote one meant hosts that would never match.
+ */
 function originOf(value: string): string | null {
   const url = parseUrl(value)
-  if (!url || !['http:', 'https:'].includes(url.protocol)) return null
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.hostname.includes('*')) return null
   return url.pathname === '/' && !url.username && !url.password && !/[?#]/.test(value) ? url.origin : null
 }
 
@@ -122,7 +125,8 @@ const trustedKeys = rule((value) => {
   for (const [entry, keys] of Object.entries(parsed.data)) {
     const origin = originOf(entry)
     if (!origin) return new Wrong(`holds ${nameOf(entry)}, which must be an origin without a path.`)
-    byOrigin[origin] = keys
+    // Two spellings of one origin, a default port say, are one origin with the keys of both.
+    byOrigin[origin] = [...(byOrigin[origin] ?? []), ...keys]
   }
   return byOrigin
 })

@@ -6,7 +6,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type TrustedKeys, Variables } from './config-variables.ts'
-import { isLoopbackHost } from './loopback.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 
 /** A wrong value: one line that names the variable and never holds a secret. Stops the start. */
 export class ConfigError extends Error {
@@ -105,6 +105,29 @@ export function readDatabaseConfig(env: Environment): {
   const variables = readVariables(env)
   const directories = directoriesFrom(variables)
   return { database: databaseFrom(variables, directories), directories }
+}
+
+/** Reads what changing credentials needs: the database and the key ring, whatever else is configured by then. */
+export function readCredentialsConfig(env: Environment): Pick<Config, 'database' | 'directories' | 'vault'> {
+  const variables = readVariables(env)
+  const directories = directoriesFrom(variables)
+  return { database: databaseFrom(variables, directories), directories, vault: vaultFrom(variables) }
+}
+
+export interface ProvisioningConfig {
+  readonly database: DatabaseConfig
+  readonly issuer: string
+  readonly organization: string
+}
+
+/** Reads what admitting people needs: the database, and whose people they are. No secret of the provider's. */
+export function readProvisioningConfig(env: Environment): ProvisioningConfig {
+  const variables = readVariables(env)
+  return {
+    database: databaseFrom(variables, directoriesFrom(variables)),
+    issuer: needed(variables, 'A2A_OIDC_ISSUER', 'auth:provision'),
+    organization: needed(variables, 'A2A_AUTH_ORGANIZATION_SLUG', 'auth:provision'),
+  }
 }
 
 /** Blank is unset: compose files and CI settings write `A2A_X=` for a value that they leave out. */

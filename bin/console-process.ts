@@ -3,12 +3,15 @@
  * when it is asked to end. Does not own the process's exit (process.ts), nor which parts are laid in (console.ts: none).
  */
 import type { FastifyInstance } from 'fastify'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openLog, openSystem, type Parts } from './composition.ts'
-import { readConfig, type Config } from './config.ts'
-import { isLoopbackHost } from './loopback.ts'
+import { openAdmission } from './admission.ts'
+import { openSystem, type Parts } from './composition.ts'
+import { readConfig } from './config.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
+import { openLog } from './log.ts'
+import { listenMetrics } from './metrics.ts'
 import { ending } from './process.ts'
 
 /** The built console lies beside the built server; run from source it is where the build put it. */
@@ -20,9 +23,11 @@ function uiDirectory(): string | null {
   )
 }
 
-function rulesOf(config: Config) {
-  if (config.auth.mode === 'oidc') return { mode: 'oidc' as const, origin: config.auth.origin }
-  return { mode: 'development' as const }
+/** The package's. Built, this file lies one directory deeper. */
+function version(): string {
+  const manifest = import.meta.url.endsWith('.js') ? '../../package.json' : '../package.json'
+  const { version: said }: { version: string } = JSON.parse(readFileSync(new URL(manifest, import.meta.url), 'utf8'))
+  return said
 }
 
 /** Rejects when the embedded database's thread is gone: nothing can be promised any more. */
@@ -55,22 +60,24 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
     import('../http/server.ts'),
     openSystem(config, log, config.worker.mode === 'embedded', true, parts),
   ])
-  const administrator = await running.system.localAdministrator()
-  await running.system.agents.seed(administrator.organizationId, config.agents.registered)
+  const admission = await openAdmission(config.auth, running)
+  await running.system.agents.seed(admission.organizationId, config.agents.registered)
   const drain = new AbortController()
   const server = buildServer({
     system: running.system,
     db: running.db,
-    auth: rulesOf(config),
-    // Sign-in by a provider comes with part 3; until then nobody is signed in where it is asked for.
-    identify: () => Promise.resolve(config.auth.mode === 'development' ? administrator : null),
+    auth: admission.auth,
+    identify: admission.identify,
     loopbackOnly: config.auth.mode === 'development' && isLoopbackHost(config.listen.host),
     sidebandUris: config.agents.sidebandExtensionUris,
     drain: drain.signal,
     uiDirectory: uiDirectory(),
+    version: version(),
     log,
   })
+  let closeMetrics = (): Promise<void> => Promise.resolve()
   try {
+    closeMetrics = await listenMetrics(config, running, drain.signal, server)
     await server.listen(config.listen)
     log.info({ port: config.listen.port, pid: process.pid }, 'console ready')
     await ending([running.system.supervisor.ended, lost(running.db.lost)])
@@ -78,6 +85,8 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
     // Streams end politely and new requests are refused before the system stops taking work.
     drain.abort()
     await closeServer(server)
+    await admission.close()
     await running.close()
+    await closeMetrics()
   }
 }

@@ -2,12 +2,13 @@
  * The `db:migrate`, `db:migrate:down`, `db:migration:list`, `db:migration:pending` and `db:schema:check` scripts:
  * `database <migrate [version] | down [count] | list | pending | check>`. One line per result on stdout, errors on stderr
  * with exit code 1. Takes the embedded database's directory lock, so a running console makes it fail rather than lose data.
+ * Only `migrate` makes an embedded database where there is none.
  */
 import type { RawClient } from '../persistence/backend.ts'
 import { migrateDown, migrateUp, requireSchema, schemaStatus } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
 import { readDatabaseConfig } from './config.ts'
-import { runScript, UsageError, withDatabase } from './script.ts'
+import { asksForHelp, runScript, UsageError, withAnyDatabase, withDatabase } from './script.ts'
 
 type Command = (client: RawClient, argument: number | undefined) => Promise<string[]>
 
@@ -41,19 +42,32 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
+const usage = `Usage: database <${Object.keys(commands).join(' | ')}>`
+const help = `${usage}
+  migrate [version]   applies what is pending, up to a version; makes an embedded database where there is none
+  down [count]        takes back the last migration, or so many
+  list                tells what is applied
+  pending             tells what is not
+  check               fails unless the schema is as this version needs it
+The database is the one that A2A_DATABASE_PROFILE, A2A_DATABASE_URL and A2A_DATA_DIR name.
+`
+
 function positive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new UsageError('The version or count must be a whole number from 1.')
 }
 
 async function main(): Promise<void> {
-  const [name = '', argument] = process.argv.slice(2)
+  const args = process.argv.slice(2)
+  if (asksForHelp(args)) return void process.stdout.write(help)
+  const [name = '', argument] = args
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command) throw new UsageError(`Usage: database <${Object.keys(commands).join(' | ')}>`)
+  if (!command) throw new UsageError(usage)
   // Before anything is opened: a wrong word must not create a data directory.
   const number = argument === undefined ? undefined : positive(argument)
   const { database } = readDatabaseConfig(process.env)
-  const lines = await withDatabase(database, (db) => db.raw((client) => command(client, number)))
+  const open = name === 'migrate' ? withAnyDatabase : withDatabase
+  const lines = await open(database, (db) => db.raw((client) => command(client, number)))
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 

@@ -12,7 +12,7 @@ import { formAgent } from './demo-agents/form.ts'
 import { serveAgent } from './demo-agents/serve.ts'
 import { showcaseAgent } from './demo-agents/showcase.ts'
 import type { DemoAgent, Pace } from './demo-agents/turn.ts'
-import { isLoopbackHost } from './loopback.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 
 const variants = ['showcase', 'form', 'approver', 'a2ui'] as const
 export type Variant = (typeof variants)[number]

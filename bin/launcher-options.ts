@@ -5,7 +5,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isLoopbackHost } from './loopback.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 
 export interface StartCommand {
   readonly name: 'start'
@@ -21,6 +21,8 @@ export interface StartCommand {
 export type LauncherCommand =
   | StartCommand
   | { readonly name: 'demo-agent'; readonly port: number }
+  /** Reads its own words (bin/audit.ts). */
+  | { readonly name: 'audit'; readonly argv: readonly string[] }
   | { readonly name: 'help' }
   | { readonly name: 'version' }
 
@@ -28,8 +30,10 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 export const usage = `Usage: signalbox [start] [options]
        signalbox demo-agent [port]
+       signalbox audit verify <file>...
 
-Starts the console on this computer with an embedded database, or serves four sample agents (port 4010).
+Starts the console on this computer with an embedded database, serves four sample agents (port 4010), or checks exports of
+the audit trail.
 
 Options:
   -p, --port <n>         port to listen on ($PORT, else 3002)
@@ -61,6 +65,8 @@ interface Words {
 
 /** Reads argv; throws an Error whose message is the sentence to print. */
 export function parseCommand(argv: readonly string[], env: Environment): LauncherCommand {
+  const [first, ...others] = argv
+  if (first === 'audit') return { name: 'audit', argv: others }
   const { arguments: given, flags } = wordsOf(argv)
   const [name = 'start', ...rest] = given
   if (flags.has('help')) return { name: 'help' }

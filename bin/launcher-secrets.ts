@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { KeyRing } from '../actors/vault.ts'
 
 /** Key id → 64 hexadecimal characters, and the id of the key that encrypts new values. */
 export interface Secrets {
@@ -27,6 +28,12 @@ export function prepareDataDirectory(dataDir: string): void {
 export function readOrCreateSecrets(dataDir: string): Secrets {
   const file = join(dataDir, 'secrets.json')
   return readSecrets(file) ?? createSecrets(file)
+}
+
+/** For a process that no launcher started, on the same data directory; null where none ever made the file. */
+export function launchersKeyRing(dataDir: string): KeyRing | null {
+  const secrets = readSecrets(join(dataDir, 'secrets.json'))
+  return secrets && { keys: secrets.vaultKeys, activeKey: secrets.activeVaultKey }
 }
 
 function readSecrets(file: string): Secrets | null {

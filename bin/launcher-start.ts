@@ -36,7 +36,7 @@ export async function start(command: StartCommand, launch: Launch): Promise<numb
   const release = forwardSignals(child)
   const gone = abortedBy(ended)
   // Beside the console's start, so that tasks of an earlier run find their agents; settled, since it may fail unawaited.
-  const agents = Promise.allSettled(command.demo ? [startAgents(launch.env)] : [])
+  const agents = Promise.allSettled(command.demo ? [startAgents(launch.env, command.dataDir)] : [])
   try {
     const url = urlOf(command)
     // Where somebody else listens, our console will say so and end; their answer must not pass for its own.
@@ -72,7 +72,9 @@ function serverEnvironment(command: StartCommand, env: NodeJS.ProcessEnv, secret
     A2A_DATA_DIR: command.dataDir,
     A2A_AUTO_MIGRATE: env.A2A_AUTO_MIGRATE || 'true',
     A2A_LOG_LEVEL: env.A2A_LOG_LEVEL || 'warn',
-    ...(local ? { A2A_AUTH_MODE: 'development', A2A_ALLOW_DEVELOPMENT_AUTH: 'true' } : {}),
+    ...(local
+      ? { A2A_AUTH_MODE: 'development', A2A_ALLOW_DEVELOPMENT_AUTH: env.A2A_ALLOW_DEVELOPMENT_AUTH || 'true' }
+      : {}),
     ...(ownVault
       ? {}
       : { A2A_VAULT_KEYS: JSON.stringify(secrets.vaultKeys), A2A_VAULT_ACTIVE_KEY: secrets.activeVaultKey }),

@@ -10,9 +10,15 @@ import { requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
 import { findOrganization } from '../persistence/rebuild.ts'
 import { readDatabaseConfig } from './config.ts'
-import { runScript, UsageError, withDatabase } from './script.ts'
+import { asksForHelp, runScript, UsageError, withDatabase } from './script.ts'
 
 const usage = 'Usage: projections [--offline-pglite] [--organization <uuid>] [--task <uuid>]'
+const help = `${usage}
+  --offline-pglite        the database is the embedded one, and its console is stopped; refused with PostgreSQL
+  --organization <uuid>   whose tasks; those of the organization "local" where it is not given
+  --task <uuid>           only this task
+The database is the one that A2A_DATABASE_PROFILE, A2A_DATABASE_URL and A2A_DATA_DIR name.
+`
 const options = {
   'offline-pglite': { type: 'boolean' },
   organization: { type: 'string' },
@@ -80,11 +86,14 @@ async function rebuild(db: Database, organization: string | undefined, task: str
 }
 
 await runScript(async () => {
+  if (asksForHelp(process.argv.slice(2))) return void process.stdout.write(help)
   const values = asked()
   const organization = uuid('organization', values.organization)
   const task = uuid('task', values.task)
   const { database } = readDatabaseConfig(process.env)
   if (database.profile === 'pglite' && values['offline-pglite'] !== true)
     throw new UsageError('The embedded database is rebuilt offline: stop the console and pass --offline-pglite.')
+  if (database.profile === 'postgresql' && values['offline-pglite'] === true)
+    throw new UsageError('--offline-pglite is for the embedded database, and this one is PostgreSQL: leave it out.')
   await withDatabase(database, (db) => rebuild(db, organization, task))
 })

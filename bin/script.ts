@@ -2,6 +2,8 @@
  * What the database scripts share: opening the database that the environment names, under the embedded one's directory lock,
  * and ending with one line on stderr and exit code 1 where an operator can act on it. Does not know what a script does.
  */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { SchemaMismatch } from '../persistence/migrate.ts'
 import { ConfigError, type DatabaseConfig } from './config.ts'
@@ -12,7 +14,20 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/**
+ * The database that is there. Opening an embedded one makes it where there is none: with a mistyped directory a script would
+ * leave a new database behind and say of it that all is well.
+ */
 export async function withDatabase<T>(config: DatabaseConfig, work: (db: Database) => Promise<T>): Promise<T> {
+  if (config.profile === 'pglite' && !existsSync(join(config.directory, 'PG_VERSION')))
+    throw new UsageError(
+      `There is no database in ${config.directory}; A2A_DATA_DIR says where, and db:migrate makes one.`,
+    )
+  return withAnyDatabase(config, work)
+}
+
+/** The same, made where there is none. */
+export async function withAnyDatabase<T>(config: DatabaseConfig, work: (db: Database) => Promise<T>): Promise<T> {
   const lock = config.profile === 'pglite' ? lockDataDirectory(config.directory) : undefined
   try {
     const db = await openDatabase(
@@ -37,6 +52,9 @@ function explain(error: unknown): string {
   if (error instanceof Error && 'code' in error) return `The database failed: ${error.message} (${String(error.code)})`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
+
+/** Whether an argument asks for the usage instead. */
+export const asksForHelp = (args: readonly string[]): boolean => args.includes('--help') || args.includes('-h')
 
 /** Runs a script to its end; a failure is told on stderr. */
 export async function runScript(main: () => Promise<void>): Promise<void> {

@@ -43,6 +43,10 @@ async function run(argv: readonly string[]): Promise<number> {
       await runDemoAgent({ port: command.port, ...extensionHostFrom(process.env) })
       return 0
     }
+    case 'audit': {
+      const { runAudit } = await import('./audit.ts')
+      return await runAudit(command.argv)
+    }
     case 'start': {
       const { start } = await import('./launcher-start.ts')
       return await start(command, { dist: join(root, 'dist'), version: version(), env: process.env })

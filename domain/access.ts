@@ -1,6 +1,7 @@
 /**
- * Who is asking, and what their role lets them ask for. Owns roles and permissions; grants on agents and skills follow
- * with sign-in. An identity is made by the door (http/guard.ts) and carried through every operation.
+ * Who is asking, and what their role lets them ask for: roles and permissions. An identity is made by the door (http/guard.ts)
+ * and carried through every operation. Does not own teams and grants (grant.ts) or what they let a person see
+ * (persistence/visibility.ts).
  */
 import * as z from 'zod/mini'
 
@@ -15,6 +16,9 @@ const ceilings: Record<Role, readonly Permission[]> = {
   viewer: ['read'],
 }
 export const mayEver = (role: Role, permission: Permission): boolean => ceilings[role].includes(permission)
+/** Whose role reaches so far. */
+export const whoMay = (permission: Permission): readonly Role[] =>
+  Role.options.filter((role) => mayEver(role, permission))
 
 /** The person behind a request. */
 export interface Viewer {

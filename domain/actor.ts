@@ -22,6 +22,7 @@ const summary = {
   title: z.string(),
 }
 
+/** `event` and `guard`: as the chart names them. `label`: the same in words. */
 const Next = z.pipe(
   z.object({ event: z.string(), label: z.string(), guard: z.optional(z.string()) }),
   // An absent guard is an absent key: the wire model has no undefined.

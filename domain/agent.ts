@@ -8,6 +8,18 @@ export const cardUrlLimit = 1024
 export const Trust = z.enum(['unsigned', 'verified', 'untrusted', 'invalid'])
 export type Trust = z.infer<typeof Trust>
 
+/** Why a card's trust is what it is. `explanation` is ours; the key ids of `namedKeys` are the agent's own words. */
+export const CardSigning = z.object({
+  explanation: z.string(),
+  /** The pinned key that verified, or the one that was named and did not. */
+  keyId: z.optional(z.string()),
+  /** Key ids that the card's signatures name, at most 16. */
+  namedKeys: z.array(z.string()),
+  /** Fields of a verified card that its signature leaves out, at most 32: they are not read. */
+  ignoredFields: z.optional(z.array(z.string())),
+})
+export type CardSigning = z.infer<typeof CardSigning>
+
 export const AgentSource = z.enum(['env', 'managed'])
 export type AgentSource = z.infer<typeof AgentSource>
 
@@ -43,6 +55,9 @@ export const AgentSkill = z.object({
   examples: z.optional(z.array(z.string())),
 })
 
+/** Beyond the specification: the skills of an agent that whoever asks may send to. Null: anything, also without a skill. */
+export const OperableSkills = z.nullable(z.array(z.string()))
+
 /** A row of `GET /api/agents`: card fields when discovery succeeded, else `error`. */
 export const Agent = z.object({
   ...registered,
@@ -51,8 +66,11 @@ export const Agent = z.object({
   skills: z.optional(z.array(AgentSkill)),
   card: z.optional(z.unknown()),
   trust: z.optional(Trust),
+  /** Beyond the specification. */
+  signing: z.optional(CardSigning),
   report: z.optional(ComplianceReport),
   error: z.optional(z.string()),
+  operableSkills: OperableSkills,
 })
 export type Agent = z.infer<typeof Agent>
 

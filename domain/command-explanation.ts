@@ -23,6 +23,26 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly adv
     meaning: 'The agent wants to know who is asking, and this console has no credentials for it.',
     advice: 'An administrator can store them; then send again.',
   },
+  'Protected agent operation failed.': {
+    meaning: 'The agent refused the credentials that this console has for it, and did nothing.',
+    advice: 'An administrator can store new ones; then send again.',
+  },
+  'Agent credential destination is not permitted.': {
+    meaning: 'The agent is at an address that its credentials may not go to, so nothing was sent.',
+    advice: 'An administrator can store them again with that address; then send again.',
+  },
+  'Agent credentials are disabled.': {
+    meaning: 'The credentials for this agent were revoked, so nothing was sent.',
+    advice: 'An administrator can store new ones; then send again.',
+  },
+  'Credential vault unavailable.': {
+    meaning: 'The credentials for this agent cannot be opened: their key is missing here. Nothing was sent.',
+    advice: 'Whoever runs this console can add the key; then send again.',
+  },
+  'Agent OAuth credentials unavailable.': {
+    meaning: 'The server that hands out access to this agent gave none, so nothing was sent.',
+    advice: 'Try again in a minute; if it stays so, an administrator has to look at the credentials.',
+  },
   'Agent network request failed.': {
     meaning: 'No connection to the agent could be opened, so nothing was sent.',
     advice: 'Check that the agent is running, then send again.',

@@ -14,7 +14,7 @@ export type EvidenceOutcome = z.infer<typeof EvidenceOutcome>
 
 export const CommandEvidence = z.object({
   outcome: EvidenceOutcome,
-  /** How often somebody looked; four times at most. */
+  /** How often somebody looked; five times at most. */
   looks: z.number(),
   /** ISO 8601; null before the first look. */
   lookedAt: z.nullable(z.string()),
@@ -52,8 +52,11 @@ export interface LookedFor extends EvidenceLook {
 }
 
 const minuteMs = 60_000
-/** How long after the doubt arose the looks are: soon, and once more when a slow agent has surely stored what it got. */
-const looksAfterMs = [15_000, minuteMs, 5 * minuteMs, 60 * minuteMs] as const
+/**
+ * How long after the doubt arose the looks are: at once, for whoever sees the doubt wants to know; then until a slow agent has
+ * surely stored what it got.
+ */
+const looksAfterMs = [0, 15_000, minuteMs, 5 * minuteMs, 60 * minuteMs] as const
 /** Looks that are late (the agent or we were away) do not follow each other at once. */
 const betweenLooksMs = 15_000
 

@@ -84,7 +84,7 @@ const away = (seen: Seen): Explanation =>
   warn(
     'The agent is away',
     ['open-agent', 'open-task'],
-    'It has given no sign of life for minutes, so it is tried more and more seldom.',
+    'It has given no sign of life for minutes. It is tried again every 30 seconds.',
     reason(seen),
     'As soon as anything is heard of it, the task is followed again; nothing is lost.',
   )
@@ -162,9 +162,9 @@ const table: Readonly<Record<string, Explain>> = {
     warn(
       'No longer followed',
       ['open-task', 'open-agent'],
-      'The agent or its task is gone, or too large to be read, so nothing new will appear on the task.',
+      'The agent or its task is gone, or too large to be read, so the task is not followed any more and may be further than it shows.',
       reason(seen),
-      'A reply that is delivered to the task starts following again.',
+      'A reply that is delivered to the task starts following again. Should its agent be there again, a look brings what was missed.',
     ),
   'subscription finished': () => quiet('Finished', 'The task is finished; nothing more can come.'),
   'ownership open.holder.unowned': () => quiet('Nobody’s', 'Nobody has claimed the task.'),

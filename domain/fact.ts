@@ -78,6 +78,8 @@ export type Fact =
   /** A task that its agent does not know any more, or that is too large to be read. `taskId` is ours. */
   | { readonly type: 'reconciliation.unanswered'; readonly taskId: string; readonly reason: string }
   | { readonly type: 'task.lost'; readonly reason: string }
+  /** Something that an agent pushed or streamed of a task claims another skill than the task's, and was not kept. */
+  | { readonly type: 'task.crossed'; readonly source: Source }
   /** Somebody looked for an uncertain command at the agent; the command itself stays what it is. */
   | ({ readonly type: 'command.looked_for' } & LookedFor)
   | { readonly type: 'command.evidence'; readonly outcome: EvidenceLook['outcome'] }

@@ -39,8 +39,10 @@ export interface FoldedMessage {
 }
 
 export interface FoldedArtifact extends KnownArtifact {
-  /** New parts by position; those at or beyond `partCount` are to be removed. */
+  /** New parts by position; those at or beyond `partCount` came and went within one report. */
   readonly newParts: ReadonlyMap<number, string>
+  /** It had more parts before: what is stored at or beyond `partCount` is to be removed. */
+  readonly isShorter: boolean
 }
 
 export interface FoldedEvent {
@@ -64,8 +66,20 @@ export interface Folded {
   readonly stored: ReadonlyMap<string, number>
 }
 
-/** `chain(previous, part)`: a digest of a digest and the next part; the empty chain is ''. */
-export type Chain = (previous: string, part: string) => string
+/** `chain(previous, part, digest)`: a digest of a digest and the next part, of which a digest may be known; the empty chain is ''. */
+export type Chain = (previous: string, part: string, digest: string | null) => string
+
+/**
+ * Parts of one artifact that a view shows. What an agent sends beyond is kept in its events and counts for what the artifact
+ * is, and one part says so in its place. A token a part, these are some sixty pages; without a bound one artifact that grows
+ * for ever makes every view of its task grow with it.
+ */
+export const partsLimit = 20_000
+const partsCut = JSON.stringify({
+  kind: 'unknown',
+  value: `The artifact has more than ${partsLimit} parts. The others are kept in the task's events and are not shown.`,
+  mediaType: 'text/plain',
+})
 
 /** Rows of one event share its position; a thousand of them keep their order. */
 const rowsPerEvent = 1000
@@ -80,7 +94,7 @@ export class Fold {
   #version: number
   readonly #known: Set<string>
   readonly #artifacts: Map<string, KnownArtifact>
-  readonly #foldedArtifacts = new Map<string, FoldedArtifact>()
+  readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, string> }>()
   readonly #foldedEvents: FoldedEvent[] = []
   readonly #messages: FoldedMessage[] = []
   readonly #transitions: Folded['transitions'][number][] = []
@@ -210,17 +224,27 @@ export class Fold {
       extensions: seen.extensions.length > 0 ? seen.extensions : (known?.extensions ?? []),
       complete: seen.complete || (known?.complete ?? false),
       updateCount: (known?.updateCount ?? 0) + 1,
-      partCount: start.partCount + seen.parts.length,
-      partsDigest: seen.parts.reduce(this.#chain, start.partsDigest),
+      // The part that says that others are left out is one more; behind it nothing is added.
+      partCount: Math.min(start.partCount + seen.parts.length, partsLimit + 1),
+      partsDigest: this.#chained(start.partsDigest, seen),
     }
     if (known && after.partsDigest === known.partsDigest && after.complete === known.complete && !seen.append)
       return false
-    const earlier = seen.append ? this.#foldedArtifacts.get(seen.artifactId)?.newParts : undefined
-    const newParts = new Map(earlier)
-    seen.parts.forEach((part, i) => newParts.set(start.partCount + i, part))
+    const earlier = this.#foldedArtifacts.get(seen.artifactId)
+    // Grown in place: copied for each of a report's events, a thousand small ones cost a second in a hundred megabytes.
+    const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, string>()
+    const room = Math.max(0, partsLimit - start.partCount)
+    seen.parts.slice(0, room).forEach((part, i) => newParts.set(start.partCount + i, part))
+    if (after.partCount > partsLimit) newParts.set(partsLimit, partsCut)
     this.#artifacts.set(seen.artifactId, after)
-    this.#foldedArtifacts.set(seen.artifactId, { ...after, newParts })
+    const isShorter = earlier?.isShorter === true || after.partCount < (known?.partCount ?? 0)
+    this.#foldedArtifacts.set(seen.artifactId, { ...after, newParts, isShorter })
     return true
+  }
+
+  /** Over all parts, those that are not shown included. */
+  #chained(from: string, { parts, partDigests }: ObservedArtifact): string {
+    return parts.reduce((digest, part, i) => this.#chain(digest, part, partDigests?.get(i) ?? null), from)
   }
 }
 

@@ -4,7 +4,7 @@
  * ready to insert: an agent's text may hold NUL or lone surrogates, which jsonb refuses and which escaped text carries.
  */
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/wire.ts'
-import { isTerminal, type Part, type StoredBytes } from './task.ts'
+import { isTerminal, stateSaid, type Part, type StoredBytes } from './task.ts'
 
 /** A part without its id: the id is its place, given when it is read. */
 type StoredPart = Omit<Part, 'id'>
@@ -26,6 +26,8 @@ export interface ObservedArtifact {
   readonly extensions: readonly string[]
   /** JSON text of one StoredPart each. */
   readonly parts: readonly string[]
+  /** Digests of large parts by their place, where whoever parsed them has made them. */
+  readonly partDigests?: ReadonlyMap<number, string>
   /** Adds to the artifact of that id; otherwise replaces it. */
   readonly append: boolean
   readonly complete: boolean
@@ -121,12 +123,14 @@ function ofTask(task: Task): Changes {
     status: ofStatus(task.status),
     // A status's message may stand in the history too: it is one message, and it came from the status.
     messages: [...told.filter((m) => !asked.has(m.id)), ...said],
-    artifacts: (task.artifacts ?? []).map((artifact) => ofArtifact(artifact, false, isTerminal(task.status.state))),
+    artifacts: (task.artifacts ?? []).map((artifact) =>
+      ofArtifact(artifact, false, isTerminal(stateSaid(task.status.state))),
+    ),
   }
 }
 
 const ofStatus = (status: TaskStatus): Changes['status'] => ({
-  state: status.state,
+  state: stateSaid(status.state),
   timestamp: status.timestamp ?? null,
 })
 

@@ -47,7 +47,7 @@ const outageToldMs = 30_000
 export function loopStanding(loop: LoopView, nowMs: number): Standing {
   const { state, lastFailure, lastOutage } = loop
   if (state === 'off') return { tone: 'bad', words: 'Not running' }
-  if (state === 'left') return { tone: 'quiet', words: 'Left to other processes' }
+  if (state === 'left') return { tone: 'quiet', words: 'Left to workers' }
   if (state === 'restarting') return { tone: 'warn', words: 'Failed, starting again' }
   if (lastOutage !== null && nowMs - Date.parse(lastOutage.at) < lastOutage.pauseMs + outageToldMs)
     return { tone: 'warn', words: 'Waiting for the database' }
@@ -62,6 +62,7 @@ const purposes: Readonly<Record<string, string>> = {
   reconciliation: 'asks agents for what was missed',
   scopes: 'wakes whoever has something to ask for',
   push: 'asks agents to call',
+  audit: 'links the audit trail and sees that it holds',
   freshness: 'sees what other processes committed',
   housekeeping: 'keeps the database small',
 }

@@ -20,6 +20,15 @@ export const taskStates = [
 export const TaskState = z.enum(taskStates)
 export type TaskState = z.infer<typeof TaskState>
 
+const agentsStates: ReadonlySet<string> = new Set(taskStates.filter((state) => state !== 'MESSAGE_ONLY'))
+
+/**
+ * What an agent's word for a state means here. A2A's enumeration is open, and a word that it does not have (a later version's,
+ * an agent's own, or ours for a reply without a task) says as little of the state as `TASK_STATE_UNSPECIFIED`: what was
+ * known stays known. The event keeps the word as it was said.
+ */
+export const stateSaid = (word: string): string => (agentsStates.has(word) ? word : 'TASK_STATE_UNSPECIFIED')
+
 const terminal: ReadonlySet<string> = new Set([
   'TASK_STATE_COMPLETED',
   'TASK_STATE_FAILED',

@@ -5,33 +5,38 @@
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { isReferenced } from '../persistence/artifacts.ts'
+import { media } from './answers.ts'
 import type { Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
 const OfBytes = z.object({ digest: z.string() })
 const sha256 = /^[0-9a-f]{64}$/
 
+const schema = {
+  summary: 'Bytes of an artifact',
+  params: OfBytes,
+  response: {
+    200: media(['application/octet-stream'], 'The bytes, as a download.'),
+    404: media(['text/plain'], 'Not found'),
+  },
+}
+
 export const artifactRoutes: FastifyPluginCallbackZod<Door> = (app, { db, system }, done) => {
-  app.get(
-    '/api/artifacts/:digest',
-    { config: { permission: 'read' }, schema: { params: OfBytes } },
-    async (request, reply) => {
-      const { digest } = request.params
-      // Not a refusal: this one answer is plain text, and a digest that is none is not told from one that nobody knows.
-      const { organizationId } = viewerOf(request)
-      const known = sha256.test(digest) && (await isReferenced(db.pool, organizationId, digest))
-      const bytes = known ? await system.artifacts.get(digest) : null
-      if (known && !bytes) request.log.error({ digest }, 'stored bytes are missing or damaged')
-      reply.header('content-security-policy', "default-src 'none'; sandbox")
-      if (!bytes) return reply.code(404).type('text/plain; charset=utf-8').send('Not found')
-      return (
-        reply
-          .type('application/octet-stream')
-          // No name: the page that offers the download knows what the agent called it.
-          .header('content-disposition', 'attachment')
-          .send(bytes)
-      )
-    },
-  )
+  app.get('/api/artifacts/:digest', { config: { permission: 'read' }, schema }, async (request, reply) => {
+    const { digest } = request.params
+    // Not a refusal: this one answer is plain text, and a digest that is none is not told from one that nobody knows.
+    const known = sha256.test(digest) && (await isReferenced(db.pool, viewerOf(request), digest))
+    const bytes = known ? await system.artifacts.get(digest) : null
+    if (known && !bytes) request.log.error({ digest }, 'stored bytes are missing or damaged')
+    reply.header('content-security-policy', "default-src 'none'; sandbox")
+    if (!bytes) return reply.code(404).type('text/plain; charset=utf-8').send('Not found')
+    return (
+      reply
+        .type('application/octet-stream')
+        // No name: the page that offers the download knows what the agent called it.
+        .header('content-disposition', 'attachment')
+        .send(bytes)
+    )
+  })
   done()
 }

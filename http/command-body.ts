@@ -42,6 +42,9 @@ const Resubscribe = z.strictObject({
 })
 export type StreamRequest = z.infer<typeof Resubscribe> | z.infer<typeof CommandRequest>
 
+/** The same in the words of a document. */
+export const ShownStreamRequest = z.union([CommandRequest, Resubscribe])
+
 const asksAgain = (body: unknown): boolean => typeof body === 'object' && body !== null && 'resubscribe' in body
 
 /** Chosen by hand: a union's own complaint names neither of its halves. */

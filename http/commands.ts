@@ -9,9 +9,11 @@ import { instruments } from '../actors/system.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readEvidence } from '../persistence/evidence.ts'
+import { CommandAnswer, OutcomeAnswer } from './answers.ts'
 import { CommandRequest } from './command-body.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
+import { Standing } from './standing.ts'
 import { goneSignal, openWindow, patienceMs, progress } from './watch.ts'
 
 const OfAgent = z.object({ agentId: z.string() })
@@ -68,12 +70,12 @@ async function sendAndWait(
   agentId: string,
   body: CommandBody,
 ) {
-  const viewer = viewerOf(request)
   const asked = { agentId: localId(agentId, 'agent.unknown'), body, idempotencyKey: keyFor(request, body) }
-  const { command } = await door.system.commands.accept(viewer, asked)
+  const { command } = await door.system.commands.accept(viewerOf(request), asked)
+  const standing = new Standing(request)
   const window = openWindow(patienceMs, goneSignal(reply), door.drain)
   try {
-    for await (const told of progress(door, viewer, { commandId: command.id }, window.signal))
+    for await (const told of progress(door, standing, { commandId: command.id }, window.signal))
       if (told.kind === 'command' && isFinished(told.command.status)) return outcomeOf(told.command, request.id)
   } finally {
     window.close()
@@ -81,48 +83,82 @@ async function sendAndWait(
   throw waitingStopped(command.id)
 }
 
+/** As the document shows it; `givenKey` reads it. */
+export const IdempotencyKey = z.object({
+  'idempotency-key': z.optional(z.string().check(z.minLength(1), z.maxLength(keyLimit))),
+})
+/** With which codes anything that is sent can be refused. */
+export const sendRefusals = [
+  'command.key.missing',
+  'command.key.taken',
+  'command.failed',
+  'agent.unknown',
+  'task.reference.unknown',
+  'task.context',
+  'skill.context',
+  'skill.fixed',
+  'skill.unsupported',
+  'skill.crossed',
+] as const
+const accepting = {
+  summary: 'Send or cancel: answered when it cannot be lost any more',
+  params: OfAgent,
+  body: CommandRequest,
+  accepts: { headers: z.required(IdempotencyKey) },
+  response: { 202: CommandAnswer },
+  refuses: [...sendRefusals, 'task.unknown'],
+} as const
+const looking = {
+  summary: 'What became of a command',
+  params: OfCommand,
+  response: { 200: CommandAnswer },
+  refuses: ['command.unknown'],
+} as const
+const sending = {
+  summary: 'Send and wait for the answer, 50 s at most',
+  params: OfAgent,
+  body: CommandRequest,
+  accepts: { headers: IdempotencyKey },
+  response: { 200: OutcomeAnswer },
+  refuses: [...sendRefusals, 'task.unknown', 'command.waiting'],
+} as const
+const cancelling = {
+  summary: 'Cancel a task and wait for the answer, 50 s at most',
+  params: OfTask,
+  querystring: Tenant,
+  accepts: { headers: IdempotencyKey },
+  response: { 200: OutcomeAnswer },
+  refuses: [...sendRefusals, 'task.unknown', 'command.waiting'],
+} as const
+
 export const commandRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
   const operate = { permission: 'operate' } as const
-  app.post(
-    '/api/agents/:agentId/commands',
-    { config: operate, schema: { params: OfAgent, body: CommandRequest } },
-    async (request, reply) => {
-      const idempotencyKey = givenKey(request)
-      if (idempotencyKey === null) throw new Refusal('command.key.missing')
-      const agentId = localId(request.params.agentId, 'agent.unknown')
-      const asked = { agentId, body: request.body, idempotencyKey }
-      const { command } = await door.system.commands.accept(viewerOf(request), asked)
-      return reply.code(202).header('location', `/api/commands/${command.id}`).send({ command })
-    },
+  app.post('/api/agents/:agentId/commands', { config: operate, schema: accepting }, async (request, reply) => {
+    const idempotencyKey = givenKey(request)
+    if (idempotencyKey === null) throw new Refusal('command.key.missing')
+    const agentId = localId(request.params.agentId, 'agent.unknown')
+    const asked = { agentId, body: request.body, idempotencyKey }
+    const { command } = await door.system.commands.accept(viewerOf(request), asked)
+    return reply.code(202).header('location', `/api/commands/${command.id}`).send({ command })
+  })
+  app.get('/api/commands/:commandId', { config: { permission: 'read' }, schema: looking }, async (request) => {
+    const id = localId(request.params.commandId, 'command.unknown')
+    const viewer = viewerOf(request)
+    const command = await door.system.commands.find(viewer, id)
+    if (command.status !== 'uncertain') return { command }
+    // An addition to the specified record: what a person needs who has to decide what follows.
+    const evidence = (await readEvidence(door.db.pool, viewer, [id])).get(id)
+    return { command: evidence === undefined ? command : { ...command, evidence } }
+  })
+  app.post('/api/agents/:agentId/messages', { config: operate, schema: sending }, (request, reply) =>
+    sendAndWait(door, request, reply, request.params.agentId, request.body),
   )
-  app.get(
-    '/api/commands/:commandId',
-    { config: { permission: 'read' }, schema: { params: OfCommand } },
-    async (request) => {
-      const id = localId(request.params.commandId, 'command.unknown')
-      const viewer = viewerOf(request)
-      const command = await door.system.commands.find(viewer, id)
-      if (command.status !== 'uncertain') return { command }
-      // An addition to the specified record: what a person needs who has to decide what follows.
-      const evidence = (await readEvidence(door.db.pool, viewer.organizationId, [id])).get(id)
-      return { command: evidence === undefined ? command : { ...command, evidence } }
-    },
-  )
-  app.post(
-    '/api/agents/:agentId/messages',
-    { config: operate, schema: { params: OfAgent, body: CommandRequest } },
-    (request, reply) => sendAndWait(door, request, reply, request.params.agentId, request.body),
-  )
-  app.post(
-    '/api/agents/:agentId/tasks/:taskId/cancel',
-    { config: operate, schema: { params: OfTask, querystring: Tenant } },
-    (request, reply) => {
-      const { agentId, taskId } = request.params
-      // Names from an address follow the same rules as names from a body.
-      const body = CommandRequest.safeParse({ action: 'cancelTask', taskId, tenant: request.query.tenant })
-      if (!body.success) throw new Refusal('task.unknown')
-      return sendAndWait(door, request, reply, agentId, body.data)
-    },
-  )
+  app.post('/api/agents/:agentId/tasks/:taskId/cancel', { config: operate, schema: cancelling }, (request, reply) => {
+    const { agentId, taskId } = request.params
+    // Names from an address follow the same rules as names from a body.
+    const body = CommandRequest.safeParse({ action: 'cancelTask', taskId, tenant: request.query.tenant })
+    if (!body.success) throw new Refusal('task.unknown')
+    return sendAndWait(door, request, reply, agentId, body.data)
+  })
   done()
 }

@@ -6,7 +6,7 @@ import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { unsettledDays, unsettledLimit, type SentWordsAnswer, type UnsettledAnswer } from '../domain/unsettled-send.ts'
+import { unsettledDays, unsettledLimit, SentWordsAnswer, UnsettledAnswer } from '../domain/unsettled-send.ts'
 import { findSend, listUnsettledSends } from '../persistence/unsettled-sends.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
@@ -14,24 +14,27 @@ import { viewerOf } from './guard.ts'
 const OfCommand = z.object({ commandId: z.string() })
 const dayMs = 86_400_000
 
+const unsettled = { summary: 'Sends that nobody saw the end of', response: { 200: UnsettledAnswer } }
+const words = {
+  summary: 'What one of them said',
+  params: OfCommand,
+  response: { 200: SentWordsAnswer },
+  refuses: ['command.unknown'],
+} as const
+
 export const sendRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) => {
   const config = { permission: 'read' } as const
-  app.get('/api/sends/unsettled', { config }, async (request): Promise<UnsettledAnswer> => {
-    const { organizationId } = viewerOf(request)
+  app.get('/api/sends/unsettled', { config, schema: unsettled }, async (request): Promise<UnsettledAnswer> => {
     const since = new Date(instruments.now().getTime() - unsettledDays * dayMs).toISOString()
     // One more than is shown tells whether there are more.
-    const sends = await listUnsettledSends(db.pool, organizationId, since, unsettledLimit + 1)
+    const sends = await listUnsettledSends(db.pool, viewerOf(request), since, unsettledLimit + 1)
     return { sends: sends.slice(0, unsettledLimit), more: sends.length > unsettledLimit }
   })
-  app.get(
-    '/api/sends/:commandId',
-    { config, schema: { params: OfCommand } },
-    async (request): Promise<SentWordsAnswer> => {
-      const id = localId(request.params.commandId, 'command.unknown')
-      const send = await findSend(db.pool, viewerOf(request).organizationId, id)
-      if (!send) throw new Refusal('command.unknown')
-      return { send }
-    },
-  )
+  app.get('/api/sends/:commandId', { config, schema: words }, async (request): Promise<SentWordsAnswer> => {
+    const id = localId(request.params.commandId, 'command.unknown')
+    const send = await findSend(db.pool, viewerOf(request), id)
+    if (!send) throw new Refusal('command.unknown')
+    return { send }
+  })
   done()
 }

@@ -1,29 +1,36 @@
 /**
  * The system as a whole: the live supervisor of this process with its loops, places and threads, and the queues and leases
- * of whoever works on the same database. Two routes, so that the tree is still told while the database is away. Reads only.
+ * of whoever works on the same database. For administrators: what waits and who works belongs to no agent. Two routes, so that the tree is still told while the database is away. Reads only.
  */
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import { chartsOf } from '../actors/charts.ts'
 import { instruments } from '../actors/system.ts'
 import { vitalsOf } from '../actors/vitals.ts'
-import type { QueuesAnswer, SupervisorAnswer } from '../domain/queue.ts'
+import { QueuesAnswer, SupervisorAnswer } from '../domain/queue.ts'
 import { readQueues } from '../persistence/queue-views.ts'
 import { attentionStates } from './debug-views.ts'
 import type { Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
+const supervised = { summary: 'The process that answers', response: { 200: SupervisorAnswer } }
+const queued = { summary: 'What waits, and who works', response: { 200: QueuesAnswer } }
+
 export const systemRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
-  const config = { permission: 'read' } as const
+  const config = { permission: 'administer' } as const
   const needing = attentionStates(chartsOf(system.kinds))
-  app.get('/api/supervisor', { config }, (): SupervisorAnswer => {
-    const { value, machine, context } = system.supervisor.snapshot
-    const { restarts, lastFailure } = context
-    return {
-      supervisor: { value, machineVersion: machine.version ?? '0', restarts, lastFailure },
-      process: vitalsOf(system, db, instruments),
-    }
-  })
-  app.get('/api/queues', { config }, (request): Promise<QueuesAnswer> => {
+  app.get(
+    '/api/supervisor',
+    { config: { ...config, database: 'unneeded' }, schema: supervised },
+    (): SupervisorAnswer => {
+      const { value, machine, context } = system.supervisor.snapshot
+      const { restarts, lastFailure } = context
+      return {
+        supervisor: { value, machineVersion: machine.version ?? '0', restarts, lastFailure },
+        process: vitalsOf(system, db, instruments),
+      }
+    },
+  )
+  app.get('/api/queues', { config, schema: queued }, (request): Promise<QueuesAnswer> => {
     const { organizationId } = viewerOf(request)
     return readQueues(db.pool, organizationId, Object.keys(system.kinds), needing)
   })

@@ -9,7 +9,7 @@ import { scopeId } from '../actors/reconciliation-scopes.ts'
 import { instruments } from '../actors/system.ts'
 import type { ActorAnswer } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
-import type { TaskActorsAnswer } from '../domain/task-actors.ts'
+import { TaskActorsAnswer } from '../domain/task-actors.ts'
 import { findActors } from '../persistence/actor-views.ts'
 import { readWait } from '../persistence/queue-views.ts'
 import { readHeard, readScope } from '../persistence/task-actors.ts'
@@ -19,34 +19,37 @@ import { viewerOf } from './guard.ts'
 
 const OfTask = z.object({ taskId: z.string() })
 
+const schema = {
+  summary: 'Who looks after a task',
+  params: OfTask,
+  response: { 200: TaskActorsAnswer },
+  refuses: ['task.unknown'],
+} as const
+
 export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
   const definitions = chartsOf(system.kinds)
   const config = { permission: 'read' } as const
-  app.get(
-    '/api/task-actors/:taskId',
-    { config, schema: { params: OfTask } },
-    async (request): Promise<TaskActorsAnswer> => {
-      const { organizationId } = viewerOf(request)
-      const id = localId(request.params.taskId, 'task.unknown')
-      const scope = await readScope(db.pool, organizationId, id)
-      if (!scope) throw new Refusal('task.unknown')
-      const refs = [
-        { kind: 'subscription', id },
-        { kind: 'push', id },
-        { kind: 'reconciliation', id: scopeId(scope) },
-        { kind: 'ownership', id },
-      ]
-      const records = await findActors(db.pool, organizationId, refs)
-      const now = instruments.now()
-      const at = now.toISOString()
-      const actors: ActorAnswer[] = []
-      for (const record of records) {
-        const wait = await readWait(db.pool, organizationId, record.kind, record.id)
-        const actor = detailOf(record, definitions, now)
-        actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), delivery: null, evidence: null })
-      }
-      return { at, actors, heard: [...(await readHeard(db.pool, id))] }
-    },
-  )
+  app.get('/api/task-actors/:taskId', { config, schema }, async (request): Promise<TaskActorsAnswer> => {
+    const viewer = viewerOf(request)
+    const id = localId(request.params.taskId, 'task.unknown')
+    const scope = await readScope(db.pool, viewer, id)
+    if (!scope) throw new Refusal('task.unknown')
+    const refs = [
+      { kind: 'subscription', id },
+      { kind: 'push', id },
+      { kind: 'reconciliation', id: scopeId(scope) },
+      { kind: 'ownership', id },
+    ]
+    const records = await findActors(db.pool, viewer, refs)
+    // One statement read them, so one clock saw them all.
+    const at = records[0]?.seenAt ?? instruments.now().toISOString()
+    const actors: ActorAnswer[] = []
+    for (const record of records) {
+      const wait = await readWait(db.pool, viewer, record.kind, record.id)
+      const actor = detailOf(record, definitions)
+      actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), delivery: null, evidence: null })
+    }
+    return { at, actors, heard: [...(await readHeard(db.pool, id))] }
+  })
   done()
 }

@@ -12,11 +12,13 @@ import {
   type ActorSummary,
   type ChartDefinition,
   type ChartNode,
+  type NextEvent,
   type StateValue,
 } from '../domain/chart.ts'
 import type { Kind } from '../actors/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/explanation.ts'
+import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
 import type { StoredWait } from '../persistence/queue-views.ts'
 import type { SendRecord } from '../persistence/unsettled-sends.ts'
@@ -86,30 +88,30 @@ function marked(node: ChartNode): readonly StateValue[] {
   })
 }
 
-const isSilent = ({ work, workStartedAt, leaseOwner, leaseUntil }: ActorRecord, now: Date): boolean =>
+const isSilent = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: ActorRecord): boolean =>
   isAbandoned(
     {
       work: work === null ? null : { id: work, startedAt: workStartedAt },
       lease: leaseOwner === null || leaseUntil === null ? null : { owner: leaseOwner, until: leaseUntil },
     },
-    now.getTime(),
+    Date.parse(seenAt),
   )
 
-export function summaryOf(record: ActorRecord, definitions: Definitions, now: Date): ActorSummary {
+export function summaryOf(record: ActorRecord, definitions: Definitions): ActorSummary {
   const { kind, id, snapshot, revision, machineVersion, updatedAt, title } = record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
-  const attention = isSilent(record, now) || leaves.some((node) => node.tags.includes('attention'))
+  const attention = isSilent(record) || leaves.some((node) => node.tags.includes('attention'))
   const { value, status } = snapshot
   return { kind, id, value, status, revision, machineVersion, updatedAt, attention, title: title ?? '' }
 }
 
-export function detailOf(record: ActorRecord, definitions: Definitions, now: Date): ActorDetail {
+export function detailOf(record: ActorRecord, definitions: Definitions): ActorDetail {
   const { kind, snapshot, machineVersion, work, workStartedAt, timers, leaseOwner, leaseUntil } = record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const next = definition ? whatCanHappen(definition, snapshot.value) : []
   return {
-    ...summaryOf(record, definitions, now),
+    ...summaryOf(record, definitions),
     createdAt: record.createdAt,
     context: pick(snapshot.context, shownContext[kind] ?? []),
     work: work === null ? null : { id: work, startedAt: workStartedAt },
@@ -117,10 +119,16 @@ export function detailOf(record: ActorRecord, definitions: Definitions, now: Dat
       .map(([id, { dueAt }]) => ({ id, dueAt }))
       .toSorted((a, b) => a.dueAt.localeCompare(b.dueAt)),
     lease: leaseOwner === null || leaseUntil === null ? null : { owner: leaseOwner, until: leaseUntil },
-    next: next.map(({ event, label, guard }) => (guard === undefined ? { event, label } : { event, label, guard })),
+    next: next.map(nextOf),
     agentId: record.agentId,
     taskId: record.taskId,
   }
+}
+
+/** The names are the chart's; the label says the same to a person. */
+function nextOf({ event, guard }: NextEvent): ActorDetail['next'][number] {
+  const label = eventWords(event)
+  return guard === undefined ? { event, label } : { event, label: `${label}, if ${guardWords(guard)}`, guard }
 }
 
 const endings: Readonly<Record<string, DeliveryRecord['ended']>> = {
@@ -149,9 +157,8 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
 }
 
 /** People among the causes of a log; everything else that causes a step is a word: `worker`, `timer`, `reaction`. */
-export const peopleOf = (log: readonly LogRecord[]): readonly string[] => [
-  ...new Set(log.map((entry) => entry.cause).filter((cause) => isUuid(cause))),
-]
+export const peopleOf = (log: readonly LogRecord[]): ReadonlySet<string> =>
+  new Set(log.map((entry) => entry.cause).filter((cause) => isUuid(cause)))
 
 /** `before` is the entry that precedes the first of `log`; null where the log begins. */
 export function stepsOf(

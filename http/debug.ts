@@ -7,16 +7,16 @@ import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { chartsOf } from '../actors/charts.ts'
 import type { Kinds } from '../actors/kinds.ts'
-import { instruments } from '../actors/system.ts'
 import type { Viewer } from '../domain/access.ts'
-import type { ActorAnswer, ActorLogPage, ActorPage } from '../domain/actor.ts'
+import { ActorAnswer, ActorLogPage, ActorPage } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { findActor, listActors, readActorLog, type ActorFilter, type ActorRecord } from '../persistence/actor-views.ts'
+import { findActor, listActors, readActorLog, type ActorRecord } from '../persistence/actor-views.ts'
 import type { Connection } from '../persistence/database.ts'
 import { readEvidence } from '../persistence/evidence.ts'
-import { displayNames } from '../persistence/person-names.ts'
+import { namesOf } from '../persistence/person-names.ts'
 import { readWait } from '../persistence/queue-views.ts'
 import { findSend } from '../persistence/unsettled-sends.ts'
+import { CursorText, cursorOf, placeOf, rowsUpTo } from './cursors.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
 import { taskActorRoutes } from './debug-task.ts'
@@ -41,23 +41,13 @@ interface Asked {
   readonly definitions: Definitions
 }
 
-/** How many rows: a whole number as an address writes it, with one sentence for everything that is not. */
-function rowsUpTo(largest: number) {
-  const error = `limit must be 1–${largest}.`
-  const digits = z.string({ error }).check(
-    z.regex(/^\d{1,4}$/, { error }),
-    z.refine((limit) => Number(limit) >= 1 && Number(limit) <= largest, { error }),
-  )
-  return z.pipe(digits, z.transform(Number))
-}
-
 const text = z.string().check(z.minLength(1), z.maxLength(200))
 const ListQuery = z.object({
   kind: z.optional(text),
   state: z.optional(text),
   q: z.optional(text),
   attention: z.optional(z.enum(['true', 'false'])),
-  cursor: z.optional(z.string().check(z.maxLength(500))),
+  cursor: z.optional(CursorText),
   limit: z.prefault(rowsUpTo(100), '50'),
 })
 const after = 'after must be a revision.'
@@ -71,41 +61,12 @@ const LogQuery = z.object({
 const OfActor = z.object({ kind: z.string(), id: z.string() })
 type Ref = z.infer<typeof OfActor>
 
-/** A cursor is the last row's place in the order, so that a page stays where it was while new rows arrive. */
-type Place = NonNullable<ActorFilter['before']>
-const Place = z.tuple([
-  z.string().check(
-    z.maxLength(40),
-    z.refine((at) => !Number.isNaN(Date.parse(at))),
-  ),
-  z.guid(),
-])
-
-const cursorOf = ({ updatedAt, id }: Place): string =>
-  Buffer.from(JSON.stringify([updatedAt, id])).toString('base64url')
-
-function placeOf(cursor: string | undefined): Place | null {
-  if (cursor === undefined) return null
-  const result = Place.safeParse(jsonOf(Buffer.from(cursor, 'base64url').toString('utf8')))
-  if (!result.success) throw new Refusal('cursor.invalid')
-  const [updatedAt, id] = result.data
-  return { updatedAt, id }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new Refusal('cursor.invalid')
-    throw error
-  }
-}
-
 async function listPage(
   { db, viewer, kinds, definitions }: Asked,
   query: z.infer<typeof ListQuery>,
 ): Promise<ActorPage> {
   const { kind, state, q, attention, cursor, limit } = query
+  const place = cursor === undefined ? null : placeOf(cursor)
   const filter = {
     kinds: kind === undefined ? Object.keys(kinds) : [kind],
     state: state ?? null,
@@ -113,18 +74,21 @@ async function listPage(
     attention: attention === 'true' ? attentionStates(definitions) : null,
   }
   // One more than asked for tells whether there is a next page.
-  const rows = await listActors(db, viewer.organizationId, { ...filter, before: placeOf(cursor), limit: limit + 1 })
+  const rows = await listActors(db, viewer, {
+    ...filter,
+    before: place && { updatedAt: place.at, id: place.id },
+    limit: limit + 1,
+  })
   const page = rows.slice(0, limit)
   const last = page.at(-1)
-  const now = instruments.now()
   return {
-    actors: page.map((row) => summaryOf(row, definitions, now)),
-    next: rows.length > limit && last ? cursorOf(last) : null,
+    actors: page.map((row) => summaryOf(row, definitions)),
+    next: rows.length > limit && last ? cursorOf({ at: last.updatedAt, id: last.id }) : null,
   }
 }
 
 async function actorOf({ db, viewer }: Asked, { kind, id }: Ref): Promise<ActorRecord> {
-  const record = isUuid(id) ? await findActor(db, viewer.organizationId, kind, id.toLowerCase()) : null
+  const record = isUuid(id) ? await findActor(db, viewer, kind, id.toLowerCase()) : null
   if (!record) throw new Refusal('actor.unknown')
   return record
 }
@@ -133,14 +97,13 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const record = await actorOf(asked, ref)
   const { db, viewer, kinds, definitions } = asked
   const { kind, id } = record
-  const wait = await readWait(db, viewer.organizationId, kind, id)
-  const now = instruments.now()
+  const wait = await readWait(db, viewer, kind, id)
   return {
-    at: now.toISOString(),
-    actor: detailOf(record, definitions, now),
+    at: record.seenAt,
+    actor: detailOf(record, definitions),
     wait: placesOf(wait, kinds[kind]),
     delivery: kind === 'command' ? await deliveryRecord(asked, id) : null,
-    evidence: kind === 'command' ? ((await readEvidence(db, viewer.organizationId, [id])).get(id) ?? null) : null,
+    evidence: kind === 'command' ? ((await readEvidence(db, viewer, [id])).get(id) ?? null) : null,
   }
 }
 
@@ -148,7 +111,7 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
 const stepsOfCommand = 50
 
 async function deliveryRecord({ db, viewer }: Asked, id: string) {
-  const send = await findSend(db, viewer.organizationId, id)
+  const send = await findSend(db, viewer, id)
   return send && deliveryOf(send, await readActorLog(db, 'command', id, 0, stepsOfCommand))
 }
 
@@ -160,7 +123,7 @@ async function logPage(asked: Asked, ref: Ref, query: z.infer<typeof LogQuery>):
   const rows = await readActorLog(db, kind, id, Math.max(0, after - 1), after > 0 ? limit + 1 : limit)
   const before = rows.find((row) => row.revision === after) ?? null
   const page = rows.filter((row) => row.revision > after).slice(0, limit)
-  const names = await displayNames(db, viewer.organizationId, peopleOf(page))
+  const names = await namesOf(db, viewer.organizationId, peopleOf(page))
   const last = page.at(-1)
   return {
     steps: stepsOf(kind, before, page, definitions, names),
@@ -168,8 +131,24 @@ async function logPage(asked: Asked, ref: Ref, query: z.infer<typeof LogQuery>):
   }
 }
 
-/** Context and causes may concern people; from part 3 on this asks for `administer`. */
+/** An actor is seen with what it is about: a command, a task, or the whole agent (persistence/actor-views.ts). */
 const config = { permission: 'read' } as const
+
+const listing = {
+  summary: 'Actors: what moves commands, tasks and agents',
+  querystring: ListQuery,
+  response: { 200: ActorPage },
+  refuses: ['cursor.invalid'],
+} as const
+const refuses = ['actor.unknown'] as const
+const looking = { summary: 'One actor', params: OfActor, response: { 200: ActorAnswer }, refuses }
+const logging = {
+  summary: 'The steps of an actor',
+  params: OfActor,
+  querystring: LogQuery,
+  response: { 200: ActorLogPage },
+  refuses,
+}
 
 export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
   const { system, db } = door
@@ -183,14 +162,11 @@ export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => 
     kinds: system.kinds,
     definitions,
   })
-  app.get('/api/actors', { config, schema: { querystring: ListQuery } }, (request) =>
-    listPage(asked(request), request.query),
-  )
-  app.get('/api/actors/:kind/:id', { config, schema: { params: OfActor } }, (request) =>
+  app.get('/api/actors', { config, schema: listing }, (request) => listPage(asked(request), request.query))
+  app.get('/api/actors/:kind/:id', { config, schema: looking }, (request) =>
     actorAnswer(asked(request), request.params),
   )
-  const log = { params: OfActor, querystring: LogQuery }
-  app.get('/api/actors/:kind/:id/log', { config, schema: log }, (request) =>
+  app.get('/api/actors/:kind/:id/log', { config, schema: logging }, (request) =>
     logPage(asked(request), request.params, request.query),
   )
   done()

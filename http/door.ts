@@ -1,13 +1,26 @@
 /** What every route is given, and the small questions that many of them ask. */
+import type { Sessions } from '../actors/sessions.ts'
+import type { SignIn } from '../actors/sign-in.ts'
 import type { System } from '../actors/system.ts'
-import type { Session } from '../domain/access.ts'
 import { Refusal, type RefusalCode } from '../domain/refusal.ts'
 import type { Database } from '../persistence/database.ts'
+
+export type AuthRule =
+  /** Everybody is the local administrator. */
+  | { readonly mode: 'development' }
+  /** `origin`: the one origin that pages are at, that changes may be sent from and that people come back to. */
+  | {
+      readonly mode: 'oidc'
+      readonly origin: string
+      readonly sessions: Sessions
+      /** Null: nobody can sign in here, and sessions that exist are good. */
+      readonly signIn: SignIn | null
+    }
 
 export interface Door {
   readonly system: System
   readonly db: Database
-  readonly mode: Session['mode']
+  readonly auth: AuthRule
   /** Sideband URIs that the deployment understands besides the built-in ones. */
   readonly sidebandUris: readonly string[]
   /** Aborts when the process is about to stop: whoever waits answers at once, streams end politely. */

@@ -24,6 +24,13 @@ export function sendEvents(
   limit: { readonly windowMs: number; readonly until: readonly AbortSignal[]; readonly stallMs?: number },
   frames: (signal: AbortSignal) => AsyncIterable<string>,
 ): FastifyReply {
+  reply
+    .header('content-type', 'text/event-stream')
+    .header('cache-control', 'no-store, no-transform')
+    .header('x-accel-buffering', 'no')
+    // A kept socket would fall idle after a stopping server has closed the idle ones, and hold up its end for a minute.
+    .header('connection', 'close')
+  if (request.method === 'HEAD') return reply.send(Readable.from([]))
   const window = openWindow(limit.windowMs, ...limit.until)
   const body = Readable.from(frames(window.signal), { objectMode: false, highWaterMark: bufferedBytes })
   const stuck = setTimeout(() => {
@@ -42,13 +49,5 @@ export function sendEvents(
   })
   if (reply.raw.destroyed) gone()
   else reply.raw.once('close', gone)
-  return (
-    reply
-      .header('content-type', 'text/event-stream')
-      .header('cache-control', 'no-store, no-transform')
-      .header('x-accel-buffering', 'no')
-      // A kept socket would fall idle after a stopping server has closed the idle ones, and hold up its end for a minute.
-      .header('connection', 'close')
-      .send(body)
-  )
+  return reply.send(body)
 }

@@ -1,11 +1,15 @@
 /**
- * Who may pass: sign-in, role, origin, in the specification's order (401, 403, 429 later, origin, handler), before a byte of
- * the body is read. A route declares its permission; one that forgets does not start. Does not decide who somebody is:
- * the composition root brings `identify`.
+ * Who may pass: sign-in, role, rate, origin, in the specification's order (401, 403, 429, origin, handler), before a byte of
+ * the body is read. A route declares its permission; one that forgets does not start. Does not decide who somebody is or how they
+ * are counted (callers.ts).
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { Arrival } from '../actors/sessions.ts'
 import { mayEver, type Permission, type Viewer } from '../domain/access.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 import { Refusal } from '../domain/refusal.ts'
+import { securityHeaders } from './security-headers.ts'
+import { repeatsField } from './wire.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -14,9 +18,14 @@ declare module 'fastify' {
      * route proves its callers by a credential of their own.
      */
     permission?: Permission | 'public' | 'agent'
+    /** `unneeded`: the route answers by what this process knows, also while the database is away. */
+    database?: 'unneeded'
   }
   interface FastifyRequest {
     identity: Viewer | null
+  }
+  interface FastifyInstance {
+    identify: Guard['identify']
   }
 }
 
@@ -26,8 +35,10 @@ export type OriginRule =
   | { readonly mode: 'oidc'; readonly origin: string }
 
 export interface Guard {
-  /** The person behind a request; null when nobody is signed in. */
+  /** The person behind a request, for what lasts longer than it; null when nobody is signed in. Not counted. */
   readonly identify: (request: FastifyRequest) => Promise<Viewer | null>
+  /** The same for a request that begins: counted, unless the person's role does not reach what it asks for. */
+  readonly arrive: (request: FastifyRequest, permission: Permission) => Promise<Arrival | null>
   readonly origins: OriginRule
   /**
    * The socket is bound to loopback: a `Host` that is not loopback is a name that a foreign page made point here (DNS
@@ -37,26 +48,33 @@ export interface Guard {
 }
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-const permissionsPolicy = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()'
 
 export function guardRoutes(app: FastifyInstance, guard: Guard): void {
   const declared: RouteOptions[] = []
+  const addHeaders = securityHeaders(guard.origins.mode)
   app.decorateRequest('identity', null)
+  app.decorate('identify', guard.identify)
   app.addHook('onRoute', (route) => void declared.push(route))
   app.addHook('onReady', (done) => {
     const open = declared.find(({ url, config }) => isApi(url) && config?.permission === undefined)
     done(open && new Error(`${String(open.method)} ${open.url} declares no permission.`))
   })
   app.addHook('onRequest', async (request, reply) => {
-    answerHeaders(request, reply)
+    addHeaders(request, reply)
+    if (repeatsField(request.raw.rawHeaders)) throw new Refusal('body.invalid')
     const { permission } = request.routeOptions.config
     // Not even its name: agents reach a console on loopback through a tunnel, under the callback origin's.
     if (permission === 'agent') return
-    if (guard.loopbackOnly && !isLoopback(hostname(`http://${request.host}`))) throw new Refusal('action.forbidden')
+    if (guard.loopbackOnly && !isLoopbackHost(hostname(`http://${request.host}`))) throw new Refusal('action.forbidden')
     if (permission === undefined) return
     if (permission !== 'public') {
-      request.identity = await guard.identify(request)
-      if (!mayEver(viewerOf(request).role, permission)) throw new Refusal('action.forbidden')
+      const arrival = await guard.arrive(request, permission)
+      request.identity = arrival?.viewer ?? null
+      const { role, userId } = viewerOf(request)
+      // A page keeps what a person typed for that person: names are not unique, and a tab may see another one sign in.
+      reply.header('x-viewer-id', userId)
+      if (!mayEver(role, permission)) throw new Refusal('action.forbidden')
+      if (!arrival?.hasPlace) throw new Refusal('rate.limit')
     }
     if (!safeMethods.has(request.method) && !isOwnOrigin(request, guard.origins)) throw new Refusal('action.forbidden')
   })
@@ -68,22 +86,20 @@ export function viewerOf(request: FastifyRequest): Viewer {
   return request.identity
 }
 
-const isApi = (url: string): boolean => url.startsWith('/api/')
-
-/** On every answer, refusals included. */
-function answerHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply.headers({
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'same-origin',
-    'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    'permissions-policy': permissionsPolicy,
-    'x-request-id': request.id,
-  })
-  if (!isApi(request.url)) return
-  reply.header('cache-control', 'no-store')
-  reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+/**
+ * Looks again who asks, for what lasts longer than a request: the session must still be good, the membership enabled, the
+ * role one that may. The viewer as they are now; refuses as their next request would be.
+ */
+export async function admitted(request: FastifyRequest): Promise<Viewer> {
+  const { permission } = request.routeOptions.config
+  const viewer = await request.server.identify(request)
+  if (!viewer) throw new Refusal('session.required')
+  const isOfRole = permission !== undefined && permission !== 'public' && permission !== 'agent'
+  if (isOfRole && !mayEver(viewer.role, permission)) throw new Refusal('action.forbidden')
+  return viewer
 }
+
+const isApi = (url: string): boolean => url.startsWith('/api/')
 
 function isOwnOrigin(request: FastifyRequest, rule: OriginRule): boolean {
   if (request.headers['sec-fetch-site'] === 'cross-site') return false
@@ -98,9 +114,6 @@ function isOwnOrigin(request: FastifyRequest, rule: OriginRule): boolean {
 
 /** `http://localhost:3002` for `http://127.0.0.1:3002`: another name of the same door. */
 const isLoopbackTwin = (origin: URL, own: URL): boolean =>
-  isLoopback(origin.hostname) && origin.protocol === own.protocol && origin.port === own.port
+  isLoopbackHost(origin.hostname) && origin.protocol === own.protocol && origin.port === own.port
 
 const hostname = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
-/** Host names as URL writes them: IPv4 in four numbers, IPv6 in brackets. */
-const isLoopback = (host: string): boolean =>
-  /^127(?:\.\d{1,3}){3}$/.test(host) || ['localhost', '[::1]'].includes(host)

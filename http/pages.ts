@@ -24,7 +24,18 @@ const policy = [
 ].join('; ')
 
 /** Addresses of the page's router (ui/router.ts). */
-const addresses = ['/', '/tasks', '/tasks/*', '/agents', '/agents/*', '/actors', '/actors/*']
+const addresses = [
+  '/',
+  '/tasks',
+  '/tasks/*',
+  '/agents',
+  '/agents/*',
+  '/actors',
+  '/actors/*',
+  '/access',
+  '/access/*',
+  '/audit',
+]
 
 /** Names under `/assets/` hold a hash of their content, those of charts a version: neither ever changes. */
 function cachingOf(path: string): string {
@@ -43,7 +54,6 @@ export const pageRoutes: FastifyPluginCallback<{ readonly directory: string }> =
       reply.headers({ 'cache-control': cachingOf(path), 'content-security-policy': policy })
     },
   })
-  for (const address of addresses)
-    app.get(address, { exposeHeadRoute: true }, (_request, reply) => reply.sendFile('index.html'))
+  for (const address of addresses) app.get(address, (_request, reply) => reply.sendFile('index.html'))
   done()
 }

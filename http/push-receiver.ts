@@ -8,8 +8,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
+import * as z from 'zod/mini'
 import { Refusal } from '../domain/refusal.ts'
 import type { PushTarget } from '../persistence/push.ts'
+import { nothing } from './answers.ts'
 import { bodyLimitBytes } from './bodies.ts'
 import type { Door } from './door.ts'
 import { Bodies } from './push-bodies.ts'
@@ -35,6 +37,29 @@ const jsonTypes: ReadonlySet<string> = new Set(['application/json', 'application
 /** Printable ASCII, the space included. */
 const deliveryIdShape = /^[\x20-\x7e]{1,255}$/
 
+const schema = {
+  summary: 'A delivery: what became of a task, from its agent',
+  consumes: [...jsonTypes],
+  accepts: {
+    body: z.record(z.string(), z.unknown()),
+    headers: z.object({ 'x-a2a-delivery-id': z.optional(z.string().check(z.regex(deliveryIdShape))) }),
+  },
+  response: { 204: nothing },
+  refuses: [
+    'push.off',
+    'push.unauthenticated',
+    'push.limit',
+    'push.media',
+    'push.delivery',
+    'push.envelope',
+    'push.payload',
+    'push.task',
+    'push.scope',
+    'push.unavailable',
+    'body.size',
+  ],
+} as const
+
 export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done) => {
   const bodies = new Bodies({ eachBytes: bodyLimitBytes, togetherBytes: bodiesLimitBytes })
   app.decorateRequest('delivery', null)
@@ -46,6 +71,7 @@ export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done
     '/api/webhooks/a2a/:registrationId',
     {
       config: { permission: 'agent' },
+      schema,
       onRequest: async (request) => {
         const target = await system.receipts.admit(request.params.registrationId, presentedIn(request))
         if (!isJson(request)) throw new Refusal('push.media')

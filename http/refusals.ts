@@ -15,7 +15,7 @@ import { sentenceOf } from './bodies.ts'
  * operation declines in the state that things are in. Clients match on the status; the message is for people.
  */
 type Shape = 'door' | 'operation'
-type Status = 400 | 401 | 403 | 404 | 409 | 415 | 429 | 502 | 503 | 504
+type Status = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 429 | 502 | 503 | 504
 
 /** A code without a line here does not compile. */
 export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = {
@@ -26,6 +26,8 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'session.required': [401, 'door'],
   'session.unavailable': [503, 'door'],
   'session.failed': [401, 'door'],
+  'session.limit': [429, 'door'],
+  'rate.limit': [429, 'door'],
   'action.forbidden': [403, 'door'],
   'agent.unknown': [404, 'door'],
   'agent.seeded': [409, 'operation'],
@@ -50,7 +52,16 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'skill.context': [400, 'operation'],
   'skill.fixed': [400, 'operation'],
   'skill.unsupported': [400, 'operation'],
+  'skill.crossed': [409, 'operation'],
   'cursor.invalid': [400, 'door'],
+  'audit.range': [400, 'door'],
+  'audit.chain.filters': [400, 'door'],
+  'access.invalid': [400, 'door'],
+  'access.grant.unknown': [400, 'door'],
+  'access.team.unknown': [400, 'door'],
+  'access.membership.unknown': [400, 'door'],
+  'access.subject.unknown': [400, 'door'],
+  'access.agent.unknown': [400, 'door'],
   'actor.unknown': [404, 'door'],
   'artifact.identity': [400, 'door'],
   // The push receiver's own shape is a bare sentence (http/push-receiver.ts); the one said here is never seen.
@@ -65,6 +76,7 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'push.scope': [409, 'door'],
   'push.unavailable': [503, 'door'],
   'route.unknown': [404, 'door'],
+  'route.method': [405, 'door'],
   'event.ignored': [409, 'operation'],
 }
 
@@ -116,9 +128,15 @@ export function logged(error: unknown, request: FastifyRequest): Failure {
   return failure
 }
 
+/** When to try again, seconds: an outage may be over at once, and a window is a minute: by then there are places again. */
+export function sayWhenAgain(reply: FastifyReply, status: number): void {
+  if (status === 503) reply.header('retry-after', '1')
+  if (status === 429) reply.header('retry-after', '60')
+}
+
 /** Fastify's error handler. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, message, shape } = logged(error, request)
-  if (status === 503) reply.header('retry-after', '1')
+  sayWhenAgain(reply, status)
   reply.code(status).send({ error: shape === 'door' ? { message } : { name: 'Error', message } })
 }

@@ -3,29 +3,37 @@
  * the database, which it is given; whoever builds it listens and closes (bin/console.ts).
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { validatorCompiler } from 'fastify-type-provider-zod'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
+import { adminRoutes } from './admin.ts'
 import { agentRoutes } from './agents.ts'
 import { artifactRoutes } from './artifacts.ts'
+import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { bodyLimitBytes, readJsonBodies } from './bodies.ts'
+import { arrivingAs, arrivingBySession } from './callers.ts'
 import { commandRoutes } from './commands.ts'
 import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
 import { guardRoutes, type Guard } from './guard.ts'
+import { methodsByAddress } from './methods.ts'
+import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { pageRoutes } from './pages.ts'
 import { pushRoutes } from './push-receiver.ts'
 import { answerFailure } from './refusals.ts'
+import { reviewerRoutes } from './reviewers.ts'
+import { headersIn, securityHeaders } from './security-headers.ts'
 import { streamRoutes } from './stream.ts'
 import { taskEventRoutes } from './task-events.ts'
 import { taskRoutes } from './tasks.ts'
+import { malformedAnswer, parsing } from './wire.ts'
 
-export interface ServerOptions extends Omit<Door, 'mode'>, Omit<Guard, 'origins'> {
-  /** `oidc`: the one origin that changes may be sent from. */
-  readonly auth: Guard['origins']
+export interface ServerOptions extends Door, Omit<Guard, 'origins' | 'arrive'> {
   /** The built console; null serves the API alone. */
   readonly uiDirectory: string | null
+  /** The package's, for the API's document. */
+  readonly version: string
   readonly log: FastifyBaseLogger
 }
 
@@ -47,25 +55,38 @@ function inviteBodiesLate(app: FastifyInstance): void {
 }
 
 export function buildServer(options: ServerOptions): FastifyInstance {
-  const { auth, uiDirectory, log } = options
+  const { auth, system, uiDirectory, log } = options
+  const addHeaders = securityHeaders(auth.mode)
   const app = fastify({
     loggerInstance: log,
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
-    // HEAD would run the handler of GET, and some of ours are streams.
-    exposeHeadRoutes: false,
+    http: parsing,
+    clientErrorHandler: malformedAnswer(headersIn(auth.mode)),
+    // HEAD is GET without its content [RFC 9110 §9.3.2]. Two handlers look at the method: an event stream does not begin, and an
+    // export that is not made is not recorded. Sign-in, whose GET changes something, has no HEAD.
+    exposeHeadRoutes: true,
     genReqId: () => instruments.newToken(),
     // Every poll of every page would be two lines; refusals are answers, outages and defects are logged by refusals.ts.
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { maxParamLength: paramCharacters },
-    frameworkErrors: answerFailure,
+    // An address that cannot be read meets none of our hooks.
+    frameworkErrors(error, request, reply) {
+      addHeaders(request, reply)
+      answerFailure(error, request, reply)
+    },
     return503OnClosing: false,
   })
   app.setValidatorCompiler(validatorCompiler)
-  app.setSerializerCompiler(serializerCompiler)
+  // Answers are typed by their schemas when this is compiled, and held against them by tests; nobody pays for it here.
+  app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(answerFailure)
-  app.setNotFoundHandler(() => {
-    throw new Refusal('route.unknown')
+  const methodsOf = methodsByAddress(app)
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(request)
+    if (methods.length === 0) throw new Refusal('route.unknown')
+    reply.header('allow', methods.join(', '))
+    throw new Refusal('route.method')
   })
   app.addHook('onSend', (_request, reply, _payload, next) => {
     // Whoever is answered while the process stops must not keep the socket: closing waits for it.
@@ -73,13 +94,20 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     next()
   })
   inviteBodiesLate(app)
-  guardRoutes(app, { ...options, origins: auth })
+  const { rates } = system
+  const arrive = auth.mode === 'oidc' ? arrivingBySession(auth.sessions, rates) : arrivingAs(options.identify, rates)
+  guardRoutes(app, { ...options, origins: auth, arrive })
   readJsonBodies(app)
-  const door: Door = { ...options, mode: auth.mode }
+  describeRoutes(app, options.version)
+  const door: Door = options
   const resources = [authRoutes, agentRoutes, commandRoutes, streamRoutes, taskRoutes, taskEventRoutes, artifactRoutes]
   for (const routes of resources) app.register(routes, door)
+  app.register(auditRoutes, door)
   app.register(debugRoutes, door)
+  app.register(adminRoutes, door)
+  app.register(reviewerRoutes, door)
   app.register(pushRoutes, door)
+  app.register(openapiRoutes)
   if (uiDirectory !== null) app.register(pageRoutes, { directory: uiDirectory })
   return app
 }

@@ -5,18 +5,19 @@
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import type { FastifyRequest } from 'fastify'
-import type { Viewer } from '../domain/access.ts'
 import type { Command, CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { isSettled, isWaiting, type TaskView } from '../domain/task.ts'
 import { findAgent } from '../persistence/agents.ts'
 import { findRemoteTask, readView, type TaskPulse } from '../persistence/task-views.ts'
-import { StreamRequest } from './command-body.ts'
-import { keyFor } from './commands.ts'
+import { media } from './answers.ts'
+import { ShownStreamRequest, StreamRequest } from './command-body.ts'
+import { IdempotencyKey, keyFor, sendRefusals } from './commands.ts'
 import { localId, type Door } from './door.ts'
 import { frame, ping, sendEvents } from './event-stream.ts'
 import { viewerOf } from './guard.ts'
 import { logged } from './refusals.ts'
+import { Standing } from './standing.ts'
 import { TaskFeed } from './task-feed.ts'
 import { goneSignal, patienceMs, progress } from './watch.ts'
 
@@ -25,7 +26,7 @@ const pingAfterMs = 10_000
 
 /** What a stream is about, once everything that can be refused has been. */
 interface Followed {
-  readonly viewer: Viewer
+  readonly standing: Standing
   readonly agentId: string
   /** The send that opened it; null for a look at a task. */
   readonly command: Command | null
@@ -42,36 +43,34 @@ const rememberedEvents = 200
 
 async function lookAgain(
   door: Door,
-  viewer: Viewer,
+  request: FastifyRequest,
   agentId: string,
   body: { readonly taskId: string; readonly tenant: string },
 ): Promise<Followed> {
-  const { organizationId } = viewer
-  if (!(await findAgent(door.db.pool, organizationId, agentId))) throw new Refusal('agent.unknown')
+  const viewer = viewerOf(request)
+  if (!(await findAgent(door.db.pool, viewer, agentId))) throw new Refusal('agent.unknown')
   const address = { agentId, tenant: body.tenant, remoteId: body.taskId }
-  const before = await findRemoteTask(door.db.pool, organizationId, address)
+  const before = await findRemoteTask(door.db.pool, viewer, address)
   if (!before) throw new Refusal('task.unknown')
+  if (!before.isOperable) throw new Refusal('action.forbidden')
   const fromPosition = Math.max(0, before.events - rememberedEvents)
-  return { viewer, agentId, command: null, before, answered: null, fromPosition }
+  return { standing: new Standing(request), agentId, command: null, before, answered: null, fromPosition }
 }
 
 async function send(door: Door, request: FastifyRequest, agentId: string, body: CommandBody): Promise<Followed> {
   const viewer = viewerOf(request)
   const { pool } = door.db
   const { taskId, tenant } = body
-  const before =
-    taskId === undefined
-      ? null
-      : await findRemoteTask(pool, viewer.organizationId, { agentId, tenant, remoteId: taskId })
+  const before = taskId === undefined ? null : await findRemoteTask(pool, viewer, { agentId, tenant, remoteId: taskId })
   const waits = before !== null && body.action === 'send' && isWaiting(before.state)
-  const question = waits ? await readView(pool, viewer.organizationId, before.localId) : null
+  const question = waits ? await readView(pool, viewer, before.localId) : null
   const asked = { agentId, body, idempotencyKey: keyFor(request, body) }
   const { command, replayed } = await door.system.commands.accept(viewer, asked)
   // A repeated send may have been answered long ago: what the task shows now is news to this caller.
   const answered = question === null || replayed ? null : questionIn(question)
   const heard = before?.events ?? 0
   const fromPosition = replayed ? Math.max(0, heard - rememberedEvents) : heard
-  return { viewer, agentId, command, before, answered, fromPosition }
+  return { standing: new Standing(request), agentId, command, before, answered, fromPosition }
 }
 
 /** What a waiting task asks: how often it has moved, and the last words of its agent. */
@@ -112,11 +111,11 @@ interface Spoken {
 
 /** Everything between `accepted` and `end`. Throws a refusal when the command did not succeed. */
 async function* follow(door: Door, followed: Followed, signal: AbortSignal): AsyncGenerator<Spoken> {
-  const { viewer, agentId, command, before, fromPosition } = followed
+  const { standing, agentId, command, before, fromPosition } = followed
   const of = command ? { commandId: command.id } : { taskId: before?.localId ?? '' }
   let feed: TaskFeed | null = null
   let spokenAt = performance.now()
-  for await (const told of progress(door, viewer, of, signal)) {
+  for await (const told of progress(door, standing, of, signal)) {
     if (told.kind === 'command') {
       const { status, error } = told.command
       if (status === 'failed' || status === 'uncertain') throw new Refusal('command.failed', error ?? undefined)
@@ -124,7 +123,7 @@ async function* follow(door: Door, followed: Followed, signal: AbortSignal): Asy
       const { localId: id, taskId, tenant } = told.pulse
       if (!feed) {
         yield { text: frame('persisted', { localId: id, taskId, tenant }), contextId: null }
-        feed = await TaskFeed.open(door, viewer, { agentId, localId: id, fromPosition })
+        feed = await TaskFeed.open(door, { standing, agentId, localId: id, fromPosition })
       }
       for await (const text of feed.read(told.pulse, signal)) yield { text, contextId: feed.view?.contextId ?? null }
       if (feed.view && isAtRest(feed.view, followed)) return
@@ -138,19 +137,29 @@ async function* follow(door: Door, followed: Followed, signal: AbortSignal): Asy
 
 const OfAgent = z.object({ agentId: z.string() })
 
+const schema = {
+  summary: 'Send, or look at a task that exists, as events',
+  params: OfAgent,
+  body: StreamRequest,
+  accepts: { body: ShownStreamRequest, headers: IdempotencyKey },
+  response: {
+    200: media(
+      ['text/event-stream'],
+      'For 50 s at most: `accepted`, `persisted`, `snapshot` (a TaskView), `meta` and `a2a`, `sideband`, `error`, `end`.',
+    ),
+  },
+  refuses: [...sendRefusals, 'task.unknown'],
+} as const
+
 export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
-  app.post(
-    '/api/agents/:agentId/stream',
-    { config: { permission: 'operate' }, schema: { params: OfAgent, body: StreamRequest } },
-    async (request, reply) => {
-      const agentId = localId(request.params.agentId, 'agent.unknown')
-      const { body } = request
-      const followed = await ('resubscribe' in body
-        ? lookAgain(door, viewerOf(request), agentId, body)
-        : send(door, request, agentId, body))
-      const limit = { windowMs: patienceMs, until: [goneSignal(reply), door.drain] }
-      return sendEvents(request, reply, limit, (signal) => frames(door, request, followed, signal))
-    },
-  )
+  app.post('/api/agents/:agentId/stream', { config: { permission: 'operate' }, schema }, async (request, reply) => {
+    const agentId = localId(request.params.agentId, 'agent.unknown')
+    const { body } = request
+    const followed = await ('resubscribe' in body
+      ? lookAgain(door, request, agentId, body)
+      : send(door, request, agentId, body))
+    const limit = { windowMs: patienceMs, until: [goneSignal(reply), door.drain] }
+    return sendEvents(request, reply, limit, (signal) => frames(door, request, followed, signal))
+  })
   done()
 }

@@ -5,14 +5,13 @@
 import { parseCard } from '../a2a/card.ts'
 import { decodeSideband, negotiatedSideband, type SidebandEvent } from '../a2a/extensions/sideband.ts'
 import type { StreamResponse } from '../a2a/wire.ts'
-import { Bell } from '../actors/bell.ts'
-import type { Viewer } from '../domain/access.ts'
 import { normalise } from '../domain/observation.ts'
 import { isSettled, type TaskView } from '../domain/task.ts'
-import { findAgent } from '../persistence/agents.ts'
+import { readAgent } from '../persistence/agents.ts'
 import { readEvents, readView, type StoredEvent, type TaskPulse } from '../persistence/task-views.ts'
 import type { Door } from './door.ts'
 import { frame } from './event-stream.ts'
+import type { Standing } from './standing.ts'
 
 /**
  * A snapshot is whole, so a task of n chunks sent at every version would be n² bytes. After one of s bytes the next waits
@@ -24,6 +23,7 @@ const pageOfEvents = 200
 const rememberedKeys = 10_000
 
 export interface FedTask {
+  readonly standing: Standing
   readonly agentId: string
   readonly localId: string
   readonly fromPosition: number
@@ -33,32 +33,31 @@ export class TaskFeed {
   /** The last snapshot that was sent. */
   view: TaskView | null = null
   readonly #door: Door
-  readonly #organizationId: string
   readonly #task: FedTask
   readonly #negotiated: readonly string[]
   readonly #heard = new Set<string>()
   #position: number
   #nextAt = -Infinity
 
-  private constructor(door: Door, organizationId: string, task: FedTask, negotiated: readonly string[]) {
+  private constructor(door: Door, task: FedTask, negotiated: readonly string[]) {
     this.#door = door
-    this.#organizationId = organizationId
     this.#task = task
     this.#negotiated = negotiated
     this.#position = task.fromPosition
   }
 
-  static async open(door: Door, { organizationId }: Viewer, task: FedTask): Promise<TaskFeed> {
-    const agent = await findAgent(door.db.pool, organizationId, task.agentId)
-    return new TaskFeed(door, organizationId, task, negotiated(agent?.card ?? null, door.sidebandUris))
+  /** For somebody who may read the task: by what its agent advertises, also where the agent was removed since. */
+  static async open(door: Door, task: FedTask): Promise<TaskFeed> {
+    const agent = await readAgent(door.db.pool, task.agentId)
+    return new TaskFeed(door, task, negotiated(agent?.card ?? null, door.sidebandUris))
   }
 
-  /** Frames that bring a reader up to a pulse, or beyond it. */
+  /** Frames that bring a reader up to a pulse, or beyond it; none for a task that is theirs to see no more. */
   async *read(pulse: TaskPulse, signal: AbortSignal): AsyncGenerator<string> {
+    const { standing, localId } = this.#task
     const early = this.#nextAt - performance.now()
-    if (early > 0 && !isSettled(pulse.state)) await new Bell().wait(early, signal)
-    const { pool } = this.#door.db
-    const view = await readView(pool, this.#organizationId, this.#task.localId)
+    if (early > 0 && !isSettled(pulse.state)) await standing.wait(early, signal)
+    const view = await readView(this.#door.db.pool, await standing.viewer(), localId)
     if (!view) return
     if (view.version !== this.view?.version) {
       this.view = view
@@ -66,20 +65,24 @@ export class TaskFeed {
       this.#nextAt = performance.now() + Math.max(snapshotGap.leastMs, text.length / snapshotGap.bytesPerMs)
       yield text
     }
-    yield* this.#events()
+    yield* this.#events(signal)
   }
 
-  async *#events(): AsyncGenerator<string> {
-    const { localId } = this.#task
+  async *#events(signal: AbortSignal): AsyncGenerator<string> {
+    const { standing, localId } = this.#task
     let page: readonly StoredEvent[]
     do {
-      page = await readEvents(this.#door.db.pool, localId, this.#position, pageOfEvents)
+      const from = { localId, position: this.#position, limit: pageOfEvents }
+      page = await readEvents(this.#door.db.pool, await standing.viewer(), from)
       for (const stored of page) {
+        // Whoever reads slowly may lose their access in the middle of a page: the rest of it is read again, if it may be.
+        if (standing.hasMoved) break
         this.#position = stored.position + 1
         // What a person sent is stored beside the agent's words; it is in the snapshot, and no event of the agent.
         if (stored.source !== 'sent') yield this.#framesOf(stored)
       }
-    } while (page.length === pageOfEvents)
+      // Where access is changed faster than it is read, the stream's own end is the end of reading again.
+    } while (page.length === pageOfEvents || (standing.hasMoved && !signal.aborted))
   }
 
   #framesOf({ position, source, receivedAt, event }: StoredEvent): string {

@@ -6,7 +6,8 @@ import { Refusal, refusals } from '../domain/refusal.ts'
 import { taskFilters } from '../domain/task.ts'
 import { unsettledCommands } from '../persistence/commands.ts'
 import { followingOf } from '../persistence/following.ts'
-import { listTasks, listViewIds, readView, readViews } from '../persistence/task-views.ts'
+import { listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
+import { TaskAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
 import { isUuid, localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
@@ -33,28 +34,48 @@ const ViewsQuery = z.object({
 })
 const OfTask = z.object({ taskId: z.string() })
 
+const listing = {
+  summary: 'Rows of tasks, newest first',
+  querystring: ListQuery,
+  response: { 200: TasksAnswer },
+  refuses: ['task.filter', 'task.limit', 'task.offset'],
+} as const
+const looking = {
+  summary: 'One task, by its local id',
+  params: OfTask,
+  response: { 200: TaskAnswer },
+  refuses: ['task.unknown'],
+} as const
+const paging = {
+  summary: 'Tasks with all that is in them, a page at a time',
+  querystring: ViewsQuery,
+  response: { 200: TaskViewsAnswer },
+  refuses: ['task.views.page'],
+} as const
+
 export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) => {
   const config = { permission: 'read' } as const
-  app.get('/api/tasks', { config, schema: { querystring: ListQuery } }, async (request) => {
+  app.get('/api/tasks', { config, schema: listing }, async (request) => {
     const now = instruments.now().toISOString()
     return { tasks: await listTasks(db.pool, viewerOf(request), { ...request.query, now }) }
   })
-  app.get('/api/tasks/:taskId', { config, schema: { params: OfTask } }, async (request) => {
-    const { organizationId } = viewerOf(request)
-    const task = await readView(db.pool, organizationId, localId(request.params.taskId, 'task.unknown'))
+  app.get('/api/tasks/:taskId', { config, schema: looking }, async (request) => {
+    const viewer = viewerOf(request)
+    const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'))
     if (!task) throw new Refusal('task.unknown')
     const { agentId, tenant, taskId: remoteId } = task
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
-    const commands = remoteId === null ? [] : await unsettledCommands(db.pool, { agentId, tenant, remoteId })
-    const following = await followingOf(db.pool, organizationId, task.localId)
-    return { task, commands, following }
+    const commands = remoteId === null ? [] : await unsettledCommands(db.pool, viewer, { agentId, tenant, remoteId })
+    const following = await followingOf(db.pool, viewer.organizationId, task.localId)
+    const operable = (await readPulse(db.pool, viewer, task.localId))?.isOperable ?? false
+    return { task, commands, following, operable }
   })
-  app.get('/api/task-views', { config, schema: { querystring: ViewsQuery } }, async (request) => {
-    const { organizationId } = viewerOf(request)
+  app.get('/api/task-views', { config, schema: paging }, async (request) => {
+    const viewer = viewerOf(request)
     const { limit, after } = request.query
     // One more than asked for tells whether there is a next page.
-    const ids = await listViewIds(db.pool, organizationId, after ?? null, limit + 1)
-    const tasks = await readViews(db.pool, organizationId, ids.slice(0, limit))
+    const ids = await listViewIds(db.pool, viewer, after ?? null, limit + 1)
+    const tasks = await readViews(db.pool, viewer, ids.slice(0, limit))
     return { tasks, next: ids.length > limit ? (ids[limit - 1] ?? null) : null }
   })
   done()

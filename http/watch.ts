@@ -5,10 +5,11 @@
 import type { FastifyReply } from 'fastify'
 import { Bell } from '../actors/bell.ts'
 import type { Changes } from '../actors/changes.ts'
-import type { Viewer } from '../domain/access.ts'
 import { isFinished, type Command } from '../domain/command.ts'
+import { Refusal } from '../domain/refusal.ts'
 import { readPulse, type TaskPulse } from '../persistence/task-views.ts'
 import type { Door } from './door.ts'
+import type { Standing } from './standing.ts'
 
 /** How long a route waits for a person, milliseconds. */
 export const patienceMs = 50_000
@@ -51,35 +52,28 @@ export function goneSignal(reply: FastifyReply): AbortSignal {
 }
 
 /**
- * Yields at once, then after commits of an organization that concern one of `subjects` (empty: any), and every few
- * seconds without one, until the signal aborts. Commits that fall into the consumer's own work are one: nothing is missed, nothing
- * queues up.
+ * Yields at once, then after commits that concern a subject or what the person who asks may see, and every few seconds without
+ * one, until the signal aborts. Commits that fall into the consumer's own work are one: nothing is missed, nothing queues up.
  */
-export async function* commits(
+async function* commits(
   changes: Changes,
-  concern: { readonly organizationId: string; readonly subjects: ReadonlySet<string>; readonly quietMs?: number },
+  standing: Standing,
+  subject: string,
   signal: AbortSignal,
-): AsyncGenerator<void> {
-  const { organizationId, subjects, quietMs = lookAgainMs } = concern
+): AsyncGenerator<undefined> {
   const bell = new Bell()
   const silence = changes.subscribe((change) => {
-    const ours = change.organizationId === null || change.organizationId === organizationId
-    const named = subjects.size === 0 || change.subjects.size === 0 || isNamed(change.subjects, subjects)
-    if (ours && named) bell.ring()
+    if (change.organizationId !== null && change.organizationId !== standing.organizationId) return
+    if (standing.hears(change) || change.subjects.has(subject)) bell.ring()
   })
   try {
     while (!signal.aborted) {
       yield
-      await bell.wait(quietMs, signal)
+      await bell.wait(lookAgainMs, signal)
     }
   } finally {
     silence()
   }
-}
-
-function isNamed(moved: ReadonlySet<string>, subjects: ReadonlySet<string>): boolean {
-  for (const subject of subjects) if (moved.has(subject)) return true
-  return false
 }
 
 export type Progress =
@@ -90,41 +84,51 @@ export type Progress =
 
 /**
  * What becomes of a command, and then of the task it made or continued; of a task alone where there is no command. Ends
- * when the command did not succeed, or with the signal: a task may always move again.
+ * when the command did not succeed, or with the signal: a task may always move again. Refuses as soon as the person's next
+ * request would be refused: signed out, or what they follow is theirs to operate no more.
  */
 export async function* progress(
   door: Door,
-  viewer: Viewer,
+  standing: Standing,
   of: { readonly commandId: string } | { readonly taskId: string },
   signal: AbortSignal,
 ): AsyncGenerator<Progress> {
   let taskId = 'taskId' in of ? of.taskId : null
   if ('commandId' in of) {
-    for await (const told of commandProgress(door, viewer, of.commandId, signal)) {
+    for await (const told of commandProgress(door, standing, of.commandId, signal)) {
       yield told
       if (told.kind === 'command') taskId = told.command.result?.localId ?? null
     }
   }
-  if (taskId !== null) yield* taskProgress(door, viewer, taskId, signal)
+  if (taskId !== null) yield* taskProgress(door, standing, taskId, signal)
 }
 
-async function* commandProgress(door: Door, viewer: Viewer, id: string, signal: AbortSignal): AsyncGenerator<Progress> {
-  const concern = { organizationId: viewer.organizationId, subjects: new Set([id]) }
+async function* commandProgress(
+  door: Door,
+  standing: Standing,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<Progress> {
   let seen: Command['status'] | null = null
-  for await (const _ of commits(door.system.changes, concern, signal)) {
-    const command = await door.system.commands.find(viewer, id)
+  for await (const _ of commits(door.system.changes, standing, id, signal)) {
+    const command = await door.system.commands.find(await standing.viewer(), id)
     yield command.status === seen ? { kind: 'quiet' } : { kind: 'command', command }
     seen = command.status
     if (isFinished(seen)) return
   }
 }
 
-async function* taskProgress(door: Door, viewer: Viewer, id: string, signal: AbortSignal): AsyncGenerator<Progress> {
-  const { organizationId } = viewer
+async function* taskProgress(
+  door: Door,
+  standing: Standing,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<Progress> {
   let seen: number | null = null
-  for await (const _ of commits(door.system.changes, { organizationId, subjects: new Set([id]) }, signal)) {
-    const pulse = await readPulse(door.db.pool, organizationId, id)
-    if (!pulse) return
+  for await (const _ of commits(door.system.changes, standing, id, signal)) {
+    const pulse = await readPulse(door.db.pool, await standing.viewer(), id)
+    if (!pulse) throw new Refusal('task.unknown')
+    if (!pulse.isOperable) throw new Refusal('action.forbidden')
     yield pulse.version === seen ? { kind: 'quiet' } : { kind: 'task', pulse }
     seen = pulse.version
   }

@@ -39,6 +39,9 @@ export interface Wanted {
   readonly tenant: string
 }
 
+/** In these it hears that it is wanted: at work it looks anyway, and an agent that fails is not asked sooner. */
+export const callableStates = ['resting', 'pausing'] as const
+
 /** A list after every fourth pass of gets: 60 s to their 15 s. */
 const passesPerList = 4
 /** 1 s doubled six times is over the limit of 60 s. */
@@ -124,7 +127,7 @@ export const reconciliationMachine = setup({
               return event.output.kind === 'failed' && event.output.answered && isListDue(context.passes)
             },
             target: 'listing',
-            actions: [assign(({ event }) => failureIn(event.output)), 'countFailure'],
+            actions: [assign(({ event }) => failureIn(event.output)), 'countFailure', 'tellTrouble'],
           },
           {
             guard: function oneTaskFailed({ event }) {
@@ -217,7 +220,11 @@ export const reconciliationMachine = setup({
       },
       on: { interrupted: { target: 'listing', reenter: true } },
     },
-    pausing: { tags: 'round of looks', after: { checkPause: 'checking' } },
+    pausing: {
+      tags: 'round of looks',
+      after: { checkPause: 'checking' },
+      on: { wanted: { target: 'checking', actions: 'beginAnew' } },
+    },
     backingOff: {
       tags: 'round of looks',
       description: 'The agent could not be read: 1 s, doubled to 60 s.',

@@ -38,10 +38,11 @@ export type SubscriptionEvent =
 /** Failures of an agent that answers do not count on: the pause stays at the specification's 30 s. */
 const failuresHeard = 6
 /**
- * Failures in a row without a sign of life, some three minutes of them, after which this is no reconnect any more: the agent
- * is away. The pause then doubles from 1 min to 15 min, and whoever hears the agent ends it.
+ * Failures in a row without a sign of life, some three minutes of them, after which a person should know: the agent is away. It
+ * is tried as before, every 30 s [specification: "Background loops"], and at once when somebody hears it.
  */
 const failuresUntilAway = 10
+/** Beyond the tenth, which is told once. */
 const failuresCounted = 14
 
 const failuresAfter = (failures: number, outcome: FollowOutcome): number => {
@@ -50,14 +51,15 @@ const failuresAfter = (failures: number, outcome: FollowOutcome): number => {
   return Math.min(failures + 1, heard ? failuresHeard : failuresCounted)
 }
 
-const backoffMs = (failures: number): number => Math.min(30_000, 1000 * 2 ** Math.max(0, failures - 1))
+const longestBackoffMs = 30_000
+const backoffMs = (failures: number): number => Math.min(longestBackoffMs, 1000 * 2 ** Math.max(0, failures - 1))
 
 /** A defect of our own work: it is in the log, and people are told no more than that. */
 const defect: FollowOutcome = { kind: 'broken', reason: 'Following the task failed.', heard: false }
 
 const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
 
-/** In these it reads the task itself, every 15 s at the least: whoever else reads would only repeat it. */
+/** In these it reads the task itself, every 15 s at the least, once it has a place: whoever else reads would only repeat it. */
 export const readingStates = [{ polling: 'pausing' }, { polling: 'reading' }] as const
 
 export const subscriptionMachine = setup({
@@ -80,7 +82,7 @@ export const subscriptionMachine = setup({
   actors: { follow: work<FollowOutcome>(), read: work<ReadOutcome>() },
   delays: {
     backoff: ({ context }) => backoffMs(context.failures),
-    absence: ({ context }) => Math.min(900_000, 60_000 * 2 ** Math.max(0, context.failures - failuresUntilAway)),
+    absence: longestBackoffMs,
     readPause: ({ context }) =>
       Math.max(Math.min(15_000, 1000 * 2 ** context.reads), context.failures === 0 ? 0 : backoffMs(context.failures)),
   },
@@ -172,7 +174,7 @@ export const subscriptionMachine = setup({
     },
     away: {
       tags: ['attention', 'round of streams'],
-      description: 'The agent has given no sign of life for minutes. It is tried more and more seldom.',
+      description: 'The agent has given no sign of life for minutes. It is tried every 30 s.',
       after: { absence: 'following' },
       on: {
         rearmed: { target: 'following', actions: 'noteAnswer' },
@@ -225,7 +227,7 @@ export const subscriptionMachine = setup({
         },
         away: {
           tags: 'attention',
-          description: 'The agent has given no sign of life for minutes. It is asked more and more seldom.',
+          description: 'The agent has given no sign of life for minutes. It is asked every 30 s.',
           after: { absence: 'reading' },
           on: { heard: { target: 'reading', actions: 'forgetSilence' } },
         },

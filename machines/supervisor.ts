@@ -23,10 +23,15 @@ export const loopNames = [
   'reconciliation',
   'scopes',
   'push',
+  'audit',
   'freshness',
   'housekeeping',
 ] as const
 export type LoopName = (typeof loopNames)[number]
+
+/** What a process does for itself; everything else it may leave to workers in processes of their own. */
+const everywhere: ReadonlySet<LoopName> = new Set(['freshness', 'housekeeping', 'audit'])
+export const workersLoops: ReadonlySet<LoopName> = new Set(loopNames.filter((name) => !everywhere.has(name)))
 
 const notProvided = (): Promise<never> => Promise.reject(new Error('The supervisor was started without its loops.'))
 
@@ -67,48 +72,55 @@ const config = setup({
 })
 
 /** A loop's region. Its failure is told by `failed`, which also brings the time: a machine has no clock. */
-const region = (name: LoopName) =>
+const region = (name: LoopName, left: ReadonlySet<LoopName>) =>
   ({
-    initial: 'up',
+    initial: left.has(name) ? ('leftToWorkers' as const) : ('up' as const),
     states: {
       up: {
         invoke: { id: name, src: 'loop' as const, input: { name }, onError: 'restarting' },
       },
       restarting: { tags: ['attention'], after: { [restartPauseMs]: 'up' } },
+      leftToWorkers: { description: 'Workers in processes of their own do it.' },
     },
   }) as const
 
-export const supervisorMachine = config.createMachine({
-  id: 'supervisor',
-  version: '1',
-  description: 'Starts the loops, restarts what fails, drains before it stops.',
-  context: { failures: [], restarts: 0, lastFailure: null },
-  initial: 'starting',
-  states: {
-    starting: { invoke: { src: 'prepare', onDone: 'running', onError: 'broken' }, on: { drain: 'draining' } },
-    running: {
-      type: 'parallel',
-      on: {
-        drain: 'draining',
-        failed: [{ guard: 'keepsFailing', target: 'broken', actions: 'noteFailure' }, { actions: 'noteFailure' }],
+/** `left`: loops that this process does not run. */
+export const supervisorFor = (left: ReadonlySet<LoopName>) =>
+  config.createMachine({
+    id: 'supervisor',
+    version: '1',
+    description: 'Starts the loops, restarts what fails, drains before it stops.',
+    context: { failures: [], restarts: 0, lastFailure: null },
+    initial: 'starting',
+    states: {
+      starting: { invoke: { src: 'prepare', onDone: 'running', onError: 'broken' }, on: { drain: 'draining' } },
+      running: {
+        type: 'parallel',
+        on: {
+          drain: 'draining',
+          failed: [{ guard: 'keepsFailing', target: 'broken', actions: 'noteFailure' }, { actions: 'noteFailure' }],
+        },
+        states: {
+          leases: region('leases', left),
+          command: region('command', left),
+          subscription: region('subscription', left),
+          ownership: region('ownership', left),
+          reconciliation: region('reconciliation', left),
+          scopes: region('scopes', left),
+          push: region('push', left),
+          audit: region('audit', left),
+          freshness: region('freshness', left),
+          housekeeping: region('housekeeping', left),
+        },
       },
-      states: {
-        leases: region('leases'),
-        command: region('command'),
-        subscription: region('subscription'),
-        ownership: region('ownership'),
-        reconciliation: region('reconciliation'),
-        scopes: region('scopes'),
-        push: region('push'),
-        freshness: region('freshness'),
-        housekeeping: region('housekeeping'),
+      draining: {
+        description: 'Takes no more work; what must not be repeated is waited for.',
+        invoke: { src: 'finish', onDone: 'stopped', onError: 'broken' },
       },
+      stopped: { type: 'final' },
+      broken: { type: 'final', tags: ['attention'], description: 'The process ends and says so by its exit code.' },
     },
-    draining: {
-      description: 'Takes no more work; what must not be repeated is waited for.',
-      invoke: { src: 'finish', onDone: 'stopped', onError: 'broken' },
-    },
-    stopped: { type: 'final' },
-    broken: { type: 'final', tags: ['attention'], description: 'The process ends and says so by its exit code.' },
-  },
-})
+  })
+
+/** As charts show it: every loop is run. */
+export const supervisorMachine = supervisorFor(new Set())

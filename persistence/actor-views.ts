@@ -4,9 +4,13 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
+import type { Viewer } from '../domain/access.ts'
 import { leaseGraceMs } from '../domain/explanation.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
+import { commandHeld } from './commands.ts'
 import type { Connection } from './database.ts'
+import { taskHeld } from './task-views.ts'
+import { held } from './visibility.ts'
 
 export interface ActorRecord {
   readonly kind: string
@@ -21,6 +25,8 @@ export interface ActorRecord {
   readonly machineVersion: string
   readonly createdAt: string
   readonly updatedAt: string
+  /** The database's clock at this read: leases and timers are set by it. */
+  readonly seenAt: string
   /** What a person calls it: the task's title, the first words of the message, or the agent that it is about. */
   readonly title: string | null
   readonly agentId: string | null
@@ -47,6 +53,7 @@ const Record_ = z.object({
   machineVersion: z.string(),
   createdAt: z.string(),
   updatedAt: z.string(),
+  seenAt: z.string(),
   title: z.string().nullable(),
   agentId: z.string().nullable(),
   taskId: z.string().nullable(),
@@ -81,7 +88,7 @@ const everyActor = sql.fragment`
 const selected = sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
     a.lease_until as "leaseUntil", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
-    a.updated_at as "updatedAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
+    a.updated_at as "updatedAt", now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 
 const subjects = sql.fragment`
@@ -114,16 +121,25 @@ export const isInState = (states: readonly AttentionState[]) =>
 /** In the words of the index `actor_archive_unusual`, which the planner looks for. */
 export const unusualEnd = sql.fragment`a.snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported')`
 
-/** Words are looked for among this many finished actors of a kind, the newest: a million are not read for a pattern. */
+/**
+ * Of `actor a` or `actor_archive a`: what it is about is the viewer's to see. A command's or a task's actor is seen with it; what
+ * belongs to an agent as a whole, which only its lane tells, by who holds the whole agent. An archived row has no lane.
+ */
+const actorHeld = (viewer: Viewer, lane: Fragment): Fragment =>
+  sql.fragment`(case when a.kind = 'command'
+    then exists (select 1 from command c where c.id = a.id and ${commandHeld(viewer, 'read')})
+    else exists (select 1 from task t where t.id = a.id and ${taskHeld(viewer, 'read')}) or ${held(viewer, 'read', lane, null)}
+    end)`
+const ownLane = sql.fragment`a.lane`
+const noLane = sql.fragment`null::uuid`
+
+/** Words, and what somebody may see, are looked for among this many finished actors of a kind, the newest: a million are not read for a pattern. */
 const searchedArchive = 10_000
 
-/** Actors of an organization, the last moved first. */
-export async function listActors(
-  db: Connection,
-  organizationId: string,
-  filter: ActorFilter,
-): Promise<readonly ActorRecord[]> {
+/** Actors that the viewer may see, the last moved first. */
+export async function listActors(db: Connection, viewer: Viewer, filter: ActorFilter): Promise<readonly ActorRecord[]> {
   const { kinds, before, limit } = filter
+  const { organizationId } = viewer
   const page = sql.fragment`order by updated_at desc, id desc limit ${limit}`
   const older =
     before === null ? sql.fragment`true` : sql.fragment`(a.updated_at, a.id) < (${before.updatedAt}, ${before.id})`
@@ -133,13 +149,14 @@ export async function listActors(
     sql.fragment`a.kind = any(${sql.array([...kinds], 'text')})`,
     older,
     ...words,
+    ...seenBy(viewer, ownLane),
   ]
   if (filter.attention !== null) live.push(sql.fragment`(${isInState(filter.attention)} or ${abandoned})`)
   return db.any(sql.type(Record_)`
     with found as (
       (select a.kind, a.id, a.updated_at from actor a where ${allOf(live)} ${page})
       union all
-      (${archived(organizationId, filter, older, words)})
+      (${archived(organizationId, filter, older, [...words, ...seenBy(viewer, noLane)])})
     ), newest as (select * from found ${page})
     ${selected}
     from newest n join lateral (select * from (${everyActor}) b where b.kind = n.kind and b.id = n.id) a on true ${subjects}
@@ -149,6 +166,10 @@ export async function listActors(
 type Fragment = ReturnType<typeof sql.fragment>
 const allOf = (conditions: readonly Fragment[]): Fragment =>
   sql.fragment`${sql.join([...conditions], sql.fragment` and `)}`
+
+/** No condition where everything may be seen: then a page of the archive is read by its index alone. */
+const seenBy = (viewer: Viewer, lane: Fragment): Fragment[] =>
+  viewer.role === 'admin' ? [] : [actorHeld(viewer, lane)]
 
 function wordConditions({ state, q }: ActorFilter): Fragment[] {
   const value = sql.fragment`a.snapshot->>'value'`
@@ -174,7 +195,7 @@ function archived(organizationId: string, filter: ActorFilter, older: Fragment, 
   if (filter.q !== null && wholeId.test(filter.q))
     return sql.fragment`
       select ${columns} from actor_archive a
-      where a.organization_id = ${organizationId} and a.kind = any(${wanted}) and a.id = ${filter.q} ${page}`
+      where a.organization_id = ${organizationId} and a.kind = any(${wanted}) and a.id = ${filter.q} and ${allOf([...words])} ${page}`
   const ofKind = sql.fragment`a.organization_id = ${organizationId} and a.kind = k.kind and ${older}`
   const arm =
     words.length === 0
@@ -189,22 +210,17 @@ function archived(organizationId: string, filter: ActorFilter, older: Fragment, 
 const wholeId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (c) => `\\${c}`)
 
-export async function findActor(
-  db: Connection,
-  organizationId: string,
-  kind: string,
-  id: string,
-): Promise<ActorRecord | null> {
+export async function findActor(db: Connection, viewer: Viewer, kind: string, id: string): Promise<ActorRecord | null> {
   return db.maybeOne(
     sql.type(Record_)`${selected} from (${everyActor}) a ${subjects}
-      where a.organization_id = ${organizationId} and a.kind = ${kind} and a.id = ${id}`,
+      where a.organization_id = ${viewer.organizationId} and a.kind = ${kind} and a.id = ${id} and ${actorHeld(viewer, ownLane)}`,
   )
 }
 
-/** Those of these that are there, in the same order. */
+/** Those of these that are there and the viewer may see, in the same order. */
 export async function findActors(
   db: Connection,
-  organizationId: string,
+  viewer: Viewer,
   refs: readonly ActorRef[],
 ): Promise<readonly ActorRecord[]> {
   if (refs.length === 0) return []
@@ -215,7 +231,7 @@ export async function findActors(
         ['text', 'uuid', 'int4'],
       )} as r(kind, id, place)
       join lateral (select * from (${everyActor}) b where b.kind = r.kind and b.id = r.id) a on true ${subjects}
-      where a.organization_id = ${organizationId} order by r.place`,
+      where a.organization_id = ${viewer.organizationId} and ${actorHeld(viewer, ownLane)} order by r.place`,
   )
 }
 

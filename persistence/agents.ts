@@ -3,8 +3,10 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
 import type { AgentSource, Trust } from '../domain/agent.ts'
 import type { Connection, Transaction } from './database.ts'
+import { held, heldPartly, heldSkills } from './visibility.ts'
 
 export interface AgentRow {
   readonly id: string
@@ -55,14 +57,51 @@ export async function releaseSeeded(db: Connection, organizationId: string, kept
     where organization_id = ${organizationId} and source = 'env' and card_url <> all(${sql.array([...kept], 'text')})`)
 }
 
-export async function listAgents(db: Connection, organizationId: string): Promise<readonly AgentRow[]> {
-  return db.any(sql.type(Row)`
-    select ${columns} from ${withCard} where a.organization_id = ${organizationId} and a.enabled order by a.created_at, a.id`)
+/** An agent as one person may see it. */
+export interface SeenAgent extends AgentRow {
+  /** The skills that the person holds; null: the agent as a whole. */
+  readonly heldSkills: readonly string[] | null
+  /** The same of those that the person may send to. */
+  readonly operableSkills: string[] | null
+}
+const Seen = z.custom<SeenAgent>()
+const ofAgent = sql.fragment`a.id`
+const seenBy = (viewer: Viewer) => sql.fragment`
+  ${columns}, ${heldSkills(viewer, 'read', ofAgent)} as "heldSkills", ${heldSkills(viewer, 'operate', ofAgent)} as "operableSkills"`
+
+/** Agents of which the viewer holds anything. */
+export async function listAgents(db: Connection, viewer: Viewer): Promise<readonly SeenAgent[]> {
+  return db.any(sql.type(Seen)`
+    select ${seenBy(viewer)} from ${withCard}
+    where a.organization_id = ${viewer.organizationId} and a.enabled and ${heldPartly(viewer, 'read', ofAgent)}
+    order by a.created_at, a.id`)
 }
 
-export async function findAgent(db: Connection, organizationId: string, id: string): Promise<AgentRow | null> {
-  return db.maybeOne(sql.type(Row)`
-    select ${columns} from ${withCard} where a.organization_id = ${organizationId} and a.id = ${id} and a.enabled`)
+/** Null for an agent that is unknown, removed, or of which the viewer holds nothing. */
+export async function findAgent(db: Connection, viewer: Viewer, id: string): Promise<SeenAgent | null> {
+  return db.maybeOne(sql.type(Seen)`
+    select ${seenBy(viewer)} from ${withCard}
+    where a.organization_id = ${viewer.organizationId} and a.id = ${id} and a.enabled
+      and ${heldPartly(viewer, 'read', ofAgent)}`)
+}
+
+export interface Holding {
+  readonly reads: boolean
+  readonly operates: boolean
+}
+
+/** What the viewer holds of an agent's skill, or of the agent as a whole; null for an agent of which they hold nothing. */
+export async function readHolding(
+  db: Connection,
+  viewer: Viewer,
+  agentId: string,
+  skillId: string | null,
+): Promise<Holding | null> {
+  const skill = skillId === null ? null : sql.fragment`${skillId}`
+  return db.maybeOne(sql.type(z.object({ reads: z.boolean(), operates: z.boolean() }))`
+    select ${held(viewer, 'read', ofAgent, skill)} as reads, ${held(viewer, 'operate', ofAgent, skill)} as operates
+    from agent a where a.organization_id = ${viewer.organizationId} and a.id = ${agentId} and a.enabled
+      and ${heldPartly(viewer, 'read', ofAgent)}`)
 }
 
 /** For the worker, which acts as the system: also an agent that was removed since. */
@@ -86,6 +125,8 @@ export interface SeenCard {
   readonly card: string
   readonly name: string
   readonly trust: Trust
+  /** It advertises skill routing: only then does a grant of one of its skills count. */
+  readonly routesSkills: boolean
 }
 
 /** Keeps a card as the agent's present one. True when it is another than before. */
@@ -96,8 +137,9 @@ export async function storeCard(db: Connection, seen: SeenCard): Promise<boolean
       insert into agent_card (agent_id, digest, card, trust) values (${seen.agentId}, ${seen.digest}, ${seen.card}, ${seen.trust})
       on conflict (agent_id, digest) do update set last_seen_at = now(), trust = excluded.trust
     ), named as (
-      update agent a set card_digest = ${seen.digest}, name = ${seen.name}, updated_at = now()
-      from before where a.id = before.id and (before.card_digest is distinct from ${seen.digest} or a.name <> ${seen.name})
+      update agent a set card_digest = ${seen.digest}, name = ${seen.name}, routes_skills = ${seen.routesSkills}, updated_at = now()
+      from before where a.id = before.id and (before.card_digest is distinct from ${seen.digest} or a.name <> ${seen.name}
+        or a.routes_skills is distinct from ${seen.routesSkills})
     )
     select card_digest is distinct from ${seen.digest} as changed from before`)
   return row?.changed ?? false

@@ -8,8 +8,10 @@ import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promise
 import { dirname, join } from 'node:path'
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Connection } from './database.ts'
+import { held } from './visibility.ts'
 
 export interface NewBytes {
   /** SHA-256 of the bytes, lower-case hex. */
@@ -159,10 +161,11 @@ export function unavailable(error: unknown): unknown {
   return error
 }
 
-/** Whether a task of the organization refers to these bytes. */
-export async function isReferenced(db: Connection, organizationId: string, digest: string): Promise<boolean> {
+/** Whether a task that the viewer may read refers to these bytes. */
+export async function isReferenced(db: Connection, viewer: Viewer, digest: string): Promise<boolean> {
   return db.oneFirst(sql.type(z.object({ yes: z.boolean() }))`
     select exists (
       select 1 from task_bytes b join task t on t.id = b.task_id
-      where b.digest = ${digest} and t.organization_id = ${organizationId}) as yes`)
+      where b.digest = ${digest} and t.organization_id = ${viewer.organizationId}
+        and ${held(viewer, 'read', sql.fragment`t.agent_id`, sql.fragment`t.skill_id`)}) as yes`)
 }

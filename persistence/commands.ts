@@ -4,9 +4,12 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
 import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
+import type { GrantPermission } from '../domain/grant.ts'
 import type { Connection, Transaction } from './database.ts'
 import { storable } from './tasks.ts'
+import { held } from './visibility.ts'
 
 export interface NewCommand {
   readonly id: string
@@ -23,6 +26,8 @@ export interface NewCommand {
   readonly body: CommandBody
   /** The local task it continues or cancels, where it is known already. */
   readonly taskId: string | null
+  /** The skill that it is restricted to: named by it, or its task's. Who holds that skill sees the command. */
+  readonly skillId: string | null
   readonly status: CommandStatus
 }
 
@@ -64,18 +69,21 @@ const commandOf = (row: CommandRow): Command => ({
 })
 
 // Schemas stand outside of functions: building one costs up to 45 µs, as much as the rest of a small query here.
-const Inserted = z.object({ id: z.string(), cardUrl: z.string() })
+const Inserted = z.object({ id: z.string(), cardUrl: z.string(), bound: z.boolean() })
+const bound = sql.fragment`exists (select 1 from credential k where k.agent_id = a.id)`
+/** Of the agent, as the commit that accepted found it. `bound`: it has a credential binding, usable or not. */
+export type AcceptedAgent = Omit<z.infer<typeof Inserted>, 'id'>
 
 /**
- * Inserts what is new, each with its audit row, in one statement. Returns the ids that were inserted, with the card's URL of
- * each one's agent: the others' keys are taken, or their agent is unknown or disabled. Keys are taken in one order: two
+ * Inserts what is new, each with its audit row, in one statement. Returns the ids that were inserted, with what is
+ * known of each one's agent: the others' keys are taken, or their agent is unknown or disabled. Keys are taken in one order: two
  * batches that bring the same ones (a caller that asks again elsewhere) must not wait for each other in a circle.
  */
 export async function insertCommands(
   tx: Transaction,
   commands: readonly NewCommand[],
   at: string,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, AcceptedAgent>> {
   const rows = await tx.any(sql.type(Inserted)`
     with input as (
       select * from ${sql.unnest(
@@ -95,6 +103,7 @@ export async function insertCommands(
           c.taskId,
           c.status,
           c.title === null ? null : storable(c.title),
+          c.skillId,
         ]),
         [
           'uuid',
@@ -112,14 +121,15 @@ export async function insertCommands(
           'uuid',
           'text',
           'text',
+          'text',
         ],
       )} as i(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
-        remote_task_id, body, task_id, status, title)
+        remote_task_id, body, task_id, status, title, skill_id)
     ), accepted as (
       insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
-        remote_task_id, title, body, status, created_at, updated_at)
+        remote_task_id, title, body, status, skill_id, created_at, updated_at)
       select i.id, i.organization_id, i.agent_id, i.person_id, i.idempotency_key, i.content_digest, i.action, i.tenant,
-        i.message_id, i.remote_task_id, i.title, i.body, i.status, ${at}, ${at}
+        i.message_id, i.remote_task_id, i.title, i.body, i.status, i.skill_id, ${at}, ${at}
       from input i join agent a on a.id = i.agent_id and a.organization_id = i.organization_id and a.enabled
       order by i.organization_id, i.idempotency_key
       on conflict (organization_id, idempotency_key) do nothing
@@ -131,8 +141,8 @@ export async function insertCommands(
         jsonb_build_object('agentId', i.agent_id, 'messageId', i.message_id, 'contentDigest', i.content_digest)
       from input i join accepted on accepted.id = i.id
     )
-    select c.id, a.card_url as "cardUrl" from accepted c join agent a on a.id = c.agent_id`)
-  return new Map(rows.map((row) => [row.id, row.cardUrl]))
+    select c.id, a.card_url as "cardUrl", ${bound} as bound from accepted c join agent a on a.id = c.agent_id`)
+  return new Map(rows.map(({ id, ...agent }) => [id, agent]))
 }
 
 export interface TakenKey {
@@ -166,31 +176,54 @@ export async function findByKeys(
   }))
 }
 
-export async function findCommand(db: Connection, organizationId: string, id: string): Promise<Command | null> {
+const ofAgent = sql.fragment`c.agent_id`
+const ofSkill = sql.fragment`c.skill_id`
+/** Of `command c`: the viewer holds what it was sent to. */
+export const commandHeld = (viewer: Viewer, permission: GrantPermission) => held(viewer, permission, ofAgent, ofSkill)
+
+export async function findCommand(db: Connection, viewer: Viewer, id: string): Promise<Command | null> {
   const row = await db.maybeOne(sql.type(Row)`
     select ${columns} from command c left join task t on t.id = c.task_id
-    where c.organization_id = ${organizationId} and c.id = ${id}`)
+    where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`)
   return row && commandOf(row)
+}
+
+/** The command that holds a key, for somebody who could send it today: a key is no way around a grant. */
+export async function findByKey(
+  db: Connection,
+  viewer: Viewer,
+  idempotencyKey: string,
+): Promise<Omit<TakenKey, 'organizationId' | 'idempotencyKey'> | null> {
+  const row = await db.maybeOne(sql.type(z.custom<CommandRow & { contentDigest: string }>())`
+    select ${columns}, c.content_digest as "contentDigest" from command c left join task t on t.id = c.task_id
+    where c.organization_id = ${viewer.organizationId} and c.idempotency_key = ${idempotencyKey}
+      and ${commandHeld(viewer, 'operate')}`)
+  return row && { contentDigest: row.contentDigest, command: commandOf(row) }
 }
 
 /** What a person should see beside a task: commands about it that are not delivered, or of which nobody knows. */
 export async function unsettledCommands(
   db: Connection,
+  viewer: Viewer,
   task: { readonly agentId: string; readonly tenant: string; readonly remoteId: string },
 ): Promise<readonly Command[]> {
   const rows = await db.any(sql.type(Row)`
     select ${columns} from command c left join task t on t.id = c.task_id
     where c.agent_id = ${task.agentId} and c.tenant = ${task.tenant} and c.remote_task_id = ${task.remoteId}
-      and c.status <> 'succeeded'
+      and c.status <> 'succeeded' and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}
     order by c.created_at desc, c.id desc limit 20`)
   return rows.map(commandOf)
 }
 
 /** What the worker needs to deliver a command. */
 export interface Delivery {
+  /** The skill that it is restricted to; null: none. */
+  readonly skillId: string | null
   readonly agentId: string
   readonly agentEnabled: boolean
   readonly cardUrl: string
+  /** The agent has a credential binding, usable or not. */
+  readonly bound: boolean
   readonly messageId: string
   readonly createdAt: string
   readonly body: CommandBody
@@ -202,7 +235,7 @@ const DeliveryRow = z.custom<Omit<Delivery, 'body'> & { readonly id: string; rea
 export async function readDeliveries(db: Connection, ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
   const rows = await db.any(sql.type(DeliveryRow)`
     select c.id, c.agent_id as "agentId", a.enabled as "agentEnabled", a.card_url as "cardUrl", c.message_id as "messageId",
-      c.created_at as "createdAt", c.body
+      c.created_at as "createdAt", c.skill_id as "skillId", ${bound} as bound, c.body
     from command c join agent a on a.id = c.agent_id where c.id = any(${sql.array([...ids], 'uuid')})`)
   return new Map(rows.map(({ id, body, ...row }) => [id, { ...row, body: JSON.parse(body) as CommandBody }]))
 }

@@ -4,6 +4,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
 import type { CommandBody } from '../domain/command.ts'
 import {
   evidenceSentence,
@@ -13,8 +14,10 @@ import {
   type EvidenceOutcome,
   type LookedFor,
 } from '../domain/evidence.ts'
+import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './database.ts'
 import { storable } from './tasks.ts'
+import { held } from './visibility.ts'
 
 /** Opens the search for commands that have just become uncertain. */
 export async function openEvidence(tx: Transaction, commandIds: readonly string[], at: string): Promise<void> {
@@ -105,10 +108,13 @@ interface EvidenceRow {
   readonly reason: string | null
 }
 
-/** What is known of uncertain commands, by command id; those that are not uncertain are left out. */
+/**
+ * What is known of uncertain commands, by command id; those that are not uncertain, or not the viewer's to read, are left
+ * out. A task that was found is named locally only to who may read it.
+ */
 export async function readEvidence(
   db: Connection,
-  organizationId: string,
+  viewer: Viewer,
   commandIds: readonly string[],
 ): Promise<ReadonlyMap<string, CommandEvidence>> {
   if (commandIds.length === 0) return new Map()
@@ -118,7 +124,9 @@ export async function readEvidence(
       e.task_state as "taskState", e.reason
     from command_evidence e join command c on c.id = e.command_id join agent a on a.id = e.agent_id
     left join task t on t.agent_id = e.agent_id and t.tenant = e.tenant and t.remote_id = e.remote_task_id
-    where e.organization_id = ${organizationId} and e.command_id = any(${sql.array([...commandIds], 'uuid')})`)
+      and ${held(viewer, 'read', sql.fragment`t.agent_id`, sql.fragment`t.skill_id`)}
+    where e.organization_id = ${viewer.organizationId} and e.command_id = any(${sql.array([...commandIds], 'uuid')})
+      and ${commandHeld(viewer, 'read')}`)
   return new Map(
     rows.map(({ commandId, action, reason, ...row }) => [
       commandId,

@@ -23,6 +23,8 @@ export interface FlightLine {
 export interface Flight extends Transaction {
   /** The transaction's id, known before COMMIT is sent: who never hears of the commit asks for its fate by it. */
   xid(): Promise<string>
+  /** The database's clock when the transaction began: what `now()` is in its statements, ISO 8601. Comes with `xid`. */
+  now(): Promise<string>
   /** Sends COMMIT with whatever was asked for in this turn. Nothing may be asked for afterwards. */
   commit(): Promise<void>
 }
@@ -50,7 +52,7 @@ function named(sql: string): Named {
 const begin = named('begin')
 const commit = named('commit')
 const rollback = named('rollback')
-const ownXid = named('select pg_current_xact_id()::text as xid')
+const beginning = named('select pg_current_xact_id()::text as xid, now() as at')
 
 /** Runs `work` and commits what it did, unless it did so itself; undoes everything when it fails. */
 export async function fly<T>(line: FlightLine, work: (flight: Flight) => Promise<T>): Promise<T> {
@@ -71,10 +73,15 @@ function quiet<T>(answer: Promise<T>): Promise<T> {
   return answer
 }
 
+interface Beginning {
+  readonly xid: string
+  readonly at: string
+}
+
 class FlownTransaction implements Flight {
   readonly #line: FlightLine
   #waiting: GroupedStatement[] = []
-  #xid: Promise<string> | null = null
+  #begun: Promise<Beginning> | null = null
   #committed: Promise<void> | null = null
   /** Whatever was asked for now would run outside of every transaction, or in somebody else's: the line goes on. */
   #over = false
@@ -110,6 +117,14 @@ class FlownTransaction implements Flight {
   }
 
   async xid(): Promise<string> {
+    return (await this.#beginning()).xid
+  }
+
+  async now(): Promise<string> {
+    return (await this.#beginning()).at
+  }
+
+  async #beginning(): Promise<Beginning> {
     if (this.#over) throw new Error('The transaction is over.')
     return this.#begin()
   }
@@ -117,7 +132,7 @@ class FlownTransaction implements Flight {
   commit(): Promise<void> {
     this.#over = true
     // Nothing was asked for, so there is nothing to commit.
-    if (!this.#xid) return Promise.resolve()
+    if (!this.#begun) return Promise.resolve()
     this.#committed ??= quiet(this.#end())
     return this.#committed
   }
@@ -138,7 +153,7 @@ class FlownTransaction implements Flight {
   /** Never rejects: a connection that cannot even undo is broken, and its transaction ends with it. */
   async undo(): Promise<void> {
     this.#over = true
-    if (this.#xid) await this.#put(rollback, []).catch(() => undefined)
+    if (this.#begun) await this.#put(rollback, []).catch(() => undefined)
   }
 
   async #ask(query: QuerySqlToken): Promise<GroupedAnswer> {
@@ -149,12 +164,16 @@ class FlownTransaction implements Flight {
     return this.#put(named(query.sql), values)
   }
 
-  #begin(): Promise<string> {
-    if (this.#xid) return this.#xid
+  #begin(): Promise<Beginning> {
+    if (this.#begun) return this.#begun
     void this.#put(begin, [])
     for (const setting of this.#line.prologue ?? []) void this.#put(named(setting), [])
-    this.#xid = quiet(this.#put(ownXid, []).then(({ rows }) => String(rows[0]?.['xid'])))
-    return this.#xid
+    const read = ({ rows }: GroupedAnswer): Beginning => ({
+      xid: String(rows[0]?.['xid']),
+      at: String(rows[0]?.['at']),
+    })
+    this.#begun = quiet(this.#put(beginning, []).then(read))
+    return this.#begun
   }
 
   #put({ text, name }: Named, values: GroupedStatement['values']): Promise<GroupedAnswer> {

@@ -19,6 +19,8 @@ export interface Claim {
   readonly unheard?: readonly string[]
   /** How many this process holds in each lane, where the lane with the fewest is to come first. */
   readonly lanes?: ReadonlyMap<string, number>
+  /** Its timers are dates, which ring by the calendar wherever a clock is set (kinds.ts). */
+  readonly byCalendar?: true
 }
 
 /** Who claims. `exclusive`: no other process can be alive on this database; `held`: tokens whose work is under way here. */
@@ -32,7 +34,7 @@ export interface Holder {
 export interface DueActor extends ActorRow {
   readonly claimed: boolean
   readonly begun: boolean
-  /** The database's clock at the claim: what is due by it is due. */
+  /** The database's clock at the claim, or a later instant where that clock was set back: what is due by it is due. */
   readonly seenAt: string
 }
 
@@ -43,7 +45,8 @@ const Token = z.object({ token: z.string() })
  * Takes what is due: work that nobody holds is leased to `owner` and marked as begun; a row that only has a timer to ring
  * comes back unclaimed and is put off for five seconds, so that one process rings it. On an embedded database the clock
  * decides nothing about the living: another owner's lease is free at once, for the directory's lock says that it is dead,
- * and a lease whose work is under way here is not free, wherever a wall clock jumps.
+ * and a lease whose work is under way here is not free, wherever a wall clock jumps. Nor does anything wait until a clock that
+ * was set back has come to where it was: what is due after an instant that has yet to come again is due now.
  */
 export async function claimActors(db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> {
   const { owner, exclusive } = holder
@@ -52,13 +55,18 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
   const unheard = isUnheard(claim.unheard ?? [])
   // Begun by that very claim, and by nobody before it: then it has not begun at all.
   const justMarked = sql.fragment`(${unheard} and work_started_at = lease_until - ${claim.leaseMs} * interval '1 millisecond')`
+  const ahead =
+    exclusive && claim.byCalendar === undefined
+      ? sql.fragment`(lease_token is null and updated_at > now() + interval '1 second' and wake_at >= updated_at)`
+      : sql.fragment`false`
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
   return db.any(sql.type(Due)`
     with due as (
       select kind, id, work_started_at is not null and not ${justMarked} as begun,
-        work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free
+        work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
+        case when ${ahead} then wake_at else now() end as seen_at
       from actor
-      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard}) and ${open}
+      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open}
       order by ${fairness(claim.lanes)} wake_at limit ${claim.limit} for update skip locked
     ), numbered as (
       select due.*, row_number() over () as n from due
@@ -70,7 +78,7 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       work_started_at = case when due.free and not due.begun then now() else a.work_started_at end,
       wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
     from numbered due where a.kind = due.kind and a.id = due.id
-    returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, now() as "seenAt"`)
+    returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, due.seen_at as "seenAt"`)
 }
 
 /** Hardly ever is there one, and then the statement is without it. */

@@ -16,8 +16,8 @@ export interface OwnershipRow {
 export async function projectOwnership(tx: Transaction, rows: readonly OwnershipRow[], at: string): Promise<void> {
   await tx.query(sql.unsafe`
     insert into ownership (task_id, assignee_membership_id, claimed_at, due_at, escalation_level, escalated_at, open, updated_at,
-      organization_id, task_created_at)
-    select o.*, ${at}, t.organization_id, t.created_at from ${sql.unnest(
+      organization_id, task_created_at, agent_id, skill_id)
+    select o.*, ${at}, t.organization_id, t.created_at, t.agent_id, t.skill_id from ${sql.unnest(
       rows.map((row) => [
         row.taskId,
         row.assigneeMembershipId,

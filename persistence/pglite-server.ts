@@ -22,7 +22,9 @@ export interface Answer {
   readonly error?: unknown
 }
 
-type Request = { readonly kind: 'exchange'; readonly bytes: Uint8Array } | { readonly kind: 'dump' | 'close' }
+type Request =
+  | { readonly kind: 'exchange'; readonly chunks: readonly Uint8Array[] }
+  | { readonly kind: 'dump' | 'close' }
 
 interface Waiting {
   readonly resolve: (bytes: Uint8Array<ArrayBuffer>) => void
@@ -39,6 +41,8 @@ export class EmbeddedDatabaseLost extends Error {
 }
 
 const STARTED = 0
+/** Bytes. Node's pool of small buffers and node-postgres' constant messages are far below; what is as large is one message alone. */
+const movedFrom = 64 * 1024
 /** Compiled code has .js beside it, source has .ts; a worker's file is named in full. */
 const threadFile = new URL(
   import.meta.url.endsWith('.ts') ? './pglite-thread.ts' : './pglite-thread.js',
@@ -71,9 +75,12 @@ export class PgliteServer {
     return this.#lost.signal
   }
 
-  exchange(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-    this.unflushedBytes += bytes.length
-    return this.#ask({ kind: 'exchange', bytes })
+  /** Large chunks are moved to the thread: their bytes are gone for the caller. */
+  exchange(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+    this.unflushedBytes += chunks.reduce((sum, { length }) => sum + length, 0)
+    const large = chunks.filter(({ length }) => length >= movedFrom)
+    const owned = new Set(large.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer))
+    return this.#ask({ kind: 'exchange', chunks }, [...owned])
   }
 
   /** The data directory as a tar file: what `template` takes. */
@@ -90,7 +97,7 @@ export class PgliteServer {
     await this.#worker.terminate()
   }
 
-  #ask(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  #ask(request: Request, moved: readonly ArrayBuffer[] = []): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#lost.signal.aborted) return Promise.reject(this.#lost.signal.reason)
     if (this.#closing && request.kind !== 'close') return Promise.reject(new EmbeddedDatabaseLost('closed'))
     const id = ++this.#lastId
@@ -101,7 +108,7 @@ export class PgliteServer {
         void this.#worker.terminate()
       }, this.#exchangeLimitMs)
       this.#waiting.set(id, { resolve, reject, limit })
-      this.#worker.postMessage({ id, ...request } satisfies Errand)
+      this.#worker.postMessage({ id, ...request } satisfies Errand, moved)
     })
   }
 
@@ -128,6 +135,25 @@ export class PgliteServer {
 }
 
 const TERMINATE = 0x58
+
+/** Small messages become one, for each would be a copy and a lock of its own on its way; large ones stay what they are. */
+function gathered(chunks: readonly Buffer[]): Buffer[] {
+  const whole: Buffer[] = []
+  let run: Buffer[] = []
+  const leave = (): void => {
+    if (run.length > 0) whole.push(Buffer.concat(run))
+    run = []
+  }
+  for (const chunk of chunks) {
+    if (chunk.length < movedFrom) run.push(chunk)
+    else {
+      leave()
+      whole.push(chunk)
+    }
+  }
+  leave()
+  return whole
+}
 
 /** What node-postgres takes as its socket: bytes written are one exchange with the thread, in order. */
 export class PgliteSocket extends Duplex {
@@ -164,12 +190,11 @@ export class PgliteSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    callbackify(() => this.#exchange(chunk))(done)
+    callbackify(() => this.#exchange([chunk]))(done)
   }
 
   override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
-    const bytes = Buffer.concat(chunks.map(({ chunk }) => chunk))
-    callbackify(() => this.#exchange(bytes))(done)
+    callbackify(() => this.#exchange(chunks.map(({ chunk }) => chunk)))(done)
   }
 
   override _final(done: () => void): void {
@@ -177,10 +202,10 @@ export class PgliteSocket extends Duplex {
     done()
   }
 
-  async #exchange(bytes: Buffer): Promise<void> {
+  async #exchange(chunks: readonly Buffer[]): Promise<void> {
     // A terminated session would end the server, which has only this one.
-    if (bytes[0] === TERMINATE) return
-    const reply = await this.#server.exchange(bytes)
+    if (chunks[0]?.[0] === TERMINATE) return
+    const reply = await this.#server.exchange(gathered(chunks))
     if (reply.length > 0) this.push(Buffer.from(reply.buffer, reply.byteOffset, reply.length))
   }
 }

@@ -22,13 +22,17 @@ const db = await PGlite.create({
   startParams: [...PGlite.defaultStartParams, ...serverSettings.flatMap((setting) => ['-c', setting])],
 })
 
-async function exchange(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+async function exchange(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
   // Not execProtocolRaw: in 0.5.16 it keeps every parsed reply for good (1 GB read took 1.3 GB of memory).
   const parts: Uint8Array[] = []
-  await db.execProtocolRawStream(bytes, {
+  await db.execProtocolRawStream(joined(chunks), {
     // The chunk is a view of WebAssembly memory that the next call overwrites.
     onRawData: (part) => void parts.push(part.slice()),
   })
+  return joined(parts)
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
   let offset = 0
   for (const part of parts) {
@@ -41,7 +45,7 @@ async function exchange(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
 async function run(errand: Errand): Promise<Uint8Array<ArrayBuffer>> {
   switch (errand.kind) {
     case 'exchange':
-      return exchange(errand.bytes)
+      return exchange(errand.chunks)
     case 'dump':
       return new Uint8Array(await (await db.dumpDataDir('none')).arrayBuffer())
     case 'close':

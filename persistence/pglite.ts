@@ -6,12 +6,13 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { createDriverFactory, type DriverFactory } from 'slonik'
 import { IDLE_TRANSACTION_TIMEOUT_MS, type Backend, type RawClient } from './backend.ts'
-import { fly } from './flight.ts'
+import { fly, type Flight } from './flight.ts'
+import { GroupLine } from './group-line.ts'
 import { columnTypes, runStatement, StatementNames, streamRows } from './node-postgres.ts'
 import { PgliteHousekeeping } from './pglite-housekeeping.ts'
 import { PgliteServer, PgliteSocket, type ThreadOptions } from './pglite-server.ts'
 import { Session, Turns } from './pglite-session.ts'
-import { Prepared, StatementGroup, type GroupedStatement } from './statement-group.ts'
+import { Prepared } from './statement-group.ts'
 import { WakeUps } from './wake-ups.ts'
 
 /** Slonik's clients, not sessions: with one, a query outside a transaction would wait for its own transaction for ever. */
@@ -82,8 +83,15 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
       betweenTurns: () => housekeeping.checkpointIfFull(),
     })
   const prepared = new Prepared(columnTypes)
-  const send = (statements: readonly GroupedStatement[]): void =>
-    void client.query(new StatementGroup(statements, prepared))
+  const groups = new GroupLine(client, prepared)
+  const flown = async <T>(work: (flight: Flight) => Promise<T>): Promise<T> => {
+    try {
+      return await fly({ send: (statements) => groups.send(statements) }, work)
+    } finally {
+      // The turn ends when whoever comes next may ask.
+      await groups.idle()
+    }
+  }
   const exclusively = async <T>(work: (client: RawClient) => Promise<T>): Promise<T> => {
     const session = newSession()
     await session.begin()
@@ -105,7 +113,7 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     },
     notify: (channel) => wakeUps.notify(channel),
     housekeep: () => exclusively(() => housekeeping.run()),
-    fly: (work) => exclusively(() => fly({ send }, work)),
+    fly: (work) => exclusively(() => flown(work)),
     // Raw work may change the schema, and with it what a prepared statement returns.
     raw: (work) =>
       exclusively(work).finally(() => {

@@ -2,15 +2,19 @@
  * Connections for flights on PostgreSQL: kept apart from Slonik's pool, so that commits never queue behind reads. A line
  * that met anything but a server's report is not used again. Does not know what flies (flight.ts).
  */
-import pg from 'pg'
+import type pg from 'pg'
 import { fly, type Flight } from './flight.ts'
+import { GroupLine } from './group-line.ts'
+import { hangUp } from './hang-up.ts'
 import { namedError } from './sqlstate.ts'
-import { Prepared, StatementGroup, type GroupedStatement } from './statement-group.ts'
+import { Prepared } from './statement-group.ts'
 
 /** Idle lines beyond these are closed: the loop has two flights under way at most (actors/runtime.ts). */
 const keptLimit = 2
 /** A line that is this old is replaced: what a server keeps for a session grows with it. */
 const ageLimitMs = 30 * 60_000
+/** How long closing waits for flights: whoever drained has none, and one that hangs must not keep a process. */
+const landingMs = 5_000
 
 interface FlightOptions {
   readonly types: pg.CustomTypesConfig
@@ -22,27 +26,17 @@ interface FlightOptions {
 
 interface Line {
   readonly client: pg.Client
-  readonly prepared: Prepared
+  readonly groups: GroupLine
   readonly bornAt: number
   broken: boolean
-}
-
-function send(line: Line, statements: readonly GroupedStatement[]): void {
-  const group = new StatementGroup(statements, line.prepared)
-  // A server's report ends a group; anything else leaves the line in nobody knows what state. Hung up, it keeps nobody who
-  // would undo on it waiting for a second time limit.
-  group.callback = (error) => {
-    if (!error || error instanceof pg.DatabaseError) return
-    line.broken = true
-    void line.client.end()
-  }
-  line.client.query(group)
 }
 
 export class PostgresFlights {
   readonly #newClient: () => pg.Client
   readonly #options: FlightOptions
   readonly #idle: Line[] = []
+  /** Every line that was opened and did not end yet. */
+  readonly #lines = new Set<Line>()
   readonly #flying = new Set<Promise<unknown>>()
   #closed = false
 
@@ -65,16 +59,26 @@ export class PostgresFlights {
     const line = this.#take() ?? (await this.#connect())
     const { prologue } = this.#options
     try {
-      return await fly({ send: (statements) => send(line, statements), prologue }, work)
+      return await fly({ send: (statements) => line.groups.send(statements), prologue }, work)
     } finally {
-      this.#give(line)
+      // The last answer is the flight's end; the server's word that it is ready may come a packet later.
+      if (line.groups.isIdle) this.#give(line)
+      else void this.#landed(line)
     }
+  }
+
+  async #landed(line: Line): Promise<void> {
+    const landing = line.groups.idle()
+    this.#flying.add(landing)
+    await landing
+    this.#flying.delete(landing)
+    this.#give(line)
   }
 
   #take(): Line | undefined {
     for (let line = this.#idle.pop(); line; line = this.#idle.pop()) {
       if (!line.broken && performance.now() - line.bornAt < ageLimitMs) return line
-      void line.client.end()
+      void hangUp(line.client)
     }
     return undefined
   }
@@ -82,30 +86,42 @@ export class PostgresFlights {
   async #connect(): Promise<Line> {
     const client = this.#newClient()
     const { types, carriesNames } = this.#options
-    const line: Line = { client, prepared: new Prepared(types, carriesNames), bornAt: performance.now(), broken: false }
     const broken = (): void => {
       line.broken = true
     }
+    // Hung up, it keeps nobody who would undo on it waiting for a second time limit.
+    const groups = new GroupLine(client, new Prepared(types, carriesNames), () => {
+      broken()
+      void hangUp(client)
+    })
+    const line: Line = { client, groups, bornAt: performance.now(), broken: false }
     client.on('error', broken)
-    client.on('end', broken)
+    client.on('end', () => {
+      broken()
+      this.#lines.delete(line)
+    })
     try {
       await client.connect()
     } catch (error) {
       throw namedError(error, undefined)
     }
+    this.#lines.add(line)
     return line
   }
 
   #give(line: Line): void {
     const reusable = !this.#closed && !line.broken && this.#idle.length < keptLimit
     if (reusable && line.client.getTransactionStatus() === 'I') this.#idle.push(line)
-    else void line.client.end()
+    else void hangUp(line.client)
   }
 
-  /** Waits for flights under way, then hangs up. */
+  /** Waits for flights under way, but not for ever, then hangs up. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.allSettled(this.#flying)
-    await Promise.all(this.#idle.splice(0).map(({ client }) => client.end()))
+    const { promise: late, resolve: giveUp } = Promise.withResolvers<void>()
+    const timer = setTimeout(giveUp, landingMs)
+    await Promise.race([Promise.allSettled(this.#flying), late])
+    clearTimeout(timer)
+    await Promise.all([...this.#lines].map(({ client }) => hangUp(client)))
   }
 }

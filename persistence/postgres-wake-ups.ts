@@ -5,6 +5,7 @@
  */
 import pg from 'pg'
 import type { Heard } from './backend.ts'
+import { hangUp } from './hang-up.ts'
 import type { Route } from './pooler.ts'
 import { isConnectionFailure } from './sqlstate.ts'
 import { WakeUps } from './wake-ups.ts'
@@ -61,7 +62,7 @@ export class PostgresWakeUps {
   async close(): Promise<void> {
     this.#closed.abort()
     await this.#opening?.catch(() => undefined)
-    await this.#line?.client.end()
+    if (this.#line) await hangUp(this.#line.client)
     await this.#kept
   }
 
@@ -90,7 +91,7 @@ export class PostgresWakeUps {
       } catch (error) {
         if (error instanceof pg.DatabaseError && !isConnectionFailure(error)) throw error
         // A line that answers nothing is given up, so that the next one is heard.
-        void line?.client.end()
+        if (line) void hangUp(line.client)
       }
     })
     // Who asked learns of a failure; the next question only waits for its turn.
@@ -142,7 +143,7 @@ export class PostgresWakeUps {
       pauseMs = line ? RECONNECT_FIRST_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)
       line = await this.#reconnect()
     }
-    await line?.client.end()
+    if (line) await hangUp(line.client)
   }
 
   async #reconnect(): Promise<Line | undefined> {

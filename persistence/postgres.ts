@@ -6,6 +6,7 @@
 import pg from 'pg'
 import { createDriverFactory, type DriverFactory } from 'slonik'
 import { IDLE_TRANSACTION_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, type Backend } from './backend.ts'
+import { hangUp } from './hang-up.ts'
 import { columnTypes, runStatement, runTogether, StatementNames, streamRows } from './node-postgres.ts'
 import { routeOf, type Route } from './pooler.ts'
 import { PostgresFlights } from './postgres-flights.ts'
@@ -114,16 +115,16 @@ class KeptWires {
       clearTimeout(timer)
       this.#kept.delete(wire)
       if (wire.reusable) return wire
-      void wire.client.end()
+      void hangUp(wire.client)
     }
     return undefined
   }
 
   async give(wire: Wire): Promise<void> {
-    if (this.#closed || !wire.reusable || this.#kept.size >= this.#max) return wire.client.end()
+    if (this.#closed || !wire.reusable || this.#kept.size >= this.#max) return hangUp(wire.client)
     const timer = setTimeout(() => {
       this.#kept.delete(wire)
-      void wire.client.end()
+      void hangUp(wire.client)
     }, KEEP_MS).unref()
     this.#kept.set(wire, timer)
     return undefined
@@ -134,7 +135,7 @@ class KeptWires {
     const wires = [...this.#kept]
     this.#kept.clear()
     for (const [, timer] of wires) clearTimeout(timer)
-    await Promise.all(wires.map(([wire]) => wire.client.end()))
+    await Promise.all(wires.map(([wire]) => hangUp(wire.client)))
   }
 }
 
@@ -217,6 +218,6 @@ async function withClient<T>(config: pg.ClientConfig, work: (client: pg.Client) 
   try {
     return await work(client)
   } finally {
-    await client.end()
+    await hangUp(client)
   }
 }

@@ -113,11 +113,8 @@ export async function forgetDeliveries(db: Connection): Promise<void> {
       order by received_at limit ${forgottenAtOnce})`)
 }
 
-/** Push actors that wait for the end of tasks which have ended already. */
-export async function findOutlived(db: Connection, limit: number): Promise<readonly string[]> {
-  return db.anyFirst(sql.type(z.object({ id: z.string() }))`
-    select a.id from actor a join task t on t.id = a.id
-    where a.kind = 'push' and a.snapshot->>'value' in ('waiting', 'registered', 'stopped')
-      and t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')
-    limit ${limit}`)
+/** Whether any task's push is still to be ended. */
+export async function hasPushActors(db: Connection): Promise<boolean> {
+  return db.oneFirst(sql.type(z.object({ yes: z.boolean() }))`
+    select exists (select 1 from actor where kind = 'push') as yes`)
 }

@@ -5,6 +5,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import { mayEver, type Viewer } from '../domain/access.ts'
 import { attentionCountLimit, queueCountLimit, type QueuesAnswer } from '../domain/queue.ts'
 import { abandoned, isInState, unusualEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './database.ts'
@@ -103,13 +104,14 @@ export interface StoredWait {
   readonly taken: z.infer<typeof Taken>[]
 }
 
-/** Null unless its work is due and nobody does it. */
+/** Null unless its work is due and nobody does it; also for who is no administrator, for what is before it is others'. */
 export async function readWait(
   db: Connection,
-  organizationId: string,
+  { organizationId, role }: Viewer,
   kind: string,
   id: string,
 ): Promise<StoredWait | null> {
+  if (!mayEver(role, 'administer')) return null
   const waiting = await db.maybeOne(sql.type(Waiting)`
     select a.lane, a.wake_at as "dueAt", (
       select count(*)::int from (

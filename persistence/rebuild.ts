@@ -48,11 +48,12 @@ export async function readAsked(
   tx: Connection,
   commandId: string,
 ): Promise<{ readonly skillId: string | null; readonly references: readonly string[] }> {
-  const body = await tx.oneFirst(
-    sql.type(z.object({ body: z.string() }))`select body from command where id = ${commandId}`,
+  const { body, skillId } = await tx.one(
+    sql.type(z.object({ body: z.string(), skillId: z.string().nullable() }))`
+      select body, skill_id as "skillId" from command where id = ${commandId}`,
   )
-  const { skillId, config } = JSON.parse(body) as CommandBody
-  return { skillId: skillId ?? null, references: config?.referenceTaskIds ?? [] }
+  const { config } = JSON.parse(body) as CommandBody
+  return { skillId, references: config?.referenceTaskIds ?? [] }
 }
 
 export interface StoredEvent {
@@ -61,6 +62,18 @@ export interface StoredEvent {
   /** JSON text of the event in its 1.0 shape. */
   readonly event: string
   readonly receivedAt: string
+}
+
+/** Ids of an organization's tasks after one, in order: all of them, for the rebuild acts as the system. */
+export async function listTaskIds(
+  db: Connection,
+  organizationId: string,
+  after: string | null,
+  limit: number,
+): Promise<readonly string[]> {
+  const from = after === null ? sql.fragment`true` : sql.fragment`id > ${after}`
+  return db.anyFirst(sql.type(z.object({ id: z.string() }))`
+    select id from task where organization_id = ${organizationId} and ${from} order by id limit ${limit}`)
 }
 
 /** An event may be 25 MiB of text; a page is the first one and whatever else fits. */

@@ -35,13 +35,21 @@ const isLost = sql.fragment`exists (select 1 from lost_task l where l.task_id = 
 export interface UnfinishedPage {
   /** Local id to read on after; null from the beginning. */
   readonly after: string | null
-  /** Tasks of which something was heard since are left out, ISO 8601. */
+  /** Tasks of which something was heard since are left out, ISO 8601; not those that were written by a clock since set back. */
   readonly quietSince: string
   readonly at: string
-  /** JSON text of the states in which a task's own subscription reads it as often: those are left out. */
+  /** JSON text of the states in which a task's own subscription reads it as often: where it does, the task is left out. */
   readonly readElsewhere: readonly string[]
   readonly limit: number
 }
+
+/**
+ * Of `actor s`: it really reads, or will in time. A state alone is no promise: a read may wait for one of eight places, its
+ * process may be gone, or its row may have been left alone for minutes. A timer that is due for a second is as everybody
+ * looks for timers; one that is due for longer waits for something.
+ */
+const readsInTime = sql.fragment`case when s.work is not null then coalesce(s.lease_until > now(), false)
+  else (select min((t.value->>'dueAt')::timestamptz) from jsonb_each(s.timers) t) > now() - interval '1 second' end`
 
 /** Unfinished tasks of a scope that are to be asked for, in the order of their ids; not those that their own subscription reads as often. */
 export async function readUnfinished(
@@ -52,12 +60,13 @@ export async function readUnfinished(
   const from = after === null ? sql.fragment`true` : sql.fragment`t.id > ${after}`
   return db.any(sql.type(z.custom<UnfinishedTask>())`
     select ${columns}, ${isLost} from task t
-    where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from} and t.updated_at <= ${quietSince}
+    where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from}
+      and (t.updated_at <= ${quietSince} or t.updated_at > ${at})
       and not exists (
         select 1 from lost_task l where l.task_id = t.id and l.looked_at >= t.updated_at and (l.look_at is null or l.look_at > ${at}))
       and not exists (
         select 1 from actor s where s.kind = 'subscription' and s.id = t.id
-          and s.snapshot->'value' = any(${sql.array([...readElsewhere], 'jsonb')}))
+          and s.snapshot->'value' = any(${sql.array([...readElsewhere], 'jsonb')}) and ${readsInTime})
     order by t.id limit ${limit}`)
 }
 

@@ -16,13 +16,23 @@ export interface UnwatchedScope {
   readonly tenant: string
 }
 
+/** Of `actor x`: the names of scopes whose actors are awake; an actor that rests has no wake_at. */
+const awake = sql.fragment`select x.lane, x.snapshot->'context'->>'tenant' from actor x
+      where x.kind = 'reconciliation' and x.wake_at is not null and x.lane is not null and x.snapshot->'context' ? 'tenant'`
+
 /**
  * Scopes of enabled agents with an unfinished task or a look for evidence that is due, whose actor rests or was never born.
  * The recursion walks `task_unfinished` from scope to scope, so that it costs a probe a scope, however many tasks each has.
- * An actor that rests has no `wake_at`; any other looks by itself. `not in`, because it is hashed: joined, 500 scopes were
+ * An actor that is awake looks by itself; only for evidence, which a person waits for, is one called that merely pauses
+ * (`callable`: JSON text of the states in which it hears). `not in`, because it is hashed: joined, 500 scopes were
  * compared with each of 1,000 actors (50 ms; hashed 15 ms, of which most is the walk).
  */
-export async function readUnwatched(db: Connection, at: string, limit: number): Promise<readonly UnwatchedScope[]> {
+export async function readUnwatched(
+  db: Connection,
+  at: string,
+  callable: readonly string[],
+  limit: number,
+): Promise<readonly UnwatchedScope[]> {
   return db.any(sql.type(z.custom<UnwatchedScope>())`
     with recursive scope(agent_id, tenant) as (
       (select t.agent_id, t.tenant from task t where ${unfinished} order by t.agent_id, t.tenant limit 1)
@@ -31,16 +41,16 @@ export async function readUnwatched(db: Connection, at: string, limit: number): 
         select t.agent_id, t.tenant from task t where ${unfinished} and (t.agent_id, t.tenant) > (scope.agent_id, scope.tenant)
         order by t.agent_id, t.tenant limit 1) next
     ), wanted as (
-      select s.agent_id, s.tenant from scope s
+      select s.agent_id, s.tenant, false as sought from scope s
       where exists (
         select 1 from task t where t.agent_id = s.agent_id and t.tenant = s.tenant and ${unfinished} and ${isWatched})
       union
-      select e.agent_id, e.tenant from command_evidence e where e.look_at <= ${at}
+      select e.agent_id, e.tenant, true from command_evidence e where e.look_at <= ${at}
     )
-    select a.organization_id as "organizationId", w.agent_id as "agentId", w.tenant
+    select distinct a.organization_id as "organizationId", w.agent_id as "agentId", w.tenant
     from wanted w join agent a on a.id = w.agent_id and a.enabled
-    where (w.agent_id, w.tenant) not in (
-      select x.lane, x.snapshot->'context'->>'tenant' from actor x
-      where x.kind = 'reconciliation' and x.wake_at is not null and x.lane is not null and x.snapshot->'context' ? 'tenant')
+    where case when w.sought
+      then (w.agent_id, w.tenant) not in (${awake} and x.snapshot->'value' <> all(${sql.array([...callable], 'jsonb')}))
+      else (w.agent_id, w.tenant) not in (${awake}) end
     limit ${limit}`)
 }

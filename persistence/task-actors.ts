@@ -1,14 +1,18 @@
 /** What the column beside a task asks for besides the task: its scope, and by which ways its latest news came. Reads only. */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
 import type { Heard } from '../domain/task-actors.ts'
 import type { Connection } from './database.ts'
+import { taskHeld } from './task-views.ts'
 
 const Scope = z.object({ agentId: z.string(), tenant: z.string() })
 
-export const readScope = (db: Connection, organizationId: string, taskId: string) =>
+/** Null for a task that the viewer may not read. */
+export const readScope = (db: Connection, viewer: Viewer, taskId: string) =>
   db.maybeOne(sql.type(Scope)`
-    select agent_id as "agentId", tenant from task where id = ${taskId} and organization_id = ${organizationId}`)
+    select t.agent_id as "agentId", t.tenant from task t
+    where t.id = ${taskId} and t.organization_id = ${viewer.organizationId} and ${taskHeld(viewer, 'read')}`)
 
 /** A stream of ten thousand chunks is not read to learn what came last. */
 const latestEvents = 200

@@ -2,8 +2,10 @@
  * Tasks for reading: list rows, whole views, stored events. Does not write. Every list is one indexed query, however many
  * tasks there are.
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
+import type { GrantPermission } from '../domain/grant.ts'
 import type {
   TaskArtifact,
   TaskFilter,
@@ -15,6 +17,11 @@ import type {
   WorkflowSummary,
 } from '../domain/task.ts'
 import type { Connection, Database, Transaction } from './database.ts'
+import { held, heldScopes } from './visibility.ts'
+
+/** Of `task t`: the viewer holds its agent, or its skill. */
+export const taskHeld = (viewer: Viewer, permission: GrantPermission): FragmentSqlToken =>
+  held(viewer, permission, sql.fragment`t.agent_id`, sql.fragment`t.skill_id`)
 
 interface HeadRow {
   readonly localId: string
@@ -35,12 +42,14 @@ interface HeadRow {
 }
 const Head = z.custom<HeadRow>()
 
-const head = sql.fragment`
+/** A task that another refers to is named locally only to who may read it: they share an agent, but not always a skill. */
+const headFor = (viewer: Viewer): FragmentSqlToken => sql.fragment`
   t.id as "localId", t.remote_id as "taskId", t.tenant, t.agent_id as "agentId", a.name as "agentName", t.state, t.kind, t.title,
   t.context_id as "contextId", t.skill_id as "skillId", t.version, t.created_at as "createdAt", t.updated_at as "updatedAt",
   coalesce((
     select jsonb_agg(jsonb_build_object('taskId', r.remote_id, 'localId', o.id) order by r.remote_id)
     from task_reference r left join task o on o.agent_id = t.agent_id and o.tenant = t.tenant and o.remote_id = r.remote_id
+      and ${held(viewer, 'read', sql.fragment`o.agent_id`, sql.fragment`o.skill_id`)}
     where r.task_id = t.id), '[]'::jsonb) as "references",
   case when w.task_id is null then null else jsonb_build_object('assigneeMembershipId', w.assignee_membership_id,
     'assigneeName', p.display_name, 'dueAt', to_char(w.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
@@ -68,62 +77,89 @@ const filters = {
   done: sql.fragment`t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY')`,
 }
 
-interface Asker {
-  readonly organizationId: string
-  readonly membershipId: string
+export interface ListPage {
+  readonly filter: TaskFilter
+  readonly limit: number
+  readonly offset: number
+  /** Due times before this are overdue. */
+  readonly now: string
 }
 
-/** A page's ids and what orders them. What is owned begins at the owners, which are few; everything else at the tasks. */
-function candidates(filter: TaskFilter, { organizationId, membershipId }: Asker, now: string) {
-  const owned = sql.fragment`select w.task_id as id, w.task_created_at as created_at from ownership w where w.organization_id = ${organizationId}`
-  const tasks = sql.fragment`select t.id, t.created_at from task t`
-  switch (filter) {
+/** Ids of a page and what orders them. What is owned begins at the owners, which are few; everything else at the tasks. */
+function candidates(page: ListPage, viewer: Viewer): FragmentSqlToken {
+  const { organizationId, membershipId } = viewer
+  const owned = sql.fragment`
+    select w.task_id as id, w.task_created_at as created_at from ownership w
+    where w.organization_id = ${organizationId} and ${held(viewer, 'read', sql.fragment`w.agent_id`, sql.fragment`w.skill_id`)}`
+  switch (page.filter) {
     case 'mine':
       return sql.fragment`${owned} and w.assignee_membership_id = ${membershipId}`
     case 'overdue':
-      return sql.fragment`${owned} and w.due_at < ${now} and w.open`
+      return sql.fragment`${owned} and w.due_at < ${page.now} and w.open`
     case 'unassigned':
-      return sql.fragment`${tasks} left join ownership w on w.task_id = t.id where t.organization_id = ${organizationId}
-        and w.assignee_membership_id is null and ${filters.active} and t.kind = 'task'`
+      return tasksOf(viewer, page, {
+        from: sql.fragment`task t left join ownership w on w.task_id = t.id`,
+        where: sql.fragment`w.assignee_membership_id is null and ${filters.active} and t.kind = 'task'`,
+      })
     default:
-      return sql.fragment`${tasks} where t.organization_id = ${organizationId} and ${filters[filter]}`
+      return tasksOf(viewer, page, { from: sql.fragment`task t`, where: filters[page.filter] })
   }
 }
 
+/**
+ * Tasks of everything that the viewer holds. For an administrator that is the organization, in its own order. For anybody else
+ * the beginning of each agent's and each skill's own list, as long as the page could need of it: among a million tasks of others a
+ * walk through the organization's order would read most of them to fill a page.
+ */
+function tasksOf(
+  viewer: Viewer,
+  { limit, offset }: Pick<ListPage, 'limit' | 'offset'>,
+  { from, where }: { readonly from: FragmentSqlToken; readonly where: FragmentSqlToken },
+): FragmentSqlToken {
+  const { organizationId } = viewer
+  const scopes = heldScopes(viewer, 'read')
+  const listed = sql.fragment`select t.id, t.created_at from ${from} where t.organization_id = ${organizationId} and ${where}`
+  if (scopes === null) return listed
+  const first = sql.fragment`order by t.created_at desc, t.id desc limit ${Math.min(limit + offset, Number.MAX_SAFE_INTEGER)}`
+  return sql.fragment`
+    select c.id, c.created_at from (${scopes}) s cross join lateral (
+      (${listed} and s.skill_id is null and t.agent_id = s.agent_id ${first})
+      union all
+      (${listed} and t.agent_id = s.agent_id and t.skill_id = s.skill_id ${first})
+    ) c`
+}
+
 /** Newest first. The page is cut before anything is joined, so its cost does not grow with the number of tasks. */
-export async function listTasks(
-  db: Connection,
-  viewer: Asker,
-  page: { readonly filter: TaskFilter; readonly limit: number; readonly offset: number; readonly now: string },
-): Promise<readonly TaskRow[]> {
+export async function listTasks(db: Connection, viewer: Viewer, page: ListPage): Promise<readonly TaskRow[]> {
   const rows = await db.any(sql.type(Head)`
     with page as (
-      ${candidates(page.filter, viewer, page.now)} order by created_at desc, id desc limit ${page.limit} offset ${page.offset}
+      ${candidates(page, viewer)} order by created_at desc, id desc limit ${page.limit} offset ${page.offset}
     )
-    select ${head} from page join task t on t.id = page.id ${joins} order by t.created_at desc, t.id desc`)
+    select ${headFor(viewer)} from page join task t on t.id = page.id ${joins} order by t.created_at desc, t.id desc`)
   return rows.map(rowOf)
 }
 
 /**
- * Whole views of tasks, in the order of the ids; unknown ones are left out. One database snapshot for all statements: a
+ * Whole views of tasks, in the order of the ids; those that the viewer may not read are left out. One database snapshot for all statements: a
  * commit between two of them would show the state of one version with the artifacts of the next.
  */
 export async function readViews(
   db: Database['pool'],
-  organizationId: string,
+  viewer: Viewer,
   ids: readonly string[],
 ): Promise<readonly TaskView[]> {
   if (ids.length === 0) return []
   return db.transaction(async (tx) => {
     await tx.query(sql.unsafe`set transaction isolation level repeatable read, read only`)
-    return viewsIn(tx, organizationId, ids)
+    return viewsIn(tx, viewer, ids)
   })
 }
 
-async function viewsIn(db: Transaction, organizationId: string, ids: readonly string[]): Promise<readonly TaskView[]> {
+async function viewsIn(db: Transaction, viewer: Viewer, ids: readonly string[]): Promise<readonly TaskView[]> {
   const wanted = sql.array([...ids], 'uuid')
   const heads = await db.any(sql.type(Head)`
-    select ${head} from task t ${joins} where t.organization_id = ${organizationId} and t.id = any(${wanted})`)
+    select ${headFor(viewer)} from task t ${joins}
+    where t.organization_id = ${viewer.organizationId} and t.id = any(${wanted}) and ${taskHeld(viewer, 'read')}`)
   if (heads.length === 0) return []
   const known = sql.array(
     heads.map((row) => row.localId),
@@ -148,8 +184,8 @@ async function viewsIn(db: Transaction, organizationId: string, ids: readonly st
   return ids.flatMap((id) => views.get(id) ?? [])
 }
 
-export async function readView(db: Database['pool'], organizationId: string, id: string): Promise<TaskView | null> {
-  return (await readViews(db, organizationId, [id]))[0] ?? null
+export async function readView(db: Database['pool'], viewer: Viewer, id: string): Promise<TaskView | null> {
+  return (await readViews(db, viewer, [id]))[0] ?? null
 }
 
 type Ids = ReturnType<typeof sql.array>
@@ -157,13 +193,24 @@ type Ids = ReturnType<typeof sql.array>
 /** Ids of views after one, in id order: what `GET /api/task-views` pages over. */
 export async function listViewIds(
   db: Connection,
-  organizationId: string,
+  viewer: Viewer,
   after: string | null,
   limit: number,
 ): Promise<readonly string[]> {
-  const from = after === null ? sql.fragment`true` : sql.fragment`id > ${after}`
-  return db.anyFirst(sql.type(z.object({ id: z.string() }))`
-    select id from task where organization_id = ${organizationId} and ${from} order by id limit ${limit}`)
+  const from = after === null ? sql.fragment`true` : sql.fragment`t.id > ${after}`
+  const listed = sql.fragment`select t.id from task t where t.organization_id = ${viewer.organizationId} and ${from}`
+  const first = sql.fragment`order by t.id limit ${limit}`
+  const scopes = heldScopes(viewer, 'read')
+  const found =
+    scopes === null
+      ? listed
+      : sql.fragment`
+          select c.id from (${scopes}) s cross join lateral (
+            (${listed} and s.skill_id is null and t.agent_id = s.agent_id ${first})
+            union all
+            (${listed} and t.agent_id = s.agent_id and t.skill_id = s.skill_id ${first})
+          ) c`
+  return db.anyFirst(sql.type(z.object({ id: z.string() }))`${found} order by id limit ${limit}`)
 }
 
 /** The stored parts have no ids: a part's id is its owner's and its place. */
@@ -236,14 +283,18 @@ export interface TaskPulse {
   readonly state: string
   readonly version: number
   readonly events: number
+  /** The viewer may do more than look. */
+  readonly isOperable: boolean
 }
 
-const pulse = sql.fragment`
-  id as "localId", remote_id as "taskId", tenant, agent_id as "agentId", state, version, events`
+const pulseFor = (viewer: Viewer): FragmentSqlToken => sql.fragment`
+  t.id as "localId", t.remote_id as "taskId", t.tenant, t.agent_id as "agentId", t.state, t.version, t.events,
+  ${taskHeld(viewer, 'operate')} as "isOperable"`
 
-export async function readPulse(db: Connection, organizationId: string, id: string): Promise<TaskPulse | null> {
+export async function readPulse(db: Connection, viewer: Viewer, id: string): Promise<TaskPulse | null> {
   return db.maybeOne(sql.type(z.custom<TaskPulse>())`
-    select ${pulse} from task where organization_id = ${organizationId} and id = ${id}`)
+    select ${pulseFor(viewer)} from task t
+    where t.organization_id = ${viewer.organizationId} and t.id = ${id} and ${taskHeld(viewer, 'read')}`)
 }
 
 export interface TaskAddress extends TaskPulse {
@@ -254,26 +305,34 @@ export interface TaskAddress extends TaskPulse {
 /** A task by the agent's own name for it. */
 export async function findRemoteTask(
   db: Connection,
-  organizationId: string,
+  viewer: Viewer,
   task: { readonly agentId: string; readonly tenant: string; readonly remoteId: string },
 ): Promise<TaskAddress | null> {
   return db.maybeOne(sql.type(z.custom<TaskAddress>())`
-    select ${pulse}, context_id as "contextId", skill_id as "skillId" from task
-    where organization_id = ${organizationId} and agent_id = ${task.agentId} and tenant = ${task.tenant}
-      and remote_id = ${task.remoteId}`)
+    select ${pulseFor(viewer)}, t.context_id as "contextId", t.skill_id as "skillId" from task t
+    where t.organization_id = ${viewer.organizationId} and t.agent_id = ${task.agentId} and t.tenant = ${task.tenant}
+      and t.remote_id = ${task.remoteId} and ${taskHeld(viewer, 'read')}`)
 }
 
-/** Which of these remote tasks are known. */
+/** A task by our name for it. */
+export async function findTask(db: Connection, viewer: Viewer, id: string): Promise<TaskAddress | null> {
+  return db.maybeOne(sql.type(z.custom<TaskAddress>())`
+    select ${pulseFor(viewer)}, t.context_id as "contextId", t.skill_id as "skillId" from task t
+    where t.organization_id = ${viewer.organizationId} and t.id = ${id} and ${taskHeld(viewer, 'read')}`)
+}
+
+/** Which of these remote tasks are known, and the viewer's to read. */
 export async function knownRemoteTasks(
   db: Connection,
-  organizationId: string,
+  viewer: Viewer,
   agentId: string,
   tenant: string,
   remoteIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const rows = await db.anyFirst(sql.type(z.object({ id: z.string() }))`
-    select remote_id as id from task where organization_id = ${organizationId} and agent_id = ${agentId} and tenant = ${tenant}
-      and remote_id = any(${sql.array([...remoteIds], 'text')})`)
+    select t.remote_id as id from task t
+    where t.organization_id = ${viewer.organizationId} and t.agent_id = ${agentId} and t.tenant = ${tenant}
+      and t.remote_id = any(${sql.array([...remoteIds], 'text')}) and ${taskHeld(viewer, 'read')}`)
   return new Set(rows)
 }
 
@@ -285,14 +344,16 @@ export interface StoredEvent {
   readonly receivedAt: string
 }
 
-/** Stored events from a position on, oldest first. */
+/** Stored events of a task from a position on, oldest first; none of a task that the viewer may not read. */
 export async function readEvents(
   db: Connection,
-  taskId: string,
-  from: number,
-  limit: number,
+  viewer: Viewer,
+  { localId, position, limit }: { readonly localId: string; readonly position: number; readonly limit: number },
 ): Promise<readonly StoredEvent[]> {
   return db.any(sql.type(z.custom<StoredEvent>())`
     select position, source, event, received_at as "receivedAt" from task_event
-    where task_id = ${taskId} and position >= ${from} order by position limit ${limit}`)
+    where task_id = ${localId} and position >= ${position} and exists (
+      select 1 from task t
+      where t.id = ${localId} and t.organization_id = ${viewer.organizationId} and ${taskHeld(viewer, 'read')})
+    order by position limit ${limit}`)
 }

@@ -1,12 +1,13 @@
 /**
- * Tasks as rows, written from what agents said. One statement locks, one reads what is touched, one writes, for any number
- * of tasks. Does not decide what an observation means (domain/fold.ts) and does not read for people (task-views.ts).
+ * Tasks as whoever folds and follows them needs them: one statement locks, one reads what is touched, for any number of tasks.
+ * Does not write them (task-writes.ts), decide what an observation means (domain/fold.ts) or read for people (task-views.ts).
  */
 import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Folded, KnownArtifact, KnownTask } from '../domain/fold.ts'
+import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
 import type { Connection, Transaction } from './database.ts'
+import { largeText, textDigest } from './text-digest.ts'
 
 /** How an agent names a task: unique only within (agent, tenant). */
 export interface RemoteTask {
@@ -78,170 +79,25 @@ export async function readKnown(
   return known
 }
 
-/** Content of an artifact as a chain over its parts, so that a snapshot and the updates that led to it compare equal. */
-export const chainParts = (previous: string, part: string): string =>
-  createHash('sha256').update(previous).update('\n').update(part).digest('base64url')
-
-export interface NewTask {
-  readonly id: string
-  readonly organizationId: string
-  readonly agentId: string
-  readonly tenant: string
-  readonly remoteId: string | null
-  readonly kind: 'task' | 'message'
-  readonly contextId: string | null
-  readonly skillId: string | null
-  readonly title: string | null
-  readonly references: readonly string[]
-}
-
-export interface TaskWrite {
-  readonly id: string
-  /** Present for a task that has no row yet. */
-  readonly fresh: NewTask | null
-  readonly contextId: string | null
-  readonly folded: Folded
-}
+/**
+ * Content of an artifact as a chain over its parts, so that a snapshot and the updates that led to it compare equal. A large
+ * part enters by its digest, which the thread that parsed it has made (`digest`): hashing 24 MiB here is a stall of 30 ms.
+ */
+export const chainParts: Chain = (previous, part, digest) =>
+  createHash('sha256')
+    .update(previous)
+    .update('\n')
+    .update(part.length < largeText ? part : (digest ?? textDigest(part)))
+    .digest('base64url')
 
 /** PostgreSQL's text cannot hold NUL, and a lone surrogate is not UTF-8. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
-const storableOrNull = (text: string | null): string | null => (text === null ? null : storable(text))
 
-/** One row a line of each table, as `unnest` takes them. */
-function rowsOf(writes: readonly TaskWrite[]) {
-  const fresh = writes.flatMap(({ fresh: row, folded }) =>
-    row
-      ? [
-          [
-            row.id,
-            row.organizationId,
-            row.agentId,
-            row.tenant,
-            row.remoteId,
-            row.kind,
-            row.contextId,
-            row.skillId,
-            storableOrNull(row.title),
-            folded.state,
-            folded.stateAt,
-            folded.version,
-            folded.eventCount,
-          ],
-        ]
-      : [],
-  )
-  const moved = writes.flatMap(({ id, fresh: row, contextId, folded }) =>
-    row ? [] : [[id, contextId, folded.state, folded.stateAt, folded.version, folded.eventCount]],
-  )
-  const rows = <T>(of: (write: TaskWrite) => T[]): T[] => writes.flatMap(of)
-  const events = rows(({ id, folded }) =>
-    folded.events.map(({ position, source, event }) => ({ task_id: id, position, source, event })),
-  )
-  const messages = rows(({ id, folded }) =>
-    folded.messages.map((m) => [id, m.id, m.position, m.role, m.parts, m.saidAt, m.fromStatus]),
-  )
-  const artifacts = rows(({ id, folded }) =>
-    [...folded.artifacts].map(([artifactId, a]) => [
-      id,
-      artifactId,
-      a.position,
-      storableOrNull(a.name),
-      storableOrNull(a.description),
-      JSON.stringify(a.extensions),
-      a.complete,
-      a.updateCount,
-      a.partCount,
-      a.partsDigest,
-    ]),
-  )
-  const parts = rows(({ id, folded }) =>
-    [...folded.artifacts].flatMap(([artifactId, a]) =>
-      [...a.newParts]
-        .filter(([position]) => position < a.partCount)
-        .map(([position, part]) => ({ task_id: id, artifact_id: artifactId, position, part })),
-    ),
-  )
-  const transitions = rows(({ id, folded }) => folded.transitions.map((t) => [id, t.position, t.state, t.at]))
-  const references = rows(({ id, fresh: row }) => (row?.references ?? []).map((remoteId) => [id, remoteId]))
-  const bytes = rows(({ id, folded }) => [...folded.stored.keys()].map((digest) => [id, digest]))
-  // In one order: two batches that bring the same bytes must not wait for each other.
-  const sizes = [...new Map(writes.flatMap(({ folded }) => [...folded.stored]))].toSorted(([a], [b]) =>
-    a < b ? -1 : 1,
-  )
-  const lengths = rows(({ id, folded }) =>
-    [...folded.artifacts].map(([artifactId, a]) => [id, artifactId, a.partCount]),
-  )
-  return { fresh, moved, events, messages, artifacts, lengths, parts, transitions, references, bytes, sizes }
-}
-
-/**
- * Writes any number of folded tasks in one statement. What may be large travels as JSON: node-postgres escapes each element
- * of an array with two regular expressions, which was a fifth of the main thread while heavy streams came in.
- */
-export async function writeTasks(tx: Transaction, writes: readonly TaskWrite[], at: string): Promise<void> {
-  if (writes.length === 0) return
-  const rows = rowsOf(writes)
-  const { fresh, moved, events, messages, artifacts, lengths, parts, transitions, references, bytes, sizes } = rows
-  await tx.query(sql.unsafe`
-    with created as (
-      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, context_id, skill_id, title, state, state_at,
-        version, events, created_at, updated_at)
-      select f.*, ${at}, ${at} from ${sql.unnest(fresh, [
-        'uuid',
-        'uuid',
-        'uuid',
-        'text',
-        'text',
-        'text',
-        'text',
-        'text',
-        'text',
-        'text',
-        'timestamptz',
-        'int4',
-        'int4',
-      ])} f
-    ), moved as (
-      update task t set context_id = coalesce(t.context_id, m.context_id), state = m.state, state_at = m.state_at,
-        version = m.version, events = m.events, updated_at = ${at}
-      from ${sql.unnest(moved, ['uuid', 'text', 'text', 'timestamptz', 'int4', 'int4'])}
-        as m(id, context_id, state, state_at, version, events)
-      where t.id = m.id
-    ), told as (
-      insert into task_event (task_id, position, source, event, received_at)
-      select e.*, ${at} from json_to_recordset(${JSON.stringify(events)}::json)
-        as e(task_id uuid, position int4, source text, event text)
-    ), said as (
-      insert into task_message (task_id, message_id, position, role, parts, said_at, from_status)
-      select * from ${sql.unnest(messages, ['uuid', 'text', 'int8', 'text', 'text', 'timestamptz', 'bool'])} m
-    ), made as (
-      insert into task_artifact as a (task_id, artifact_id, position, name, description, extensions, complete,
-        update_count, part_count, parts_digest)
-      select * from ${sql.unnest(artifacts, ['uuid', 'text', 'int8', 'text', 'text', 'text', 'bool', 'int4', 'int4', 'text'])} n
-      on conflict (task_id, artifact_id) do update set name = excluded.name, description = excluded.description,
-        extensions = excluded.extensions,
-        complete = excluded.complete, update_count = excluded.update_count, part_count = excluded.part_count,
-        parts_digest = excluded.parts_digest
-    ), trimmed as (
-      delete from task_artifact_part p using ${sql.unnest(lengths, ['uuid', 'text', 'int4'])} as n(task_id, artifact_id, part_count)
-      where p.task_id = n.task_id and p.artifact_id = n.artifact_id and p.position >= n.part_count
-    ), filled as (
-      insert into task_artifact_part (task_id, artifact_id, position, part)
-      select * from json_to_recordset(${JSON.stringify(parts)}::json)
-        as n(task_id uuid, artifact_id text, position int4, part text)
-      on conflict (task_id, artifact_id, position) do update set part = excluded.part
-    ), passed as (
-      insert into task_transition (task_id, position, state, at)
-      select * from ${sql.unnest(transitions, ['uuid', 'int4', 'text', 'timestamptz'])} n
-    ), referred as (
-      insert into task_reference (task_id, remote_id)
-      select * from ${sql.unnest(references, ['uuid', 'text'])} n on conflict do nothing
-    ), stored as (
-      insert into artifact (digest, size, stored_at)
-      select n.*, ${at} from ${sql.unnest(sizes, ['text', 'int8'])} n on conflict (digest) do nothing
-    )
-    insert into task_bytes (task_id, digest)
-    select * from ${sql.unnest(bytes, ['uuid', 'text'])} n on conflict do nothing`)
+/** The skill of a task, by the agent's name of it; null for one that is not known. */
+export async function readTaskSkill(db: Connection, task: RemoteTask): Promise<Pick<LockedTask, 'skillId'> | null> {
+  return db.maybeOne(sql.type(z.object({ skillId: z.string().nullable() }))`
+    select skill_id as "skillId" from task
+    where agent_id = ${task.agentId} and tenant = ${task.tenant} and remote_id = ${task.remoteId}`)
 }
 
 export interface FollowedTask {

@@ -4,8 +4,10 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
 import { wordsOf, type CommandBody, type CommandStatus } from '../domain/command.ts'
 import type { UnsettledSend } from '../domain/unsettled-send.ts'
+import { commandHeld } from './commands.ts'
 import type { Connection } from './database.ts'
 import { readEvidence } from './evidence.ts'
 
@@ -18,7 +20,7 @@ const aboutTask = sql.fragment`
 /** Newest first, by the index `command_unsettled`. */
 export async function listUnsettledSends(
   db: Connection,
-  organizationId: string,
+  viewer: Viewer,
   since: string,
   limit: number,
 ): Promise<readonly UnsettledSend[]> {
@@ -26,10 +28,11 @@ export async function listUnsettledSends(
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error,
       coalesce(c.title, t.title, '') as title, t.id as "localId", c.created_at as "createdAt", c.updated_at as "updatedAt"
     from command c join agent a on a.id = c.agent_id ${aboutTask}
-    where c.organization_id = ${organizationId} and c.status in ('failed', 'uncertain') and c.updated_at > ${since}
+    where c.organization_id = ${viewer.organizationId} and c.status in ('failed', 'uncertain') and c.updated_at > ${since}
+      and ${commandHeld(viewer, 'read')}
     order by c.updated_at desc, c.id desc limit ${limit}`)
   const doubtful = rows.flatMap(({ id, status }) => (status === 'uncertain' ? [id] : []))
-  const evidence = await readEvidence(db, organizationId, doubtful)
+  const evidence = await readEvidence(db, viewer, doubtful)
   return rows.map((row) => ({ ...row, evidence: evidence.get(row.id) ?? null }))
 }
 
@@ -49,10 +52,11 @@ export interface SendRecord {
 
 const Stored = z.custom<Omit<SendRecord, 'text' | 'otherParts'> & { readonly body: string }>()
 
-export async function findSend(db: Connection, organizationId: string, id: string): Promise<SendRecord | null> {
+export async function findSend(db: Connection, viewer: Viewer, id: string): Promise<SendRecord | null> {
   const row = await db.maybeOne(sql.type(Stored)`
     select c.id, c.agent_id as "agentId", c.action, c.status, c.error, t.id as "localId", c.created_at as "createdAt", c.body
-    from command c ${aboutTask} where c.organization_id = ${organizationId} and c.id = ${id}`)
+    from command c ${aboutTask}
+    where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`)
   if (!row) return null
   const { body: stored, ...send } = row
   const body = JSON.parse(stored) as CommandBody

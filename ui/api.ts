@@ -34,15 +34,22 @@ export interface Mutation {
   readonly signal?: AbortSignal
 }
 
+/** Told of what answers say besides what was asked. */
+export interface Listener {
+  /** Every failure, besides whoever asked. */
+  readonly failed: (fault: ApiFault) => void
+  /** Whose session the console saw, by an id that stays: two people may have one name. */
+  readonly answeredTo: (personId: string) => void
+}
+
 export class Api {
   /** Where the console is mounted, without a trailing slash: '' or '/console'. */
   readonly prefix: string
-  readonly #tell: (fault: ApiFault) => void
+  readonly #listener: Listener
 
-  /** `tell` hears of every failure, besides whoever asked. */
-  constructor(prefix: string, tell: (fault: ApiFault) => void) {
+  constructor(prefix: string, listener: Listener) {
     this.prefix = prefix.replace(/\/$/, '')
-    this.#tell = tell
+    this.#listener = listener
   }
 
   /** `path` starts with `/api/`. Throws ApiFault. */
@@ -71,6 +78,8 @@ export class Api {
 
   async request(path: string, init: RequestInit): Promise<Response> {
     const response = await this.#fetch(path, init)
+    const person = response.headers.get('x-viewer-id')
+    if (person !== null) this.#listener.answeredTo(person)
     if (response.ok) return response
     const kind = response.status === 401 ? 'signed-out' : 'refused'
     throw this.#fault(kind, response.status, await refusalText(response))
@@ -78,7 +87,7 @@ export class Api {
 
   #fault(kind: FaultKind, status: number, message: string): ApiFault {
     const fault = new ApiFault(kind, status, message)
-    this.#tell(fault)
+    this.#listener.failed(fault)
     return fault
   }
 

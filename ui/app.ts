@@ -5,6 +5,7 @@
 import { createAtom } from '@xstate/store'
 import { Session } from '../domain/access.ts'
 import { Api, type ApiFault } from './api.ts'
+import { Drafts } from './drafts.ts'
 import { Format } from './format.ts'
 import { Keys } from './keys.ts'
 import { Live } from './live.ts'
@@ -36,7 +37,10 @@ export class App {
   readonly format: Format
   readonly traces = new Traces()
   readonly sendings: Sendings
+  readonly drafts = new Drafts()
   readonly signedOut = createAtom(false)
+  /** Who the console last answered to; undefined before the first answer. */
+  readonly person = createAtom<string | undefined>(undefined)
   /** The task whose composer takes the focus once it is shown: who sent from the keyboard stays at the keyboard. */
   arrival: string | null = null
   readonly #element: HTMLElement
@@ -45,9 +49,12 @@ export class App {
   constructor(options: AppOptions) {
     const { element } = options
     this.#element = element
-    this.api = new Api(options.api, (fault) => this.#failed(fault))
+    this.api = new Api(options.api, {
+      failed: (fault) => this.#failed(fault),
+      answeredTo: (personId) => this.#recognize(personId),
+    })
     this.queries = new Queries(this.api)
-    this.sendings = new Sendings({ api: this.api, queries: this.queries, traces: this.traces })
+    this.sendings = new Sendings({ api: this.api, queries: this.queries, traces: this.traces, drafts: this.drafts })
     this.live = new Live(this.api.prefix)
     this.format = new Format(options.locale)
     const mayNavigate = (path: string): boolean => this.#tell('signalbox-navigate', { path }, true)
@@ -55,16 +62,16 @@ export class App {
     this.router.listen(element)
     this.live.onChange(() => this.queries.invalidate())
     this.live.state.subscribe((state) => {
-      if (state === 'signed-out') this.#signOut()
+      if (state === 'signed-out') this.signOut()
       // Signed in again, perhaps in another tab.
-      if (state === 'live') this.signedOut.set(false)
+      else if (state === 'live' && this.signedOut.get()) this.#comeBack()
     })
     element.addEventListener('keydown', (event) => this.keys.handle(event), { signal: this.#closed.signal })
     this.live.open()
   }
 
   #failed(fault: ApiFault): void {
-    if (fault.kind === 'signed-out') this.#signOut()
+    if (fault.kind === 'signed-out') this.signOut()
     else this.#tell('signalbox-error', { message: fault.message, status: fault.status, kind: fault.kind })
   }
 
@@ -82,10 +89,35 @@ export class App {
     this.queries.close()
   }
 
-  #signOut(): void {
+  /** The session is over, whoever ended it. What the page knew goes; drafts stay, for the same person only. */
+  signOut(): void {
     if (this.signedOut.get()) return
     this.signedOut.set(true)
+    this.live.end()
+    this.#forget()
     this.#tell('signalbox-signed-out', {})
+  }
+
+  #comeBack(): void {
+    this.signedOut.set(false)
+    this.queries.refetchAll()
+  }
+
+  /** Somebody else may have signed in, in this tab or another one: nothing of the one before is theirs. */
+  #recognize(personId: string): void {
+    const before = this.person.get()
+    if (before === personId) return
+    this.drafts.belongTo(personId)
+    if (before === undefined) this.sendings.restore()
+    else this.#forget()
+    this.person.set(personId)
+    if (before !== undefined) this.queries.refetchAll()
+  }
+
+  #forget(): void {
+    this.queries.forgetAll()
+    this.sendings.close()
+    this.traces.clear()
   }
 
   /** False when the host vetoed. Details are plain JSON: no text of an agent decides an event's type. */

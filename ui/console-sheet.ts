@@ -108,16 +108,12 @@ const navigation = css`
     display: flex;
     align-items: center;
     gap: 9px;
-    height: 36px;
-    padding: 0 4px 0 8px;
+    min-height: 36px;
+    padding: 0 4px 0 0;
   }
-  .me .t {
+  .me > :first-child {
     flex: 1;
-  }
-  .me .avatar {
-    width: 22px;
-    height: 22px;
-    font-size: 9.5px;
+    min-width: 0;
   }
 `
 
@@ -153,6 +149,9 @@ export const consoleSheet = [
       outline: none;
     }
     main > * {
+      height: 100%;
+    }
+    main.alone {
       height: 100%;
     }
     .banner {

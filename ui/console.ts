@@ -3,6 +3,8 @@
  * page is loaded. Does not own what a page shows, nor the person's session (it only tells whose it is).
  */
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import { keyed } from 'lit/directives/keyed.js'
+import type { Role } from '../domain/access.ts'
 import { type App, sessionQuestion } from './app.ts'
 import { consoleSheet } from './console-sheet.ts'
 import { Lazy } from './controllers/lazy.ts'
@@ -13,8 +15,7 @@ import { sheet } from './elements/sheet.ts'
 import { define, View, viewProperties } from './elements/view.ts'
 import type { Binding } from './keys.ts'
 import type { LiveState } from './live.ts'
-import type { Page, Routing } from './router.ts'
-import { personMark } from './states.ts'
+import type { Page, Route, Routing } from './router.ts'
 
 interface Place {
   readonly path: string
@@ -22,6 +23,8 @@ interface Place {
   readonly icon: IconName
   readonly keys: string
   readonly pages: readonly Page[]
+  /** Who it is for; everybody when absent. The server decides: this only keeps what would be refused out of the way. */
+  readonly only?: Role
 }
 
 const work: readonly Place[] = [
@@ -29,6 +32,15 @@ const work: readonly Place[] = [
   { path: '/agents', label: 'Agents', icon: 'bot', keys: 'g a', pages: ['agents', 'agent'] },
 ]
 const oversight: readonly Place[] = [
+  { path: '/audit', label: 'Audit', icon: 'scroll-text', keys: 'g u', pages: ['audit'], only: 'admin' },
+  {
+    path: '/access',
+    label: 'Access',
+    icon: 'users',
+    keys: 'g x',
+    pages: ['access', 'accessView'],
+    only: 'admin',
+  },
   { path: '/actors', label: 'Actors', icon: 'workflow', keys: 'g d', pages: ['actors', 'actor'] },
 ]
 export const places: readonly Place[] = [...work, ...oversight]
@@ -54,6 +66,14 @@ const loadTasks = async (): Promise<void> =>
   define('signalbox-tasks', (await import('./pages/tasks.ts')).SignalboxTasks)
 const loadAgents = async (): Promise<void> =>
   define('signalbox-agents', (await import('./pages/agents.ts')).SignalboxAgents)
+const loadAccess = async (): Promise<void> =>
+  define('signalbox-access', (await import('./pages/access.ts')).SignalboxAccess)
+const loadAudit = async (): Promise<void> =>
+  define('signalbox-audit', (await import('./pages/audit.ts')).SignalboxAudit)
+const loadSignIn = async (): Promise<void> =>
+  define('signalbox-sign-in', (await import('./pages/sign-in.ts')).SignalboxSignIn)
+const loadMe = async (): Promise<void> =>
+  define('signalbox-me', (await import('./elements/session-menu.ts')).SignalboxSessionMenu)
 const loadPalette = async (): Promise<void> =>
   define('signalbox-palette', (await import('./elements/palette.ts')).SignalboxPalette)
 const loadKeys = async (): Promise<void> =>
@@ -102,6 +122,11 @@ export class SignalboxConsole extends View {
     () => this.app?.signedOut,
     (out) => out,
   )
+  #person = new Select(
+    this,
+    () => this.app?.person,
+    (person) => person,
+  )
   #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
   #lazy = new Lazy(this)
   #hostTheme = false
@@ -143,19 +168,23 @@ export class SignalboxConsole extends View {
 
   #bindings(app: App): Binding[] {
     return [
-      ...places.map(({ keys, label, path }): Binding => ({
-        keys,
-        label,
+      ...places.map((place): Binding => ({
+        keys: place.keys,
+        label: place.label,
         group: 'Go to',
-        run: () => app.router.go(path),
+        open: () => this.#isOpen(place),
+        run: () => app.router.go(place.path),
       })),
       { keys: 'k', label: 'Find or do', group: 'Console', withControl: true, run: () => this.#open('palette') },
       { keys: '?', label: 'Keyboard shortcuts', group: 'Console', run: () => this.#open('keys') },
     ]
   }
 
+  /** Whether a place is for whoever is here. */
+  readonly #isOpen = ({ only }: Place): boolean => only === undefined || only === this.#session.data?.user.role
+
   #open(layer: 'palette' | 'keys'): void {
-    this._layer = layer
+    if (!this.#signedOut.value) this._layer = layer
   }
 
   override willUpdate(changed: PropertyValues): void {
@@ -183,8 +212,9 @@ export class SignalboxConsole extends View {
   }
 
   override render(): TemplateResult {
-    const person = this.#session.data?.user.displayName
+    const { app } = this
     const state = this.#live.value ?? 'connecting'
+    if (this.#signedOut.value && app) return this.#signIn(app)
     return html`<div class="shell">
         <nav aria-label="Console">
           <button class="skip" @click=${() => this.#focusMain()}>Skip to content</button>
@@ -199,20 +229,24 @@ export class SignalboxConsole extends View {
           </ul>
           <p class="section t" id="oversight">Oversight</p>
           <ul aria-labelledby="oversight">
-            ${oversight.map((place) => this.#link(place))}
+            ${oversight.filter(this.#isOpen).map((place) => this.#link(place))}
           </ul>
           <div class="grow"></div>
           <p class="live" role="status" title=${liveWords[state]}>
             <span class="lamp ${state}" aria-hidden="true"></span><span class="word">${liveWords[state]}</span>
           </p>
           <div class="me">
-            ${person ? html`${personMark(person)}<span class="t ell" title=${person}>${person}</span>` : html`<span class="t"></span>`}
+            ${
+              app && this.#session.data && this.#lazy.ready('signalbox-me', loadMe)
+                ? html`<signalbox-me .app=${app} .session=${this.#session.data}></signalbox-me>`
+                : html`<span class="t"></span>`
+            }
             ${this.#themeSwitch()}
           </div>
         </nav>
         <div class="stage">
           ${this.#banner(state)}
-          <main tabindex="-1">${this.#page()}</main>
+          <main tabindex="-1">${keyed(this.#person.value, this.#page())}</main>
         </div>
       </div>
       ${this.#layerView()}`
@@ -245,12 +279,6 @@ export class SignalboxConsole extends View {
   }
 
   #banner(state: LiveState): TemplateResult | typeof nothing {
-    if (this.#signedOut.value) {
-      return html`<div class="banner bad" role="alert">
-        ${icon('log-in', 15)}<span class="grow">You are signed out. What you typed is kept in this tab.</span>
-        <a class="button small" href=${this.app?.signInHref ?? nothing} target="_top">Sign in again</a>
-      </div>`
-    }
     if (state === 'offline') {
       return html`<div class="banner warn" role="status">
         ${icon('wifi-off', 15)}<span class="grow"
@@ -268,12 +296,32 @@ export class SignalboxConsole extends View {
     return nothing
   }
 
+  /** Nothing of the person's is left on the page: not the name, not the places, nothing that was read. */
+  #signIn(app: App): TemplateResult {
+    return html`<main class="alone" tabindex="-1">
+      ${
+        this.#lazy.ready('signalbox-sign-in', loadSignIn)
+          ? html`<signalbox-sign-in .app=${app}></signalbox-sign-in>`
+          : this.#lazy.failed
+            ? updated()
+            : nothing
+      }
+    </main>`
+  }
+
   #page(): TemplateResult | typeof nothing {
     const { app } = this
     const route = this.#route.value
+    const { data, fault } = this.#session.answer
     if (!app || !route) return nothing
     const section = places.find(({ pages }) => pages.includes(route.page))?.path
     if (section !== undefined && this.#lazy.failed) return updated()
+    const page = this.#pageOf(app, route, section)
+    // The page's code comes while the session is asked for; it is shown to somebody.
+    return data || fault ? page : nothing
+  }
+
+  #pageOf(app: App, route: Route, section: string | undefined): TemplateResult | typeof nothing {
     if (section === '/tasks') {
       return this.#lazy.ready('signalbox-tasks', loadTasks)
         ? html`<signalbox-tasks .app=${app}></signalbox-tasks>`
@@ -288,6 +336,16 @@ export class SignalboxConsole extends View {
       const { kind, id } = route.params
       return this.#lazy.ready('signalbox-actors', () => import('./pages/actors.ts'))
         ? html`<signalbox-actors .app=${app} .kind=${kind ?? null} .actorId=${id ?? null}></signalbox-actors>`
+        : nothing
+    }
+    if (section === '/access') {
+      return this.#lazy.ready('signalbox-access', loadAccess)
+        ? html`<signalbox-access .app=${app}></signalbox-access>`
+        : nothing
+    }
+    if (section === '/audit') {
+      return this.#lazy.ready('signalbox-audit', loadAudit)
+        ? html`<signalbox-audit .app=${app}></signalbox-audit>`
         : nothing
     }
     return html`<div class="empty">

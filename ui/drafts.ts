@@ -1,6 +1,7 @@
 /**
  * What a person typed and tried to send, kept in `sessionStorage`: it survives a reload, a sign-out and the way to another
- * page, and ends with the tab. Owns the storage's names and shapes. Only the person's own words are kept, nothing of an agent's.
+ * page, and ends with the tab. Owns the storage's names and shapes, and that one person never meets another's words. Only the
+ * person's own words are kept, nothing of an agent's.
  */
 import * as z from 'zod/mini'
 
@@ -15,8 +16,9 @@ const Attempt = z.object({
 })
 export type Attempt = z.infer<typeof Attempt>
 
-const draftKey = (scope: string): string => `signalbox.draft.${scope}`
-const attemptKey = (scope: string): string => `signalbox.attempt.${scope}`
+const drafts = 'signalbox.draft.'
+const attempts = 'signalbox.attempt.'
+const ownerKey = 'signalbox.drafts-of'
 
 export const newAttempt = (text: string): Attempt => ({
   idempotencyKey: crypto.randomUUID(),
@@ -25,26 +27,52 @@ export const newAttempt = (text: string): Attempt => ({
   startedAt: new Date().toISOString(),
 })
 
-export const readDraft = (scope: string): string => sessionStorage.getItem(draftKey(scope)) ?? ''
+const keptKeys = (): string[] =>
+  Object.keys(sessionStorage).filter((key) => key.startsWith(drafts) || key.startsWith(attempts))
 
-export function keepDraft(scope: string, text: string): void {
-  if (text === '') sessionStorage.removeItem(draftKey(scope))
-  else sessionStorage.setItem(draftKey(scope), text)
-}
+export class Drafts {
+  #owned = false
 
-/** Undefined when there is none, or when another version of this page left something we cannot read. */
-export function readAttempt(scope: string): Attempt | undefined {
-  const kept = sessionStorage.getItem(attemptKey(scope))
-  if (kept === null) return undefined
-  try {
-    const parsed = Attempt.safeParse(JSON.parse(kept))
-    return parsed.success ? parsed.data : undefined
-  } catch {
-    return undefined
+  /** Until this was called nothing is read. What somebody else left in this tab ends here. */
+  belongTo(personId: string): void {
+    const before = sessionStorage.getItem(ownerKey)
+    if (before !== null && before !== personId) for (const key of keptKeys()) sessionStorage.removeItem(key)
+    sessionStorage.setItem(ownerKey, personId)
+    this.#owned = true
   }
-}
 
-export function keepAttempt(scope: string, attempt: Attempt | undefined): void {
-  if (attempt) sessionStorage.setItem(attemptKey(scope), JSON.stringify(attempt))
-  else sessionStorage.removeItem(attemptKey(scope))
+  /** Whether there is anything to come back for. */
+  get any(): boolean {
+    return keptKeys().length > 0
+  }
+
+  read(scope: string): string {
+    return this.#item(drafts + scope) ?? ''
+  }
+
+  keep(scope: string, text: string): void {
+    if (text === '') sessionStorage.removeItem(drafts + scope)
+    else sessionStorage.setItem(drafts + scope, text)
+  }
+
+  /** Undefined when there is none, or when another version of this page left something we cannot read. */
+  readAttempt(scope: string): Attempt | undefined {
+    const kept = this.#item(attempts + scope)
+    if (kept === null) return undefined
+    try {
+      const parsed = Attempt.safeParse(JSON.parse(kept))
+      return parsed.success ? parsed.data : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  keepAttempt(scope: string, attempt: Attempt | undefined): void {
+    if (attempt) sessionStorage.setItem(attempts + scope, JSON.stringify(attempt))
+    else sessionStorage.removeItem(attempts + scope)
+  }
+
+  #item(key: string): string | null {
+    return this.#owned ? sessionStorage.getItem(key) : null
+  }
 }

@@ -10,6 +10,8 @@ export interface Binding {
   readonly group: 'Move' | 'Go to' | 'This page' | 'Console'
   /** May return false: the key was not for it after all, and the browser may have it. */
   readonly run: (event: KeyboardEvent | undefined) => void | boolean
+  /** False while it is not for this person: neither heard nor listed. */
+  readonly open?: () => boolean
   /** Needs Ctrl or Command, and works inside fields as well. */
   readonly withControl?: true
 }
@@ -29,7 +31,10 @@ export class Keys {
 
   /** The latest view's bindings first: a page may take a key from the console. */
   get all(): Binding[] {
-    return [...this.#sets].toReversed().flat()
+    return [...this.#sets]
+      .toReversed()
+      .flat()
+      .filter((binding) => binding.open?.() !== false)
   }
 
   get singleKeys(): boolean {

@@ -63,6 +63,13 @@ export class Live {
     this.#listeners.clear()
   }
 
+  /** The session is over: the other tabs need not wait until the server ends their stream. */
+  end(): void {
+    if (this.#state.get() === 'signed-out') return
+    this.#become('signed-out')
+    this.#channel.postMessage({ state: 'signed-out' } satisfies Tell)
+  }
+
   /** After signing in again: the leader of the tabs connects anew. */
   retry(): void {
     this.#failures = 0

@@ -38,6 +38,8 @@ class Entry {
   feeders = 0
   stale = true
   fetchedAt = -Infinity
+  /** Grows when what was answered is forgotten: an answer that was asked for before must not come in after. */
+  era = 0
   timer: ReturnType<typeof setTimeout> | undefined
   constructor(question: Question<unknown>) {
     this.question = question
@@ -113,6 +115,20 @@ export class Queries {
     })
   }
 
+  /** What was answered is nobody's any more: another person is here, or none. */
+  forgetAll(): void {
+    for (const entry of this.#entries.values()) {
+      entry.era += 1
+      entry.stale = true
+      entry.answer.set(nothingYet)
+    }
+  }
+
+  /** Asks again for all that somebody looks at. */
+  refetchAll(): void {
+    for (const entry of this.#entries.values()) if (entry.watchers > 0) this.#fetchSoon(entry)
+  }
+
   close(): void {
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     this.#entries.clear()
@@ -143,15 +159,18 @@ export class Queries {
 
   async #fetch(entry: Entry): Promise<void> {
     const { path, schema } = entry.question
+    const { era } = entry
     entry.stale = false
     entry.answer.set({ ...entry.answer.get(), fetching: true })
     try {
       const data = await this.#api.get(path, schema)
+      if (era !== entry.era) return
       if (entry.feeders === 0 || entry.answer.get().data === undefined) {
         entry.answer.set({ data, fault: undefined, fetching: false })
       } else entry.answer.set({ ...entry.answer.get(), fetching: false })
     } catch (error) {
-      entry.answer.set({ ...entry.answer.get(), fault: faultOf(error), fetching: false })
+      const fault = faultOf(error)
+      if (era === entry.era) entry.answer.set({ ...entry.answer.get(), fault, fetching: false })
     } finally {
       entry.fetchedAt = performance.now()
       // A signal that came while we were asking may be newer than the answer.

@@ -1,6 +1,6 @@
 /** The answers the console shows, by path: one place where a URL meets its schema. Owns no state. */
 import * as z from 'zod/mini'
-import { Agent, ComplianceReport, RegisteredAgent, Trust } from '../domain/agent.ts'
+import { Agent, CardSigning, ComplianceReport, OperableSkills, RegisteredAgent, Trust } from '../domain/agent.ts'
 import { Command } from '../domain/command.ts'
 import { TaskRow, TaskView, type TaskFilter } from '../domain/task.ts'
 import type { Queries, Question } from './queries.ts'
@@ -15,7 +15,9 @@ const AgentDetail = z.object({
   ...RegisteredAgent.shape,
   card: z.optional(z.unknown()),
   trust: z.optional(Trust),
+  signing: z.optional(CardSigning),
   report: z.optional(ComplianceReport),
+  operableSkills: OperableSkills,
 })
 export type AgentDetail = z.infer<typeof AgentDetail>
 
@@ -37,7 +39,12 @@ export const tasksPath = (filter: TaskFilter, limit: number, offset: number): st
   `/api/tasks?filter=${filter}&limit=${limit}&offset=${offset}`
 
 /** `commands`: what was said about it that is not delivered, or may not be. */
-const TaskAnswer = z.object({ task: TaskView, commands: z._default(z.array(Command), []) })
+const TaskAnswer = z.object({
+  task: TaskView,
+  commands: z._default(z.array(Command), []),
+  /** Whoever looks may answer and cancel it. */
+  operable: z._default(z.boolean(), true),
+})
 export type TaskAnswer = z.infer<typeof TaskAnswer>
 
 export const taskQuestion = (localId: string): Question<TaskAnswer> => ({
@@ -50,7 +57,8 @@ export const taskQuestion = (localId: string): Question<TaskAnswer> => ({
 export function putTask(queries: Queries, task: TaskView): void {
   const question = taskQuestion(task.localId)
   const known = queries.peek(question).data
-  if (task.version >= (known?.task.version ?? -1)) queries.put(question, { commands: [], ...known, task })
+  if (task.version >= (known?.task.version ?? -1))
+    queries.put(question, { commands: [], operable: true, ...known, task })
 }
 
 const CommandAnswer = z.object({ command: Command })

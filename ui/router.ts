@@ -13,6 +13,9 @@ const paths = {
   agent: '/agents/:id',
   actors: '/actors',
   actor: '/actors/:kind/:id',
+  access: '/access',
+  accessView: '/access/:view',
+  audit: '/audit',
 } as const
 export type Page = keyof typeof paths | 'unknown'
 

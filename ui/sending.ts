@@ -4,11 +4,19 @@
  */
 import { createAtom, type ReadonlyAtom } from '@xstate/store'
 import { type Api, type ApiFault, faultOf } from './api.ts'
-import { type Attempt, keepAttempt, keepDraft, newAttempt, readAttempt } from './drafts.ts'
+import { type Attempt, type Drafts, newAttempt } from './drafts.ts'
 import type { Queries } from './queries.ts'
 import { commandQuestion, putTask } from './questions.ts'
 import { readTaskStream, type StreamEvent } from './task-stream.ts'
 import type { Traces } from './traces.ts'
+
+/** What a sending needs of its app. */
+interface Parts {
+  readonly api: Api
+  readonly queries: Queries
+  readonly traces: Traces
+  readonly drafts: Drafts
+}
 
 export interface Target {
   readonly agentId: string
@@ -16,6 +24,8 @@ export interface Target {
   /** The agent's own task id, to continue that task. */
   readonly taskId?: string
   readonly contextId?: string
+  /** The one skill that it is for. */
+  readonly skillId?: string
 }
 
 /**
@@ -36,6 +46,7 @@ export class Sending {
   readonly #api: Api
   readonly #queries: Queries
   readonly #traces: Traces
+  readonly #drafts: Drafts
   readonly #phase = createAtom<Phase>({ at: 'idle' })
   /** Reading the stream of its own send: a second stream of the same task is not needed. */
   readonly streaming = createAtom(false)
@@ -43,12 +54,18 @@ export class Sending {
   #target: Target | undefined
   #cut: AbortController | undefined
 
-  constructor(scope: string, parts: { api: Api; queries: Queries; traces: Traces }) {
+  constructor(scope: string, parts: Parts) {
     this.#scope = scope
     this.#api = parts.api
     this.#queries = parts.queries
     this.#traces = parts.traces
-    const attempt = readAttempt(scope)
+    this.#drafts = parts.drafts
+    this.restore()
+  }
+
+  /** Takes up what was under way before the page was loaded, unless something is already. */
+  restore(): void {
+    const attempt = this.#phase.get().at === 'idle' ? this.#drafts.readAttempt(this.#scope) : undefined
     if (!attempt) return
     const { commandId } = attempt
     this.#phase.set(
@@ -62,7 +79,7 @@ export class Sending {
 
   send(target: Target, text: string): void {
     const attempt = newAttempt(text)
-    keepAttempt(this.#scope, attempt)
+    this.#drafts.keepAttempt(this.#scope, attempt)
     this.#target = target
     void this.#run(target, attempt)
   }
@@ -77,16 +94,16 @@ export class Sending {
 
   /** The person has seen how it ended. */
   dismiss(): void {
-    keepAttempt(this.#scope, undefined)
+    this.#drafts.keepAttempt(this.#scope, undefined)
     this.#phase.set({ at: 'idle' })
   }
 
   /** A send without a task gave one birth: from now on it belongs to that task's composer. */
   rename(scope: string): void {
     const phase = this.#phase.get()
-    keepAttempt(this.#scope, undefined)
+    this.#drafts.keepAttempt(this.#scope, undefined)
     this.#scope = scope
-    if (phase.at === 'accepted') keepAttempt(scope, phase.attempt)
+    if (phase.at === 'accepted') this.#drafts.keepAttempt(scope, phase.attempt)
   }
 
   close(): void {
@@ -123,9 +140,9 @@ export class Sending {
     const phase = this.#phase.get()
     if (event.kind === 'accepted') {
       const accepted = { ...attempt, commandId: event.commandId }
-      keepAttempt(this.#scope, accepted)
+      this.#drafts.keepAttempt(this.#scope, accepted)
       // The words are the console's now; what a person types from here on is the next message.
-      keepDraft(this.#scope, '')
+      this.#drafts.keep(this.#scope, '')
       this.#phase.set({ at: 'accepted', attempt: accepted, commandId: event.commandId })
     } else if (event.kind === 'persisted' && phase.at === 'accepted') {
       this.#phase.set({ ...phase, localId: event.localId })
@@ -152,10 +169,10 @@ export class Sending {
 
 /** The sendings of one console, by scope: `task:<local id>` or `new:<agent id>`. */
 export class Sendings {
-  readonly #parts: { api: Api; queries: Queries; traces: Traces }
+  readonly #parts: Parts
   readonly #byScope = new Map<string, Sending>()
 
-  constructor(parts: { api: Api; queries: Queries; traces: Traces }) {
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 
@@ -175,6 +192,11 @@ export class Sendings {
     sending.rename(to)
     this.#byScope.delete(from)
     this.#byScope.set(to, sending)
+  }
+
+  /** Drafts can be read from now on. */
+  restore(): void {
+    for (const sending of this.#byScope.values()) sending.restore()
   }
 
   close(): void {

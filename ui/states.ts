@@ -1,5 +1,6 @@
 /** How states look: icon, word and colour together, never colour alone. The states themselves are the domain's. */
 import { html, type TemplateResult } from 'lit'
+import type { Role } from '../domain/access.ts'
 import type { Trust } from '../domain/agent.ts'
 import type { CommandStatus } from '../domain/command.ts'
 import type { TaskState } from '../domain/task.ts'
@@ -49,6 +50,8 @@ export const trustMarks: Record<Trust, Mark> = {
   untrusted: { icon: 'circle-help', word: 'Untrusted key', tone: 'warn' },
   invalid: { icon: 'circle-x', word: 'Invalid signature', tone: 'bad' },
 }
+
+export const roleWords: Record<Role, string> = { admin: 'Administrator', operator: 'Operator', viewer: 'Viewer' }
 
 export const chip = ({ icon: name, word, tone }: Mark): TemplateResult =>
   html`<span class=${tone ? `chip tone-${tone}` : 'chip'}>${icon(name, 13)}${word}</span>`

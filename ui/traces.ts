@@ -36,6 +36,10 @@ export class Traces {
     atom.set(ordered.slice(-keptEvents))
   }
 
+  clear(): void {
+    this.#byTask.clear()
+  }
+
   #atom(localId: string): Atom<readonly TraceEvent[]> {
     const known = this.#byTask.get(localId)
     if (known) return known

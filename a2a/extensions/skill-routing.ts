@@ -3,6 +3,7 @@
  * something. Owns the URI and the route's place. Does not own who may send (domain/access.ts).
  */
 import type { AgentCard } from '../card.ts'
+import type { StreamResponse } from '../wire.ts'
 import { isObject } from '../proto-json.ts'
 
 /** The URI of the extension for a deployment. Its `/v1` never changes meaning: an incompatible change is a new suffix. */
@@ -39,4 +40,28 @@ export function routedSkill(host: string, metadata: Readonly<Record<string, unkn
   const route = metadata?.[skillRoutingUri(host)]
   const skillId = isObject(route) ? route['skillId'] : undefined
   return typeof skillId === 'string' && skillId !== '' && skillId.length <= 255 ? skillId : null
+}
+
+/** How every deployment's URI of this extension ends, so that what an agent says can be read without knowing for which it says it. */
+const path = '/console/skill-routing/v1'
+
+/**
+ * Every skill that an agent's event says it belongs to, of the task, of a message or of an artifact, under whichever host: an agent
+ * that serves two deployments names both.
+ */
+export const routedSkills = (event: StreamResponse): string[] =>
+  metadataOf(event).flatMap((metadata = {}) =>
+    Object.entries(metadata).flatMap(([key, route]) =>
+      key.endsWith(path) && isObject(route) && typeof route['skillId'] === 'string' ? route['skillId'] : [],
+    ),
+  )
+
+/** Whether a text could hold a route at all: most events hold none, and need not be parsed to know it. */
+export const mayHoldRoute = (json: string): boolean => json.includes(path)
+
+function metadataOf(event: StreamResponse): readonly (Readonly<Record<string, unknown>> | undefined)[] {
+  if ('task' in event) return [event.task.metadata, event.task.status.message?.metadata]
+  if ('message' in event) return [event.message.metadata]
+  if ('statusUpdate' in event) return [event.statusUpdate.metadata, event.statusUpdate.status.message?.metadata]
+  return [event.artifactUpdate.metadata, event.artifactUpdate.artifact.metadata]
 }

@@ -17,6 +17,8 @@ export type ParsedEvent =
       readonly kind: 'observation'
       readonly observation: Observation
       readonly blobs: Blob[]
+      /** Of the observation's event, as text-digest.ts makes it, where that is large. */
+      readonly digest?: string
       /** A push only. `digest`: SHA-256 of its body, hex. `tenant`: the one that it names, if any. */
       readonly push?: { readonly digest: string; readonly tenant: string | null }
     }
@@ -34,6 +36,9 @@ export type ParsedEvent =
       /** A push only: whether its body is no event at all, or an event that cannot be read. */
       readonly fault?: 'envelope' | 'payload'
     }
+
+/** An event that says something of a task. */
+export type SeenEvent = ParsedEvent & { readonly kind: 'observation' }
 
 /** Operations whose answer is an event or a task. */
 export type ReplyOperation = Extract<Operation, 'send' | 'stream' | 'get' | 'cancel' | 'subscribe'>

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { Piscina } from 'piscina'
 import type { Endpoint } from '../../a2a/client.ts'
 import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
+import { HeavyTurns } from './heavy-turns.ts'
 import type { FramesTask, ParsedEvent, ParserTask, PushTask, Reply, ReplyOperation, ReplyTask } from './messages.ts'
 import { parseTask } from './stream-parser.ts'
 
@@ -65,6 +66,8 @@ export interface ParserStats {
 }
 
 export class ParserPool {
+  /** For whoever has a text parsed here: from its bytes to the commit of what it says. */
+  readonly heavy = new HeavyTurns()
   readonly #threads: number
   readonly #taskDeadlineMs: number
   readonly #underWay = new Set<Promise<unknown>>()

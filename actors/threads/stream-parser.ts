@@ -13,8 +13,9 @@ import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/wire.ts'
 import { observationFrom } from '../../domain/observation.ts'
 import type { KeepBytes, Observation } from '../../domain/observation.ts'
+import { largeText, textDigest } from '../../persistence/text-digest.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
-import type { Blob, FramesTask, ParsedEvent, ParserTask, PushTask, ReplyTask } from './messages.ts'
+import type { Blob, FramesTask, ParsedEvent, ParserTask, PushTask, ReplyTask, SeenEvent } from './messages.ts'
 
 /** Bytes of one part, decoded. */
 const partLimitBytes = 16 * 1024 * 1024
@@ -102,7 +103,7 @@ const parsed = (answer: Answer<StreamResponse>): ParsedEvent =>
   answer.kind === 'ok' ? { kind: 'observation', ...observed(answer.value) } : answer
 
 /** Reduces an event and sets its bytes apart. Throws where a part may not be kept. */
-export function observed(value: StreamResponse): { readonly observation: Observation; readonly blobs: Blob[] } {
+export function observed(value: StreamResponse): Omit<SeenEvent, 'kind'> {
   const blobs = new Map<string, Blob>()
   const keep: KeepBytes = (base64) => {
     const size = sizeOf(base64)
@@ -113,7 +114,21 @@ export function observed(value: StreamResponse): { readonly observation: Observa
     blobs.set(digest, { digest, bytes })
     return { digest, size: bytes.length, href: `/api/artifacts/${digest}` }
   }
-  return { observation: observationFrom(value, keep), blobs: [...blobs.values()] }
+  const observation = observationFrom(value, keep)
+  const digest = observation.event.length < largeText ? {} : { digest: textDigest(observation.event) }
+  return { observation: withDigests(observation), blobs: [...blobs.values()], ...digest }
+}
+
+/** Hashing a large text is a stall where it is folded, and here it is not. */
+function withDigests(observation: Observation): Observation {
+  if (observation.event.length < largeText) return observation
+  const artifacts = observation.artifacts.map((artifact) => ({
+    ...artifact,
+    partDigests: new Map(
+      artifact.parts.flatMap((part, place) => (part.length < largeText ? [] : [[place, textDigest(part)] as const])),
+    ),
+  }))
+  return { ...observation, artifacts }
 }
 
 /** In bytes, of standard padded base64. */

@@ -10,9 +10,9 @@ import { dirname, join } from 'node:path'
 const names = `
   activity arrow-left arrow-right bot brain check circle-check circle-dashed circle-dot circle-help
   circle-slash circle-x clock copy download expand file file-json file-text hash history info
-  key-round layers link-2 list-checks list-filter log-in maximize minus monitor moon panel-right play
-  plus radio refresh-cw reply route search shield-check skip-back step-back step-forward sun timer
-  trash-2 triangle-alert unplug wifi-off workflow wrench x zap zoom-in zoom-out
+  key-round layers link-2 list-checks list-filter log-in log-out maximize minus monitor moon panel-right play
+  plus radio refresh-cw reply route scroll-text search shield-check skip-back step-back step-forward sun timer
+  trash-2 triangle-alert unplug users wifi-off workflow wrench x zap zoom-in zoom-out
 `
   .trim()
   .split(/\s+/)

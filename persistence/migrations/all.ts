@@ -6,5 +6,20 @@ import { push } from './0003-push.ts'
 import { retention } from './0004-retention.ts'
 import { actorViews } from './0005-actor-views.ts'
 import { hotPath } from './0006-hot-path.ts'
+import { access } from './0007-access.ts'
+import { signIn } from './0008-sign-in.ts'
+import { credentials } from './0009-credentials.ts'
+import { auditChain } from './0010-audit-chain.ts'
 
-export const migrations: readonly Migration[] = [theHouse, reconciliation, push, retention, actorViews, hotPath]
+export const migrations: readonly Migration[] = [
+  theHouse,
+  reconciliation,
+  push,
+  retention,
+  actorViews,
+  hotPath,
+  access,
+  signIn,
+  credentials,
+  auditChain,
+]

@@ -6,6 +6,7 @@ import { checksV03 } from '../../a2a/compliance-v0_3.ts'
 import { checksV1 } from '../../a2a/compliance-v1.ts'
 import { ComplianceReport } from '../../domain/agent.ts'
 import { card03, card10 } from './cards.ts'
+import { header } from './signing.ts'
 
 const ids = (json: unknown) => complianceReport(json).issues.map((issue) => `${issue.id} ${issue.path}`)
 const without = (card: object, name: string) => Object.fromEntries(Object.entries(card).filter(([key]) => key !== name))
@@ -54,7 +55,18 @@ const faults10: [change: object, issues: string[]][] = [
   [{ ...card10, skills: [skill, skill] }, ['skill.idUnique /skills/1/id']],
   [{ ...card10, skills: [{ ...skill, tags: [1] }] }, ['skill.tags /skills/0/tags']],
   [{ ...card10, skills: [{ ...skill, examples: [] }] }, ['skill.examples /skills/0/examples']],
-  [{ ...card10, signatures: [{ protected: 'x' }] }, ['signature.fields /signatures/0/signature']],
+  [
+    { ...card10, signatures: [{ protected: header({ alg: 'ES256', kid: 'k' }) }] },
+    ['signature.fields /signatures/0/signature'],
+  ],
+  [
+    { ...card10, signatures: [{ protected: header({ alg: 'ES256' }), signature: 's' }] },
+    ['signature.header /signatures/0/protected'],
+  ],
+  [
+    { ...card10, signatures: [{ protected: header({ alg: 'HS256', kid: 'k' }), signature: 's' }] },
+    ['signature.algorithm /signatures/0/protected'],
+  ],
   [{ ...card10, supportedInterfaces: [] }, ['interfaces.some /supportedInterfaces']],
   [{ ...card10, supportedInterfaces: [{ ...face, url: '/a2a' }] }, ['interface.url /supportedInterfaces/0/url']],
   [{ ...card10, supportedInterfaces: [{ ...face, url: 'http://h/' }] }, ['interface.https /supportedInterfaces/0/url']],

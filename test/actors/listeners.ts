@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import { createServer, isIP } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -58,7 +58,7 @@ export async function canary(onData: (socket: Socket, received: string) => void 
 }
 
 /** With a key and a certificate it speaks TLS; the address is the same. */
-export async function web(handle: RequestListener, tls?: { key: string; cert: string }): Promise<string> {
+export async function web(handle: RequestListener, tls?: ServerOptions): Promise<string> {
   const server = tls === undefined ? createHttpServer(handle) : createHttpsServer(tls, handle)
   const port = await listening(server)
   onTestFinished(async () => {

@@ -14,6 +14,7 @@ import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Flight } from '../../persistence/flight.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { capturedLog } from '../support/system.ts'
 
 const organizationId = newToken()
 
@@ -91,6 +92,7 @@ describe.each(bothDatabases)('a commit that nobody acknowledged on %s', (kind) =
       changes: new Changes(),
       instruments: { now: () => new Date(), monotonic: () => performance.now(), newToken: () => newToken() },
       intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken: () => newToken() },
+      log: capturedLog().log,
       launch: (launch) => void launches.push(launch),
     })
     return { runtime, launches }

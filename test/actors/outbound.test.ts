@@ -5,6 +5,7 @@ import { generate } from 'selfsigned'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ResolveAll } from '../../actors/outbound-connector.ts'
 import { limits } from '../../actors/outbound.ts'
+import { openAuthority } from '../support/certificates.ts'
 import { bounds, canary, closedPort, development, door, get, head, post, resolvesTo, web } from './listeners.ts'
 
 const answers = (text: string) => canary((socket) => socket.write(text))
@@ -165,6 +166,23 @@ describe('lost', () => {
       code: 'aborted',
     })
     await gone.promise
+  })
+
+  it('when a server of TLS 1.3 wants a client certificate, and says so after the first bytes', async () => {
+    const authority = await openAuthority()
+    const options = {
+      ...(await authority.server()),
+      ca: authority.ca,
+      requestCert: true,
+      minVersion: 'TLSv1.3',
+    } as const
+    const url = new URL(await web((_request, response) => response.end('{}'), options))
+    const sent = await door(development, { ca: [authority.ca] }).exchange(
+      post(`https://127.0.0.1:${url.port}/`),
+      bounds,
+    )
+    // Before 1.3 the handshake would have failed, and nothing been sent. Here nobody can say what the server read.
+    expect(sent).toMatchObject({ kind: 'lost' })
   })
 
   it('when a kept connection turns out to be dead; a fresh one does not have that', async () => {

@@ -2,13 +2,17 @@
  * Push with agents: the published SDKs are told where to call and really call; agents that cannot, will not, or fail are left in
  * peace; what was registered is taken back. What the receiver takes is test/specs/push.spec.ts.
  */
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { storeBinding } from '../../actors/credential-changes.ts'
+import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { ActorAnswer } from '../../domain/actor.ts'
+import type { Binding } from '../../domain/credential.ts'
 import type { TaskView } from '../../domain/task.ts'
 import { spawnConsole, startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
@@ -19,6 +23,7 @@ import { systemOn } from '../support/system.ts'
 import { callsOnly, credentialFor, deliver, pushStateOf, signingKey, sourcesOf, toldTo } from '../support/push.ts'
 
 const isDone = (view: TaskView): boolean => view.state === 'TASK_STATE_COMPLETED'
+const ring: KeyRing = { keys: { k1: '11'.repeat(32) }, activeKey: 'k1' }
 const create = 'CreateTaskPushNotificationConfig'
 const remove = 'DeleteTaskPushNotificationConfig'
 const down = { fault: 'status', status: 503 } as const
@@ -40,7 +45,8 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
   let agentId: string
   beforeAll(async () => {
     doorway = await openDoorway()
-    house = await startConsole({ database, system: { push: { callbackOrigin: doorway.origin, signingKey } } })
+    const push = { callbackOrigin: doorway.origin, signingKey }
+    house = await startConsole({ database, system: { push, vault: ring } })
     doorway.leadTo(house.url)
     peer = await startRawPeer({ card: callsOnly })
     agentId = await house.api.register(peer.cardUrl)
@@ -94,6 +100,23 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
     await published.close()
   })
 
+  test('what a call repeats of the credential that its agent is called with is kept blotted out', async () => {
+    const token = `token-${randomUUID()}`
+    // Another address of the same card is another agent, so that the others stay without a binding.
+    const bound = await house.api.register(`${peer.origin}/`)
+    const { localId } = await house.api.send(bound, { text: 'hold' })
+    await reaches(localId, 'registered')
+    const { taskId, contextId } = await house.api.task(localId)
+    const target = { organizationId: house.viewer.organizationId, agentId: bound }
+    const binding: Binding = { origins: ['https://agent.example'], credential: { type: 'bearer', token } }
+    await storeBinding(house.db, new Vault(ring), target, binding, new Date().toISOString())
+    const artifact = { artifactId: 'a', parts: [{ text: `I was called with ${token}.` }] }
+    const said = { artifactUpdate: { taskId, contextId, artifact, lastChunk: true } }
+    expect((await deliver(house, toldTo(peer).id, said)).status).toBe(204)
+    const { artifacts } = await house.api.task(localId)
+    expect(artifacts[0]?.parts).toMatchObject([{ value: `I was called with ${'*'.repeat(token.length)}.` }])
+  })
+
   test('an agent that does not offer push is told nothing', async () => {
     const silent = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
     const { localId } = await house.api.send(await house.api.register(silent.cardUrl), { text: 'hold' })
@@ -141,22 +164,27 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
   })
 })
 
-test('a task that ended while push was off is let go when push is on again', async () => {
+test('what began while push was on is ended once it is off, and nothing stays in a queue that nobody serves', async () => {
   const { db, close } = await freshDatabase('postgresql')
   const peer = await startRawPeer({ card: callsOnly })
   const push = { callbackOrigin: 'http://127.0.0.1:9', signingKey }
   const on = await startConsole({ database: db, system: { push }, uiDirectory: null })
-  const { localId } = await on.api.send(await on.api.register(peer.cardUrl), { text: 'hold' })
+  const agentId = await on.api.register(peer.cardUrl)
+  const { localId } = await on.api.send(agentId, { text: 'hold' })
   await expect.poll(() => pushStateOf(on, localId)).toBe('registered')
+  peer.script.fault(create, down, Infinity)
+  const { localId: unheard } = await on.api.send(agentId, { text: 'hold' })
+  await expect.poll(() => pushStateOf(on, unheard)).toBe('waiting')
   await on.close()
   const off = await startConsole({ database: db, uiDirectory: null })
+  const reasonOf = async (): Promise<unknown> =>
+    ActorAnswer.parse((await off.api.get(`/api/actors/push/${unheard}`)).body).actor.context['reason']
+  await expect.poll(reasonOf).toBe('Push delivery is not configured.')
   peer.script.finish()
   await off.task(localId, isDone)
-  expect(await pushStateOf(off, localId)).toBe('registered')
+  for (const each of [localId, unheard]) await expect.poll(() => pushStateOf(off, each)).toBe('ended')
+  expect(peer.callsOf(remove)).toBe(2)
   await off.close()
-  const again = await startConsole({ database: db, system: { push }, uiDirectory: null })
-  await expect.poll(() => pushStateOf(again, localId)).toBe('ended')
-  await again.close()
   await peer.close()
   await close()
 })

@@ -2,7 +2,8 @@
 import { PassThrough, Readable } from 'node:stream'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { RateCounter } from '../../actors/rate-counter.ts'
+import { Gathering, type Answers } from '../../actors/gathering.ts'
+import { RateCounter, rateLimits } from '../../actors/rate-counter.ts'
 import { Bodies } from '../../http/push-bodies.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { forgetWindows, takePlaces } from '../../persistence/rate-limits.ts'
@@ -15,56 +16,121 @@ describe.each(bothDatabases)('windows on %s', (database) => {
   beforeAll(async () => void (fresh = await freshDatabase(database)))
   afterAll(() => fresh.close())
   /** A window that is not over while the test runs. */
-  const begin = (bucket: string, taken: number, ahead = '1 hour') =>
+  const begin = (bucket: string, taken: number, ahead = '1 minute') =>
     fresh.db.pool.query(sql.unsafe`
       insert into rate_window (bucket, starts_at, taken) values (${bucket}, now() + ${ahead}::interval, ${taken})`)
   const buckets = () => fresh.db.pool.anyFirst(sql.unsafe`select bucket from rate_window order by bucket`)
 
   test('a hundred callers at once get exactly the places there are', async () => {
-    await begin('flood', 0)
-    const counter = new RateCounter(fresh.db, { bucket: 'flood', limit: 30, monotonic })
-    const granted = await Promise.all(Array.from({ length: 100 }, () => counter.take()))
+    await begin('push', 0)
+    const counter = new RateCounter(fresh.db, { ...rateLimits, push: 30 }, monotonic)
+    const granted = await Promise.all(Array.from({ length: 100 }, () => counter.take('push')))
     expect(granted.filter((is) => is)).toHaveLength(30)
   })
 
-  test('single and gathered callers take from one count, and a full window is not written to any more', async () => {
+  test('single and gathered callers take from one count, of several buckets in one statement', async () => {
     await begin('mixed', 7)
-    expect(await takePlaces(fresh.db.pool, 'mixed', 1, 10)).toMatchObject({ granted: 1 })
-    expect(await takePlaces(fresh.db.pool, 'mixed', 5, 10)).toMatchObject({ granted: 2 })
-    expect(await takePlaces(fresh.db.pool, 'mixed', 5, 10)).toMatchObject({ granted: 0 })
-    const taken = await fresh.db.pool.oneFirst(sql.unsafe`select taken from rate_window where bucket = 'mixed'`)
-    expect(taken).toBe(13)
+    await begin('beside', 0)
+    const take = (wanted: number) =>
+      takePlaces(fresh.db.pool, [
+        { bucket: 'mixed', wanted, limit: 10 },
+        { bucket: 'beside', wanted: 1, limit: 2 },
+      ])
+    expect(await take(1)).toMatchObject([{ granted: 1 }, { granted: 1 }])
+    expect(await take(5)).toMatchObject([{ granted: 2 }, { granted: 1 }])
+    expect(await take(5)).toMatchObject([{ granted: 0 }, { granted: 0 }])
+  })
+
+  test('who comes at once is counted together, each by their own limit', async () => {
+    const [read, operate, administer] = [30, 20, 10]
+    const kinds = ['read', 'operate', 'administer'] as const
+    for (const kind of kinds) for (const person of ['ada', 'ben']) await begin(`${kind}/${person}`, 0)
+    const counter = new RateCounter(fresh.db, { ...rateLimits, read, operate, administer }, monotonic)
+    const grantedTo = async (kind: (typeof kinds)[number], person: string) => {
+      const granted = await Promise.all(Array.from({ length: 35 }, () => counter.take(kind, person)))
+      return granted.filter((is) => is).length
+    }
+    const asked = kinds.flatMap((kind) => ['ada', 'ben'].map((person) => grantedTo(kind, person)))
+    expect(await Promise.all(asked)).toEqual([30, 30, 20, 20, 10, 10])
   })
 
   test('the next window begins empty, at the minute, and a bucket that nobody asks for is forgotten', async () => {
     await begin('old', 1000, '-1 minute')
     await begin('older', 1000, '-1 hour')
-    const { granted, leftMs } = await takePlaces(fresh.db.pool, 'old', 1, 2)
-    expect(granted).toBe(1)
-    expect(leftMs).toBeGreaterThan(0)
-    expect(leftMs).toBeLessThanOrEqual(60_000)
+    // As if the clock had been set back by an hour.
+    await begin('ahead', 1000, '1 hour')
+    const [ahead, places] = await takePlaces(fresh.db.pool, [
+      { bucket: 'ahead', wanted: 1, limit: 2 },
+      { bucket: 'old', wanted: 1, limit: 2 },
+    ])
+    expect([ahead?.granted, places?.granted]).toEqual([1, 1])
+    expect(places?.leftMs).toBeGreaterThan(0)
+    expect(places?.leftMs).toBeLessThanOrEqual(60_000)
     await forgetWindows(fresh.db.pool)
     expect(await buckets()).toContain('old')
     expect(await buckets()).not.toContain('older')
   })
 })
 
+test('who asks meanwhile is answered together, each in turn; a failure is told to all who wait, and to nobody after', async () => {
+  interface Batch {
+    readonly asked: readonly (readonly [string, number])[]
+    readonly end: (how: 'well' | 'badly') => void
+  }
+  const batches: Batch[] = []
+  const gathering = new Gathering<string, string>((asked) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answers<string>[]>()
+    const answers = asked.map(
+      ({ question }) =>
+        (caller: number) =>
+          `${question} ${caller}`,
+    )
+    const end = (how: 'well' | 'badly') => (how === 'well' ? resolve(answers) : reject(new Error('Away.')))
+    batches.push({ asked: asked.map(({ question, callers }) => [question, callers]), end })
+    return promise
+  })
+  const ask = async (...questions: string[]) => {
+    const answers = await Promise.allSettled(questions.map((each) => gathering.ask(each, each)))
+    return answers.map((each) => (each.status === 'fulfilled' ? each.value : 'failed'))
+  }
+  const [first, meanwhile] = [ask('a'), ask('b', 'a', 'b')]
+  batches[0]?.end('well')
+  expect(await first).toEqual(['a 0'])
+  batches[1]?.end('well')
+  expect(await meanwhile).toEqual(['b 0', 'a 0', 'b 1'])
+  const [failing, waiting] = [ask('c'), ask('d')]
+  batches[2]?.end('badly')
+  expect([await failing, await waiting]).toEqual([['failed'], ['failed']])
+  const anew = ask('c')
+  batches[3]?.end('well')
+  expect(await anew).toEqual(['c 0'])
+  expect(batches.map(({ asked }) => asked)).toEqual([
+    [['a', 1]],
+    [
+      ['b', 2],
+      ['a', 1],
+    ],
+    [['c', 1]],
+    [['c', 1]],
+  ])
+})
+
 test('replicas together grant no more than one alone, and once the window is full they do not even ask', async () => {
   const { db, profile, close } = await freshDatabase('postgresql')
   await db.pool.query(sql.unsafe`
-    insert into rate_window (bucket, starts_at, taken) values ('push', now() + interval '1 hour', 0)`)
+    insert into rate_window (bucket, starts_at, taken) values ('push', now() + interval '1 minute', 0)`)
   const other = await openDatabase(profile)
-  const counters = [db, other].map((each) => new RateCounter(each, { bucket: 'push', limit: 250, monotonic }))
+  const counters = [db, other].map((each) => new RateCounter(each, { ...rateLimits, push: 250 }, monotonic))
   const granted = await Promise.all(
     Array.from({ length: 40 }, (_, i) => i).flatMap(() =>
-      counters.flatMap((c) => [c.take(), c.take(), c.take(), c.take()]),
+      counters.flatMap((counter) => Array.from({ length: 4 }, () => counter.take('push'))),
     ),
   )
   expect(granted.filter((is) => is)).toHaveLength(250)
-  expect(await Promise.all(counters.map((counter) => counter.take()))).toEqual([false, false])
+  expect(await Promise.all(counters.map((counter) => counter.take('push')))).toEqual([false, false])
   await Promise.all([other.close(), close()])
   // The database is gone, and nobody misses it: for the rest of the minute the answer is known.
-  expect(await Promise.all(counters.map((counter) => counter.take()))).toEqual([false, false])
+  expect(await Promise.all(counters.map((counter) => counter.take('push')))).toEqual([false, false])
 })
 
 test('bodies are bounded, each and together: who comes when too much is held is told to come later', async () => {

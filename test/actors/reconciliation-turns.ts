@@ -95,10 +95,10 @@ export class Scopes {
     return row
   }
 
-  /** How long the timer was set for that is set now. */
+  /** How long the timer was set for that is set now, in whole seconds: the row's own time is by another clock. */
   async lastWaitMs(agentId: string, tenant = ''): Promise<number> {
     return this.#running.db.pool.oneFirst(sql.type(z.object({ ms: z.number() }))`
-      select round(extract(epoch from t.due - updated_at) * 1000)::int as ms
+      select round(extract(epoch from t.due - updated_at))::int * 1000 as ms
       from actor, lateral (select (value->>'dueAt')::timestamptz as due from jsonb_each(timers) limit 1) t
       where kind = 'reconciliation' and id = ${scopeId({ agentId, tenant })}`)
   }

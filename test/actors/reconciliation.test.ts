@@ -4,6 +4,7 @@
  */
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { v7 as newToken } from 'uuid'
 import { z } from 'zod'
 import { openDatabase } from '../../persistence/database.ts'
 import { readEvidence } from '../../persistence/evidence.ts'
@@ -42,17 +43,15 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
   })
   afterAll(() => running.close())
 
-  async function uncertain(): Promise<{ readonly id: string; readonly messageId: string }> {
+  /** It is looked for at once, so whatever a look is to find has to be there before. */
+  async function uncertain(messageId: string = newToken()): Promise<string> {
     peer.script.fault('SendMessage', { fault: 'reset', performed: false })
-    const { id, messageId } = await running.send(agentId, { text: 'hello' })
+    const { id } = await running.send(agentId, { text: 'hello', messageId })
     expect((await running.finished(id)).status).toBe('uncertain')
-    return { id, messageId }
+    return id
   }
-  const evidenceOf = async (id: string) =>
-    (await readEvidence(running.db.pool, running.viewer.organizationId, [id])).get(id)
+  const evidenceOf = async (id: string) => (await readEvidence(running.db.pool, running.viewer, [id])).get(id)
   async function looked(id: string) {
-    await scopes.dueLooks()
-    await scopes.begin(agentId)
     await expect.poll(async () => (await evidenceOf(id))?.looks, patience).toBe(1)
     return evidenceOf(id)
   }
@@ -101,11 +100,12 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
     doomed.script.fault('SendMessage', { fault: 'reset', performed: false })
     const { id } = await running.send(agent, { text: 'hello' })
     expect((await running.finished(id)).status).toBe('uncertain')
+    expect(await looked(id)).toMatchObject({ outcome: 'absent' })
     await doomed.close()
     await scopes.dueLooks()
     const failed = { value: 'backingOff', context: { failures: 1, reason: 'Agent network request failed.' } }
     expect(await scopes.turn(agent)).toMatchObject(failed)
-    expect(await evidenceOf(id)).toMatchObject({ outcome: 'unreadable', looks: 1, nextLookAt: expect.any(String) })
+    expect(await evidenceOf(id)).toMatchObject({ outcome: 'unreadable', looks: 2, nextLookAt: expect.any(String) })
   })
 
   it('does not read a task again and again that is larger than what may be read', async () => {
@@ -128,17 +128,20 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
   })
 
   it('looks for a message page by page', async () => {
-    const { id, messageId } = await uncertain()
+    const messageId = newToken()
     peer.script.fault('ListTasks', page([working('one', ['other'])], 'second'))
     peer.script.fault('ListTasks', page([working('two', ['another', messageId])]))
-    expect(await looked(id)).toMatchObject({ outcome: 'found', taskId: 'two', taskState: 'TASK_STATE_WORKING' })
+    expect(await looked(await uncertain(messageId))).toMatchObject({
+      outcome: 'found',
+      taskId: 'two',
+      taskState: 'TASK_STATE_WORKING',
+    })
     expect(peer.callsOf('ListTasks')).toBe(2)
   })
 
   it('does not look for ever: after four pages it says that there was more', async () => {
-    const { id } = await uncertain()
     peer.script.fault('ListTasks', page([working('one', ['other'])], 'more'), Infinity)
-    const evidence = await looked(id)
+    const evidence = await looked(await uncertain())
     expect(evidence).toMatchObject({ outcome: 'absent', isWhole: false })
     expect(evidence?.sentence).toContain('Not everything could be looked at.')
     expect(peer.callsOf('ListTasks')).toBe(4)
@@ -146,28 +149,51 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
 
   it('reads the tasks whose history a list does not show', async () => {
     peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    peer.script.fault('ListTasks', { fault: 'status', status: 503 })
     const { id } = await running.send(agentId, { text: 'hello' })
     expect((await running.finished(id)).status).toBe('uncertain')
+    expect(await looked(id)).toMatchObject({ outcome: 'unreadable' })
     const [taskId = ''] = peer.taskIds()
     const { history: _, ...mute } = working(taskId, [])
     peer.script.fault('ListTasks', page([mute]), Infinity)
-    expect(await looked(id)).toMatchObject({ outcome: 'found', taskId, taskState: 'TASK_STATE_COMPLETED' })
+    await scopes.dueLooks()
+    await scopes.turn(agentId)
+    expect(await evidenceOf(id)).toMatchObject({ outcome: 'found', taskId, taskState: 'TASK_STATE_COMPLETED' })
+  })
+
+  it('asks again without their words where a page of tasks is too large', async () => {
+    const wordy = await startRawPeer()
+    const { id: agent } = await running.system.agents.register(running.viewer, wordy.cardUrl)
+    wordy.script.fault('SendMessage', { fault: 'reset', performed: true })
+    wordy.script.fault('ListTasks', { fault: 'flood', bytes: 3 * 1024 * 1024 })
+    const { id } = await running.send(agent, { text: 'hello' })
+    expect((await running.finished(id)).status).toBe('uncertain')
+    expect(await looked(id)).toMatchObject({ outcome: 'found', taskState: 'TASK_STATE_COMPLETED' })
+    expect(wordy.callsOf('ListTasks')).toBe(2)
+    expect(wordy.seen('ListTasks')?.body).toMatchObject({ params: { historyLength: 0 } })
+    await wordy.close()
   })
 
   it('survives a list that is nested deeper than any stack', async () => {
-    const { id } = await uncertain()
     peer.script.fault('ListTasks', deepJson(200_000), Infinity)
-    expect(await looked(id)).toMatchObject({ outcome: expect.stringMatching(/unreadable|absent/), looks: 1 })
+    expect(await looked(await uncertain())).toMatchObject({
+      outcome: expect.stringMatching(/unreadable|absent/),
+      looks: 1,
+    })
     expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
   })
 
   it('searches once for all that a crash left in doubt', async () => {
-    const commands = [await uncertain(), await uncertain(), await uncertain()]
-    peer.script.fault('ListTasks', page([working('one', [commands[1]?.messageId ?? ''])]), Infinity)
-    await looked(commands[0]?.id ?? '')
-    const outcomes = await Promise.all(commands.map(async ({ id }) => (await evidenceOf(id))?.outcome))
+    const messageId = newToken()
+    const ids = [await uncertain(), await uncertain(messageId), await uncertain()]
+    for (const id of ids) await looked(id)
+    const before = peer.callsOf('ListTasks')
+    peer.script.fault('ListTasks', page([working('one', [messageId])]), Infinity)
+    await scopes.dueLooks()
+    await scopes.turn(agentId)
+    const outcomes = await Promise.all(ids.map(async (id) => (await evidenceOf(id))?.outcome))
     expect(outcomes).toEqual(['absent', 'found', 'absent'])
-    expect(peer.callsOf('ListTasks')).toBe(1)
+    expect(peer.callsOf('ListTasks')).toBe(before + 1)
   })
 })
 

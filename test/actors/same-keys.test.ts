@@ -30,6 +30,7 @@ describe('two batches that bring the same keys', () => {
     title: null,
     body: { action: 'send', tenant: '', text: 'x' },
     taskId: null,
+    skillId: null,
     status: 'pending',
   })
 

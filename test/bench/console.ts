@@ -10,14 +10,19 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { sql } from 'slonik'
 import { z } from 'zod'
-import { openLog, openSystem, type Running } from '../../bin/composition.ts'
+import { openSystem, type Running } from '../../bin/composition.ts'
+import { openLog } from '../../bin/log.ts'
 import { readConfig } from '../../bin/config.ts'
 import { FrameSplitter } from '../../a2a/sse.ts'
 import type { StreamFormat, StreamParser } from '../../actors/threads/pool.ts'
+import { provision } from '../../actors/provisioning.ts'
+import { instruments } from '../../actors/system.ts'
 import { parseTask } from '../../actors/threads/stream-parser.ts'
 import type { Viewer } from '../../domain/access.ts'
 import { buildServer } from '../../http/server.ts'
+import { crowd } from '../support/crowd.ts'
 import { answerParent } from './child.ts'
+import { asOperator } from './history.ts'
 import { flow } from './rounds.ts'
 
 export interface ConsoleOptions {
@@ -32,6 +37,8 @@ export interface ConsoleOptions {
 let running: Running
 let viewer: Viewer
 let agentId = ''
+/** Somebody with a few grants, once `staff` has made them. */
+let operator: Viewer | null = null
 let server: ReturnType<typeof buildServer>
 const drain = new AbortController()
 const delay = monitorEventLoopDelay({ resolution: 1 })
@@ -49,7 +56,7 @@ const methods = {
       A2A_AUTH_MODE: 'development',
     })
     const log = openLog('warn')
-    running = await openSystem(config, log, true, true)
+    running = await openSystem(config, log, true, true, { limits: crowd })
     if (parsing === 'in place') Object.assign(running.system.pool, { openStream: openInPlace })
     viewer = await running.system.localAdministrator()
     agentId = (await running.system.agents.register(viewer, cardUrl)).id
@@ -57,15 +64,35 @@ const methods = {
       system: running.system,
       db: running.db,
       auth: { mode: 'development' },
-      identify: () => Promise.resolve(viewer),
+      identify: ({ headers }) => Promise.resolve(headers[asOperator] === undefined ? viewer : operator),
       loopbackOnly: true,
       sidebandUris: [],
       drain: drain.signal,
       uiDirectory: null,
+      version: 'bench',
       log,
     })
     const origin = await server.listen({ host: '127.0.0.1', port: 0 })
     return { origin, agentId, viewer }
+  },
+  /** Registers agents until there are so many, and makes an operator who holds two of them and one skill of a third. */
+  staff: async ({ agents: count }: { agents: number }) => {
+    const agents = [agentId]
+    while (agents.length < count)
+      agents.push((await running.system.agents.register(viewer, `http://127.0.0.1:9/${agents.length}.json`)).id)
+    const { organizationId } = viewer
+    const identity = { issuer: 'https://provider.example', subject: 'operator' }
+    const person = { identity, name: 'Operator', role: 'operator' as const }
+    const { personId: userId, membershipId } = await provision(
+      { db: running.db, instruments, changes: running.system.changes },
+      'local',
+      person,
+    )
+    operator = { organizationId, userId, membershipId, role: 'operator', displayName: person.name }
+    const to = { action: 'grant', subjectType: 'membership', subjectId: membershipId, permission: 'operate' } as const
+    for (const [n, id] of agents.slice(0, 3).entries())
+      await running.system.access.change(viewer, { ...to, agentId: id, skillId: n < 2 ? null : 'invoices' })
+    return { agentIds: agents, membershipId }
   },
   /** Live command actors: a finished one is in the archive. */
   unfinished: (_: null) => unfinished(),

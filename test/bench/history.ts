@@ -7,27 +7,39 @@ export interface Whose {
   readonly agentId: string
 }
 
+/** A request with this header is the operator's; every other is the administrator's. */
+export const asOperator = 'x-operator'
+
+export interface Everybody extends Whose {
+  /** All agents, `agentId` among them: tasks are dealt out among them in hundreds. */
+  readonly agentIds: readonly string[]
+  /** Owns as much as `membershipId`. */
+  readonly otherMembershipId: string
+}
+
 /**
  * Tasks number `from` to `to`, newest first: 90 % completed, 3 % failed, 5 % at work, 2 % waiting for a person. One in ten is
- * owned; a hundredth by `membershipId`, and half of those that are owned are overdue unless finished.
+ * owned; a hundredth by each of the two members, and half of those that are owned are overdue unless finished. One in five has a
+ * skill.
  */
-export function tasksSql(whose: Whose, from: number, to: number): string {
+export function tasksSql(whose: Everybody, from: number, to: number): string {
+  const agents = whose.agentIds.map((id) => `'${id}'::uuid`).join(', ')
   return `
 with made as (
-  insert into task (id, organization_id, agent_id, tenant, remote_id, kind, context_id, title, state, state_at, version, events,
-    created_at, updated_at)
-  select gen_random_uuid(), '${whose.organizationId}', '${whose.agentId}', '', 'past-' || n, 'task', 'context-' || n / 3,
-    'Task ' || n,
+  insert into task (id, organization_id, agent_id, tenant, remote_id, kind, context_id, skill_id, title, state, state_at, version,
+    events, created_at, updated_at)
+  select gen_random_uuid(), '${whose.organizationId}', (array[${agents}])[1 + n / 100 % ${whose.agentIds.length}], '', 'past-' || n,
+    'task', 'context-' || n / 3, case when n % 5 = 0 then 'invoices' end, 'Task ' || n,
     case when n % 100 < 90 then 'TASK_STATE_COMPLETED' when n % 100 < 93 then 'TASK_STATE_FAILED'
          when n % 100 < 98 then 'TASK_STATE_WORKING' else 'TASK_STATE_INPUT_REQUIRED' end,
     now() - n * interval '1 second', 3, 3, now() - n * interval '1 second', now() - n * interval '1 second'
   from generate_series(${from}, ${to}) n
-  returning id, substr(remote_id, 6)::int as n, organization_id, created_at
+  returning id, substr(remote_id, 6)::int as n, organization_id, agent_id, skill_id, created_at
 )
-insert into ownership (task_id, organization_id, task_created_at, open, assignee_membership_id, claimed_at, due_at, escalation_level,
-  updated_at)
-select id, organization_id, created_at, n % 100 >= 93,
-  case when n % 10 = 0 and (n / 10) % 10 = 0 then '${whose.membershipId}'::uuid end, now(),
+insert into ownership (task_id, organization_id, agent_id, skill_id, task_created_at, open, assignee_membership_id, claimed_at, due_at,
+  escalation_level, updated_at)
+select id, organization_id, agent_id, skill_id, created_at, n % 100 >= 93,
+  case when n % 100 = 0 then '${whose.membershipId}'::uuid when n % 100 = 10 then '${whose.otherMembershipId}'::uuid end, now(),
   now() + (case when (n / 100) % 2 = 0 then -1 else 1 end) * interval '1 day', 0, now()
 from made where n % 10 in (0, 8)`
 }

@@ -39,7 +39,7 @@ const done = (work: string, kind: string) => ({ type: `xstate.done.actor.${work}
 async function live(system: System, viewer: Viewer, agentId: string): Promise<void> {
   const { runtime } = system
   const body = { action: 'send' as const, tenant: '', text: 'Summarise the attached report in three sentences.' }
-  const asked = { agentId, body, idempotencyKey: uuidv7(), taskId: null, status: 'pending' as const }
+  const asked = { agentId, body, idempotencyKey: uuidv7(), taskId: null, skillId: null, status: 'pending' as const }
   const { command } = await runtime.perform(acceptCommand, { command: newCommand(viewer, asked, uuidv7) })
   const step = { ref: { kind: 'command', id: command.id }, told: [], lease: null, cause: 'bench' }
   await runtime.step({ ...step, event: done('discover', 'found') })

@@ -3,6 +3,7 @@
  * prints one table whose ratios come from one run; absolute numbers are the machine's.
  */
 import { parseArgs } from 'node:util'
+import { benchAudit } from './audit.ts'
 import { benchCommands } from './commands.ts'
 import { benchCost } from './cost.ts'
 import { benchFreshness } from './freshness.ts'
@@ -25,6 +26,7 @@ export interface BenchOptions {
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
   commands: benchCommands,
   cost: benchCost,
+  audit: benchAudit,
   latency: benchLatency,
   streams: benchStreams,
   torrents: benchTorrents,

@@ -9,6 +9,8 @@ import { answerParent } from './child.ts'
 const MiB = 1024 * 1024
 const sizes = { small: 1024, huge: 24 * MiB } as const
 type Size = keyof typeof sizes
+/** Of small events, ten thousand parts an artifact. */
+const artifactBytes = 8 * MiB
 
 let origin = ''
 let totalBytes = 100 * MiB
@@ -62,8 +64,10 @@ async function talk(response: ServerResponse, size: Size, rpcId: string, id: str
   await say(JSON.stringify({ task: taskOf(id) }))
   while (!isOver(id) && !response.destroyed) {
     const bytes = said.get(id) ?? 0
-    const append = bytes > 0 && size === 'small'
-    const artifact = `"artifact":{"artifactId":"a${size === 'huge' ? bytes : ''}","parts":[{"text":"${texts[size]}"}]}`
+    // An artifact shows so many parts and no more (domain/fold.ts): what is said is to be stored, and not cut.
+    const nth = Math.floor(bytes / artifactBytes)
+    const append = size === 'small' && Math.floor((bytes - texts.small.length) / artifactBytes) === nth
+    const artifact = `"artifact":{"artifactId":"a${size === 'huge' ? bytes : nth}","parts":[{"text":"${texts[size]}"}]}`
     said.set(id, bytes + texts[size].length)
     await say(`{"artifactUpdate":{${ids},${artifact},"append":${append}}}`)
   }

@@ -16,6 +16,8 @@ const taskBytes = 100 * MiB
 const limitMs = 300_000
 /** The route is asked now and then, as by people: asked without a pause it takes the processor that the streams need. */
 const betweenMs = 5
+/** One that needs the process only, and one that reads the database: the embedded one has a single session for all. */
+const routes = { light: '/api/auth/session', reading: '/api/agents' }
 
 /** Milliseconds and MiB. */
 async function torrent(
@@ -23,19 +25,21 @@ async function torrent(
   folder: string,
   cardUrl: string,
   streams: number,
+  profileTo: { readonly folder: string; readonly name: string } | null,
 ): Promise<readonly string[]> {
   const child = startConsole()
   try {
     const { origin, agentId } = await child.call('open', { url, folder, cardUrl })
     const http = new Pool(origin, { connections: 4 })
-    const light = async (): Promise<number> => {
+    const ask = async (path: string): Promise<number> => {
       const askedMs = sharedClock()
-      await (await http.request({ method: 'GET', path: '/api/auth/session' })).body.dump()
+      await (await http.request({ method: 'GET', path })).body.dump()
       return sharedClock() - askedMs
     }
-    for (let n = 0; n < 50; n++) await light()
+    for (let n = 0; n < 50; n++) for (const path of Object.values(routes)) await ask(path)
     const before = await child.call('memory', null)
     await child.call('watchLoop', null)
+    if (profileTo !== null) await child.call('profile', null)
     const startMs = performance.now()
     for (let n = 0; n < streams; n++)
       await (
@@ -47,29 +51,30 @@ async function torrent(
         })
       ).body.dump()
     let over = false
-    const waits: number[] = []
-    const watching = (async () => {
+    const watch = async (path: string): Promise<readonly number[]> => {
+      const waits: number[] = []
       while (!over) {
-        waits.push(await light())
+        waits.push(await ask(path))
         await pause(betweenMs)
       }
-    })()
+      return waits
+    }
+    const watching = Promise.all([watch(routes.light), watch(routes.reading)])
     // Timers included: between two connections a subscription has no work.
     while ((await child.call('subscriptions', null)) > 0) {
       if (performance.now() - startMs > limitMs) throw new Error('The tasks are not over.')
       await pause(betweenMs)
     }
     over = true
-    await watching
+    const waits = await watching
     const seconds = (performance.now() - startMs) / 1000
     const { max, p99 } = await child.call('loopDelay', null)
+    if (profileTo !== null) await child.call('endProfile', profileTo)
     const peak = await child.call('peakMemory', null)
     const after = await child.call('memory', null)
     await http.close()
     return [
-      figure(Math.max(...waits)),
-      figure(percentile(waits, 0.99)),
-      figure(percentile(waits, 0.5)),
+      ...waits.flatMap((each) => [Math.max(...each), percentile(each, 0.99), percentile(each, 0.5)].map(figure)),
       figure(max),
       figure(p99),
       figure(before / MiB),
@@ -93,7 +98,9 @@ export async function benchTorrents(options: BenchOptions): Promise<void> {
         for (const streams of options.large ? [1, 4, 8] : [1, 4]) {
           const url = profile === 'postgresql' ? await stage.database() : null
           const folder = stage.folder(`${profile}-${size}-${streams}`)
-          rows.push([profile, size, String(streams), ...(await torrent(url, folder, cards[size], streams))])
+          const name = `torrents ${profile} ${size} ${streams}`
+          const profileTo = options.profileFolder === null ? null : { folder: options.profileFolder, name }
+          rows.push([profile, size, String(streams), ...(await torrent(url, folder, cards[size], streams, profileTo))])
         }
     process.stdout.write(
       table(
@@ -103,6 +110,9 @@ export async function benchTorrents(options: BenchOptions): Promise<void> {
           'events',
           'tasks',
           'route, worst',
+          'p99',
+          'p50',
+          'reading, worst',
           'p99',
           'p50',
           'loop stall, worst',

@@ -280,6 +280,10 @@ const bad: [Env, string][] = [
     { A2A_ALLOWED_AGENT_ORIGINS: 'https://me:hush@a.example' },
     `A2A_ALLOWED_AGENT_ORIGINS holds "https://a.example/", which ${origin}`,
   ],
+  [
+    { A2A_ALLOWED_AGENT_ORIGINS: 'https://*.a.example' },
+    `A2A_ALLOWED_AGENT_ORIGINS holds "https://*.a.example/", which ${origin}`,
+  ],
   [{ A2A_ALLOWED_AGENT_ORIGINS: 'a.example' }, `A2A_ALLOWED_AGENT_ORIGINS holds "a.example", which ${origin}`],
   [{ A2A_ALLOW_PRIVATE_NETWORKS: 'on' }, 'A2A_ALLOW_PRIVATE_NETWORKS must be true or false.'],
   [{ A2A_VAULT_KEYS: 'hush', A2A_VAULT_ACTIVE_KEY: 'k1' }, keyRing],

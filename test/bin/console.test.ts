@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { placeDatabase } from '../support/databases.ts'
 import { freePort, type Running, watch } from './stage.ts'
 
 const launcher = resolve(import.meta.dirname, '../../dist/bin/signalbox.js')
@@ -72,6 +73,7 @@ test('one console for a data directory, which ends with 0 and leaves no pid file
 })
 
 test('a killed console is no obstacle, and a killed launcher takes its console along', async () => {
+  await placeDatabase(dataDir())
   const first = await started()
   process.kill(first.pid, 'SIGKILL')
   expect((await first.outcome).code).toBe(137)

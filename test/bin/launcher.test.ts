@@ -160,6 +160,11 @@ describe('start', () => {
     expect(env.A2A_ALLOW_DEVELOPMENT_AUTH).toBeUndefined()
   })
 
+  test('overrules nobody who forbids development sign-in: then the console refuses to start', async () => {
+    await started([], { A2A_ALLOW_DEVELOPMENT_AUTH: 'false' })
+    expect(stage.seen().env).toMatchObject({ A2A_AUTH_MODE: 'development', A2A_ALLOW_DEVELOPMENT_AUTH: 'false' })
+  })
+
   test.each([
     '{',
     '[]',

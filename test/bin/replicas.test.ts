@@ -76,7 +76,8 @@ describe('two web replicas and two workers', () => {
 
   const startWeb = (): Promise<SpawnedConsole> => {
     if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')
-    return spawnConsole({ dataDirectory: directory, database: fresh.profile, env: production })
+    const root = 'test/support/crowd-console.ts'
+    return spawnConsole({ dataDirectory: directory, database: fresh.profile, env: production, root })
   }
   const receipts = (): string[] =>
     readFileSync(join(directory, 'receipts.jsonl'), 'utf8')

@@ -2,20 +2,49 @@
  * axe on every page, in both themes and at the widths where the layout changes, plus the dialogs and what a person without a
  * mouse, without colour or without motion meets. The pages show real answers of a real console and agent.
  */
-import AxeBuilder from '@axe-core/playwright'
+import canonicalize from 'canonicalize'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
+import { Vault, type KeyRing } from '../../actors/vault.ts'
+import { signer, signText } from '../a2a/signing.ts'
+import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import type { Peer } from '../support/peers/peer.ts'
+import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 const patience = { timeout: 20_000, interval: 100 }
+const vault: KeyRing = { keys: { k1: '11'.repeat(32) }, activeKey: 'k1' }
+
+/** Serves one agent's card thrice: signed by a key, by another one, and changed after the first had signed it. */
+async function serveSignedCards(endpoint: string) {
+  const [key, stranger] = await Promise.all([signer('2026-1'), signer('who-knows')])
+  const card = {
+    name: 'Signed',
+    description: 'Does things.',
+    version: '1',
+    supportedInterfaces: [{ url: endpoint, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+    capabilities: {},
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 'act', name: 'Act', description: 'Acts.', tags: ['t'] }],
+  }
+  const text = canonicalize(card) ?? ''
+  const [good, unknown] = await Promise.all([signText(key, text), signText(stranger, text)])
+  const cards: Readonly<Record<string, object>> = {
+    '/verified.json': { ...card, signatures: [good] },
+    '/untrusted.json': { ...card, signatures: [unknown] },
+    '/invalid.json': { ...card, description: 'Does other things.', signatures: [good] },
+  }
+  const stand = await listenOnLoopback((request, response) => response.end(JSON.stringify(cards[request.url ?? ''])))
+  return { stand, policy: { requireSigned: false, trustedKeys: { [stand.origin]: [key.pinned] } } }
+}
 
 describe('accessibility', () => {
   let server: TestConsole
   let peer: Peer
+  let stand: Listening
   let browser: Browser
   let watched: WatchedPage
   let agentId: string
@@ -28,11 +57,18 @@ describe('accessibility', () => {
   }
 
   beforeAll(async () => {
-    server = await startConsole({ database: 'pglite' })
     peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
+    const signed = await serveSignedCards(`${peer.origin}/rpc`)
+    stand = signed.stand
+    server = await startConsole({ database: 'pglite', system: { cards: signed.policy, vault } })
     browser = await launchBrowser()
     const { agent } = (await post('/api/agents', { cardUrl: peer.cardUrl }, 'agent')) as { agent: { id: string } }
     agentId = agent.id
+    await post('/api/admin/security', { action: 'createTeam', name: 'Day shift' }, 'team')
+    const reply = await fetch(`${server.url}/api/admin/security`)
+    const { organizationId } = (await reply.json()) as { organizationId: string }
+    const everybody = { subjectType: 'organization', subjectId: organizationId, permission: 'operate' }
+    await post('/api/admin/security', { action: 'grant', agentId, skillId: null, ...everybody }, 'grant')
     for (const text of ['ask', 'files', 'hold']) await post(`/api/agents/${agentId}/commands`, { text }, text)
     await vi.waitFor(async () => {
       const response = await fetch(`${server.url}/api/tasks`)
@@ -44,7 +80,7 @@ describe('accessibility', () => {
   })
   afterAll(async () => {
     await browser.close()
-    await peer.close()
+    await Promise.all([peer.close(), stand.close()])
     await server.close()
   })
   afterEach(async () => {
@@ -59,7 +95,7 @@ describe('accessibility', () => {
   }
 
   async function expectClean(page: Page, where: string): Promise<void> {
-    const { violations } = await new AxeBuilder({ page }).withTags(rules).analyze()
+    const { violations } = await axeOn(page).withTags(rules).analyze()
     expect(
       violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))]),
       where,
@@ -85,6 +121,9 @@ describe('accessibility', () => {
         [`/tasks/new?agent=${agentId}`, 'New task'],
         ['/agents', 'Add agent'],
         [`/agents/${agentId}`, 'Compliance report'],
+        ['/access/teams', 'Day shift'],
+        ['/access/grants', 'Read and send'],
+        ['/audit', 'created the team'],
         ['/nowhere', 'There is no such page'],
       ]
       for (const [path, shown] of pages) {
@@ -96,6 +135,47 @@ describe('accessibility', () => {
         await expectClean(page, path)
         const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
         expect(sideways, path).toBeLessThanOrEqual(0)
+      }
+    },
+  )
+
+  it.each([
+    ['light', 1440],
+    ['dark', 720],
+  ] as const)(
+    'finds nothing where a card is verified, of an unknown key or not believed, in %s at %d px',
+    async (colorScheme, width) => {
+      const ids = new Map<string, string>()
+      for (const trust of ['verified', 'untrusted', 'invalid'])
+        ids.set(trust, await server.api.register(`${stand.origin}/${trust}.json`))
+      const at = new Date().toISOString()
+      for (const trust of ['untrusted', 'invalid']) {
+        const target = { organizationId: server.viewer.organizationId, agentId: ids.get(trust) ?? '' }
+        const credential = { type: 'bearer', token: 'a token of the operator' } as const
+        await storeBinding(server.db, new Vault(vault), target, { origins: ['https://agent.example'], credential }, at)
+        if (trust === 'untrusted') await revokeBinding(server.db, target, at)
+      }
+      const page = await open('/agents', { colorScheme, viewport: { width, height: 1000 } })
+      const pages: readonly (readonly [string, string, readonly string[]])[] = [
+        ['verified', 'Verified', ['a key that this console trusts has signed', '2026-1', 'None is stored']],
+        ['untrusted', 'Untrusted key', ['nobody here has pinned', 'who-knows', 'Revoked']],
+        ['invalid', 'Invalid signature', ['not what its signer signed', 'does not verify', 'In use']],
+      ]
+      const rejected = ': Agent Card trust policy rejected this connection.'
+      for (const [trust, word] of pages) {
+        const row = page.getByRole('row').filter({ hasText: `/${trust}.json` })
+        await row.getByText(trust === 'invalid' ? word + rejected : word, { exact: true }).waitFor()
+      }
+      await expectClean(page, 'agents')
+      for (const [trust, word, shown] of pages) {
+        await page.goto(`${server.url}/agents/${ids.get(trust)}`)
+        const about = page.getByRole('region', { name: 'About this agent' })
+        for (const each of shown) await about.getByText(each).first().waitFor()
+        expect(await page.locator('signalbox-agent header').innerText()).toContain(word)
+        await expectClean(page, trust)
+        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), trust).toBeLessThanOrEqual(
+          0,
+        )
       }
     },
   )
@@ -121,6 +201,13 @@ describe('accessibility', () => {
     await page.getByRole('button', { name: 'Cancel task' }).click()
     await page.getByRole('heading', { name: 'Cancel this task?' }).waitFor()
     await expectClean(page, 'cancel')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'your session' }).click()
+    await expectClean(page, 'session')
+    await page.goto(`${server.url}/access/grants`)
+    await page.getByRole('button', { name: /^Revoke: / }).click()
+    await page.getByRole('heading', { name: /^Revoke/ }).waitFor()
+    await expectClean(page, 'revoke')
   })
 
   it('gives focus back to what opened a dialog', async () => {

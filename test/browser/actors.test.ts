@@ -1,10 +1,9 @@
 /** The Actors page in a real browser, over actors that really moved: find one, see where it is, replay how it came there. */
-import AxeBuilder from '@axe-core/playwright'
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -199,7 +198,7 @@ describe('the Actors page', () => {
     const page = await open(`${pathOf(resting)}?step=1`, { colorScheme, viewport: { width, height: 900 } })
     await page.getByText('Looking at step 1', { exact: true }).waitFor()
     await page.getByRole('group', { name: /Statechart of subscription/ }).waitFor()
-    const { violations } = await new AxeBuilder({ page }).analyze()
+    const { violations } = await axeOn(page).analyze()
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target)])).toEqual([])
     const overflow = await page.evaluate(
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,

@@ -47,12 +47,19 @@ const cases: readonly Case[] = [
 
 /** Points on the way of a process that finds what another left behind; it dies while it starts. */
 const inherited: readonly CrashPoint[] = ['claim/before-commit', 'claim/after-commit']
+/** The same of whoever looks for what was left in doubt. */
+const looking: readonly CrashPoint[] = ['look/before-commit', 'look/after-commit']
+const heirsOf = (point: CrashPoint): readonly CrashPoint[] => {
+  if (point === 'begin/before-commit') return inherited
+  return point === 'result/before-commit' && isLong ? looking : []
+}
 
 describe.each(bothDatabases)('death at a named point on %s', (database) => {
   const rounds = sized(1, 5)
   const played = database === 'pglite' && !isLong ? cases.filter(({ brief }) => brief) : cases
+  const pointsCount = played.reduce((sum, { point }) => sum + 1 + heirsOf(point).length, 0)
 
-  it(`leaves exactly what has to be left, at each of ${played.length + inherited.length} points`, async () => {
+  it(`leaves exactly what has to be left, at each of ${pointsCount} points`, async () => {
     const wanted = new Map<string, Case>()
     const history = await storm(`crash points, ${database}`, { database }, async (stage, chance) => {
       let console_ = await stage.console({ storm: [] })
@@ -67,11 +74,11 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
           if (each.card === 'known') await finished(load, await load.insist(load.wish('message', wish.agentId)))
           wanted.set(wish.messageId, each)
           await dieAt(stage, console_, each.point, () => load.ask(wish))
-          console_ = await restart(stage, each.point === 'begin/before-commit' ? inherited : [])
+          console_ = await restart(stage, heirsOf(each.point))
           await finished(load, await load.insist(wish))
         }
       }
-      return { load, figures: { kills: rounds * (played.length + inherited.length) } }
+      return { load, figures: { kills: rounds * pointsCount } }
     })
     const finals = new Map([...history.finals.values()].map((final) => [final.messageId, final]))
     for (const [messageId, { point, card, status, receipts }] of wanted) {

@@ -1,12 +1,13 @@
 /**
- * Processes of the product, started, told, killed and listened to. The product's own entries run as they are; `storm` runs
- * test/chaos/doomed/process.ts in their place. Owns processes and their output; a port belongs to whoever asked for it.
+ * Processes of the product, started, told, killed and listened to. A worker is the product's own entry unless `storm` says otherwise;
+ * a console is test/chaos/doomed/process.ts. Owns processes and their output; a port belongs to whoever asked for it.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { ProcessEnd } from './checker.ts'
+import { childArgs } from '../support/child.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const readyWithinMs = 60_000
@@ -24,6 +25,8 @@ export interface Member {
   tell(said: Readonly<Record<string, unknown>>): Promise<void>
   /** Resolves with how it ended: a signal's name or an exit code. */
   readonly ended: Promise<string>
+  /** Bytes that it holds once its garbage is collected; of the storm's composition root only. */
+  heldBytes(): Promise<number>
   signal(signal: NodeJS.Signals): void
   /** Whether it stands still (SIGSTOP), by the system's word. */
   isStopped(): boolean
@@ -42,7 +45,7 @@ export interface Member {
 
 export interface Order {
   readonly kind: 'console' | 'worker'
-  /** The product's own entry, or the storm's composition root with these arguments. */
+  /** The storm's composition root with these arguments; without any, a worker is the product's own entry. */
   readonly storm?: readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** For a console. */
@@ -61,10 +64,12 @@ process.once('exit', () => {
 export async function launch(order: Order): Promise<Member> {
   const { kind, port = 0 } = order
   const name = `${kind} ${++launched}`
-  const entry = order.storm
-    ? [join(root, 'test/chaos/doomed/process.ts'), kind, ...order.storm]
-    : [join(root, `bin/${kind}.ts`)]
-  const child = spawn(process.execPath, [...(order.before ?? []), ...entry], {
+  // The callers of a storm are a crowd in one person, whom the product's own console would tell to come back in a minute.
+  const entry: [string, ...string[]] =
+    order.storm || kind === 'console'
+      ? [join(root, 'test/chaos/doomed/process.ts'), kind, ...(order.storm ?? [])]
+      : [join(root, 'bin/worker.ts')]
+  const child = spawn(process.execPath, [...(order.before ?? []), ...childArgs(...entry)], {
     cwd: root,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...inherited(), HOST: '127.0.0.1', PORT: String(port), ...order.env },
@@ -127,6 +132,13 @@ class Spawned implements Member {
     const heard = new Promise<void>((resolve) => this.#heard.push(resolve))
     this.process.stdin?.write(`${JSON.stringify(said)}\n`)
     await Promise.race([heard, this.ended.then((end) => Promise.reject(new Error(`${this.name} ended: ${end}`)))])
+  }
+
+  async heldBytes(): Promise<number> {
+    await this.tell({ weigh: true })
+    const [, bytes] = [...this.#output.matchAll(/^holds (\d+)$/gm)].at(-1) ?? []
+    if (bytes === undefined) throw new Error(`${this.name} does not say what it holds.`)
+    return Number(bytes)
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -195,11 +207,3 @@ class Spawned implements Member {
 /** Nothing of a console's configuration may leak from whoever runs the tests. */
 const inherited = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('A2A_')))
-
-/** Resident bytes of a process; null where the system does not say. */
-export function residentBytes(pid: number | undefined): number | null {
-  const file = `/proc/${pid ?? 0}/status`
-  if (!existsSync(file)) return null
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(file, 'utf8')) ?? []
-  return kib === undefined ? null : Number(kib) * 1024
-}

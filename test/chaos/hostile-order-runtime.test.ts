@@ -58,7 +58,7 @@ describe.each(bothDatabases)('two tasks told in any order on %s', (kind) => {
     const said = { ...report(agentId, taskId, 'reply', events.slice(0, 1)), command, remoteTaskId: null }
     const fact = { type: 'agent.reported' as const, report: said }
     await running.system.runtime.perform(tell, { organizationId, subjectId: command.id, fact })
-    const found = await findRemoteTask(running.db.pool, organizationId, { agentId, tenant: '', remoteId: taskId })
+    const found = await findRemoteTask(running.db.pool, running.viewer, { agentId, tenant: '', remoteId: taskId })
     if (!found) throw new Error('The task was not made.')
     return found.localId
   }
@@ -77,7 +77,7 @@ describe.each(bothDatabases)('two tasks told in any order on %s', (kind) => {
   }
 
   async function viewOf(id: string) {
-    const view = await readView(running.db.pool, running.viewer.organizationId, id)
+    const view = await readView(running.db.pool, running.viewer, id)
     if (!view) throw new Error('There is no such task.')
     const { state, messages, artifacts, version } = view
     const shown = {

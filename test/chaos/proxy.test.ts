@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { fair, startProxy, type Proxy } from './proxy.ts'
+import { pgUrl } from '../support/databases.ts'
 
 describe('weather', () => {
   let echo: Server
@@ -102,13 +103,13 @@ describe('weather', () => {
 describe('a commit whose acknowledgement is lost', () => {
   let proxy: Proxy
   beforeAll(async () => {
-    const { hostname, port } = new URL(inject('pgUrl'))
+    const { hostname, port } = new URL(pgUrl())
     proxy = await startProxy({ host: hostname, port: Number(port) })
   })
   afterAll(() => proxy.close())
 
   const client = async (port?: number): Promise<pg.Client> => {
-    const url = new URL(inject('pgUrl'))
+    const url = new URL(pgUrl())
     if (port !== undefined) url.port = String(port)
     const opened = new pg.Client({ connectionString: url.href })
     opened.on('error', () => undefined)

@@ -6,11 +6,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { extract } from 'tar-fs'
 import { openDatabase, type Database, type Profile } from '../../persistence/database.ts'
-import { freshDatabase, migratedDump, type bothDatabases } from '../support/databases.ts'
+import { freshDatabase, placeDatabase, type bothDatabases } from '../support/databases.ts'
 import { startAgent, type Agent } from './agent.ts'
 import { readBooks } from './books.ts'
 import type { Fault, History, MemoryMark } from './checker.ts'
@@ -215,8 +212,7 @@ export class Stage {
 async function databaseFor(directory: string, options: StageOptions): Promise<StageDatabase> {
   if (options.database === 'pglite') {
     const dataDir = join(directory, 'pglite')
-    // What the first start would make in 3 to 6 s; storms are about the starts after it.
-    await pipeline(Readable.from([await migratedDump()]), extract(dataDir, { dmode: 0o700, fmode: 0o600 }))
+    await placeDatabase(directory)
     const profile: Profile = { kind: 'pglite', dataDir }
     return { profile, url: null, close: () => Promise.resolve() }
   }

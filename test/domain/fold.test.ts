@@ -1,8 +1,9 @@
 /** Folding: whatever arrives twice, late, shuffled or after the end gives the view that the ordered, single delivery gives. */
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StreamResponse } from '../../a2a/wire.ts'
-import { Fold, type Folded, type KnownTask } from '../../domain/fold.ts'
+import { Fold, partsLimit, type Folded, type KnownTask } from '../../domain/fold.ts'
 import { observationFrom, type Observation } from '../../domain/observation.ts'
 import { chainParts } from '../../persistence/tasks.ts'
 
@@ -39,6 +40,7 @@ const fold = (observations: readonly Observation[], known: KnownTask = unseen): 
   for (const observation of observations) folding.add(observation, 'stream')
   return folding.result()
 }
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 const seenOf = (folded: Folded) => ({
   state: folded.state,
   transitions: folded.transitions.map((t) => t.state),
@@ -46,6 +48,16 @@ const seenOf = (folded: Folded) => ({
 })
 
 describe('folding', () => {
+  it('keeps the state that it knows when an agent has a word of its own for another, and takes in what it says', () => {
+    const told = [status('TASK_STATE_WORKING', 1), status('TASK_STATE_PONDERING', 2, 'Hm.'), status('MESSAGE_ONLY', 3)]
+    const seen = { state: 'TASK_STATE_WORKING', transitions: ['TASK_STATE_WORKING'], messages: ['m2'] }
+    expect(seenOf(fold(told))).toEqual(seen)
+    expect(seenOf(fold(told.toReversed()))).toEqual(seen)
+    const [, kept] = fold(told).events
+    expect(kept?.event).toContain('TASK_STATE_PONDERING')
+    expect(seenOf(fold([...told, status('TASK_STATE_COMPLETED', 4)])).state).toBe('TASK_STATE_COMPLETED')
+  })
+
   const story = [
     status('TASK_STATE_SUBMITTED', 0),
     status('TASK_STATE_WORKING', 1, 'Looking into it.'),
@@ -107,6 +119,52 @@ describe('folding', () => {
     expect(folding.add(chunk('one', false), 'stream')).toBe(true)
     expect(folding.add(chunk('two', true), 'push')).toBe(false)
     expect(folding.result().artifacts.get('a')?.partCount).toBe(1)
+  })
+
+  it('shows so many parts of an artifact and says that there are more, however they came; every event counts', () => {
+    const update = (from: number, upTo: number): Observation => {
+      const parts = Array.from({ length: upTo - from }, (_, n) => ({ text: `${from + n}` }))
+      const artifact = { artifactId: 'a', parts }
+      return observe({ artifactUpdate: { taskId: 't', contextId: 'c', artifact, append: from > 0 } })
+    }
+    const whole = fold([update(0, partsLimit + 7)]).artifacts.get('a')
+    const steps = [0, 1, partsLimit - 1, partsLimit, partsLimit + 2, partsLimit + 7]
+    const told = steps.slice(1).map((upTo, n) => update(steps[n] ?? 0, upTo))
+    const streamed = fold(told)
+    // Told in reports of their own, only what is known of it is carried from one to the next.
+    let known = unseen
+    const rows = new Map<number, string>()
+    for (const observation of told) {
+      const { artifacts, version, eventCount: events } = fold([observation], known)
+      for (const [place, part] of artifacts.get('a')?.newParts ?? []) rows.set(place, part)
+      known = { ...known, artifacts, version, events }
+    }
+    expect(streamed.events).toHaveLength(told.length)
+    expect(known.events).toBe(told.length)
+    for (const artifact of [whole, streamed.artifacts.get('a')]) {
+      expect(artifact?.partCount).toBe(partsLimit + 1)
+      expect(artifact?.partsDigest).toBe(known.artifacts.get('a')?.partsDigest)
+      expect(digestOf([...(artifact?.newParts ?? [])].join())).toBe(digestOf([...rows].join()))
+    }
+    expect(JSON.parse(rows.get(partsLimit) ?? '')).toMatchObject({
+      kind: 'unknown',
+      value: expect.stringMatching(/more than/),
+    })
+    expect(fold([update(0, partsLimit + 6)]).artifacts.get('a')?.partsDigest).not.toBe(whole?.partsDigest)
+    expect(fold([update(0, 2)], known).artifacts.get('a')).toMatchObject({ partCount: 2, isShorter: true })
+  })
+
+  it('takes a large part by the digest that its thread has made, or by the one it makes itself', () => {
+    const seen = chunk('x'.repeat(2 * 1024 * 1024), false)
+    const [artifact] = seen.artifacts
+    if (!artifact) throw new Error('There is an artifact.')
+    const digest = createHash('sha256')
+      .update(artifact.parts[0] ?? '')
+      .digest('base64url')
+    const parsed = { ...seen, artifacts: [{ ...artifact, partDigests: new Map([[0, digest]]) }] }
+    expect(fold([parsed]).artifacts.get('a')?.partsDigest).toBe(fold([seen]).artifacts.get('a')?.partsDigest)
+    const other = { ...seen, artifacts: [{ ...artifact, partDigests: new Map([[0, 'another']]) }] }
+    expect(fold([other]).artifacts.get('a')?.partsDigest).not.toBe(fold([seen]).artifacts.get('a')?.partsDigest)
   })
 
   it('takes an end for an end, even when another replica of the agent has a slower clock', () => {

@@ -73,7 +73,7 @@ describe('a loop', () => {
     [loop(), 'ok', 'Up'],
     [loop({ lastFailure }), 'quiet', 'Up again'],
     [loop({ state: 'restarting', lastFailure }), 'warn', 'Failed, starting again'],
-    [loop({ state: 'left' }), 'quiet', 'Left to other processes'],
+    [loop({ state: 'left' }), 'quiet', 'Left to workers'],
     [loop({ state: 'off' }), 'bad', 'Not running'],
     [loop({ lastOutage: { at: ago(1000), pauseMs: 5000 } }), 'warn', 'Waiting for the database'],
     [loop({ lastOutage: { at: ago(60_000), pauseMs: 5000 } }), 'ok', 'Up'],

@@ -76,10 +76,21 @@ describe('reconciling a scope', () => {
     expect(run(wanted, ...thrice(silent), silent).value).toBe('backingOff')
   })
 
+  it('says at the second failure that it fails, also where the list is read next', () => {
+    const { value, told } = run(wanted, busy, again, busy, again, refused, backoff, refused)
+    expect({ value, told }).toEqual({ value: 'listing', told: ['reconciliation.woken', 'reconciliation.failing'] })
+  })
+
   it('keeps why the list failed without waiting longer for the tasks', () => {
     const listing = [busy, again, busy, again, busy, again, busy]
     const failed = run(wanted, ...listing, list({ kind: 'failed', reason: 'too large' }))
     expect(failed).toMatchObject({ value: 'pausing', context: { listReason: 'too large', failures: 0, passes: 0 } })
+  })
+
+  it('looks at once when it is wanted while it pauses, and not sooner while the agent fails', () => {
+    expect(run(wanted, busy, wanted)).toMatchObject({ value: 'checking', waits: [15_000] })
+    expect(run(wanted, silent, wanted)).toMatchObject({ value: 'backingOff', waits: [1000] })
+    expect(run(wanted, busy, wanted, busy, again, busy, again, busy).value).toBe('listing')
   })
 
   it('leaves an agent that was removed alone', () => {

@@ -22,7 +22,7 @@ import { sweepShard } from '../../persistence/artifact-sweep.ts'
 import { ArtifactsUnavailable, ArtifactStore, type NewBytes } from '../../persistence/artifacts.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { ensureLocalAdministrator } from '../../persistence/people.ts'
-import { writeTasks } from '../../persistence/tasks.ts'
+import { writeTasks } from '../../persistence/task-writes.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const hourMs = 3_600_000

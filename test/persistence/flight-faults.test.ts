@@ -4,12 +4,12 @@
  */
 import pg from 'pg'
 import { sql } from 'slonik'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod/mini'
 import { DatabaseClosed, type Database } from '../../persistence/database.ts'
 import { columnTypes } from '../../persistence/node-postgres.ts'
 import { PostgresFlights } from '../../persistence/postgres-flights.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { bothDatabases, freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
 
 const Count = z.object({ n: z.number() })
 const count = sql.type(Count)`select count(*) as n from crate`
@@ -123,7 +123,7 @@ describe.each(bothDatabases)('a flight in trouble on %s', (kind) => {
 
 it('waits for a silent line once, and not a second time to undo on it', async () => {
   const patienceMs = 1_000
-  const newClient = (): pg.Client => new pg.Client({ connectionString: inject('pgUrl'), query_timeout: patienceMs })
+  const newClient = (): pg.Client => new pg.Client({ connectionString: pgUrl(), query_timeout: patienceMs })
   const flights = new PostgresFlights(newClient, { types: columnTypes, carriesNames: true, prologue: [] })
   const startedAt = performance.now()
   await expect(flights.fly((tx) => tx.query(sql.unsafe`select pg_sleep(5)`))).rejects.toThrow('terminated unexpectedly')

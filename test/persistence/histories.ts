@@ -217,7 +217,14 @@ const done = (work: string, kind: string) => ({ type: `xstate.done.actor.${work}
 export async function live(running: RunningSystem, agentId: string, history: History): Promise<void> {
   const { organizationId } = running.viewer
   const body = { action: 'send' as const, tenant: '', ...history.body }
-  const of = { agentId, body, idempotencyKey: uuidv7(), taskId: null, status: 'pending' as const }
+  const of = {
+    agentId,
+    body,
+    idempotencyKey: uuidv7(),
+    taskId: null,
+    skillId: body.skillId ?? null,
+    status: 'pending' as const,
+  }
   // Through the operation rather than the door: the agent has no card that could offer a skill.
   const asked = { command: newCommand(running.viewer, of, uuidv7) }
   const { command } = await running.system.runtime.perform(acceptCommand, asked)

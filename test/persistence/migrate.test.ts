@@ -39,7 +39,7 @@ async function catalogue(client: RawClient): Promise<unknown[]> {
     union all select 'index', indexname, indexdef from pg_indexes where schemaname = 'public' and tablename <> 'schema_migration'
     union all select 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(oid)
       from pg_constraint where connamespace = 'public'::regnamespace and conrelid::regclass::text <> 'schema_migration'
-    union all select 'trigger', tgrelid::regclass || '.' || tgname, pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+    union all select 'trigger', tgrelid::regclass || '.' || tgname, concat_ws(' ', tgenabled, pg_get_triggerdef(oid)) from pg_trigger where not tgisinternal
     union all select 'function', proname, pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
     union all select 'sequence', sequencename, data_type::text from pg_sequences where schemaname = 'public'
     order by 1, 2, 3`)
@@ -73,6 +73,19 @@ describe.each(bothDatabases)('%s', (kind) => {
       expect(await catalogue(client)).toEqual([])
       await migrateUp(client, migrations)
       expect(await catalogue(client)).toEqual(before)
+    })
+  })
+
+  it('undoes each migration to what the one before it left', async () => {
+    await db.raw(async (client) => {
+      await migrateDown(client, migrations, migrations.length)
+      for (const count of migrations.map((_, i) => i + 1)) {
+        const before = await catalogue(client)
+        await migrateUp(client, migrations.slice(0, count))
+        await migrateDown(client, migrations.slice(0, count), 1)
+        expect(await catalogue(client), migrations[count - 1]?.name).toEqual(before)
+        await migrateUp(client, migrations.slice(0, count))
+      }
     })
   })
 

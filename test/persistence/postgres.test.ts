@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import pg from 'pg'
 import { sql, StatementTimeoutError } from 'slonik'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { isConnectionFailure } from '../../persistence/sqlstate.ts'
-import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
 
 describe('postgresql', () => {
   let fresh: FreshDatabase
@@ -96,7 +96,7 @@ describe('postgresql', () => {
   })
 
   it('says at the start that there is no such database', async () => {
-    const absent = new URL(inject('pgUrl'))
+    const absent = new URL(pgUrl())
     absent.pathname = '/absent'
     await expect(openDatabase({ kind: 'postgresql', url: absent.href })).rejects.toBeInstanceOf(pg.DatabaseError)
   })

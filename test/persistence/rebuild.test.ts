@@ -1,6 +1,6 @@
 /** Rebuilding: from the stored events alone, every projected row comes back byte for byte, whatever had become of it. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +10,14 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { rebuildAll, rebuildTask, type Rebuilt } from '../../actors/rebuild.ts'
 import { instruments } from '../../actors/system.ts'
-import type { RebuildMark } from '../../persistence/rebuild.ts'
-import { listViewIds, readView } from '../../persistence/task-views.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { openDatabase } from '../../persistence/database.ts'
+import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
+import { readView } from '../../persistence/task-views.ts'
+import { bothDatabases, freshDatabase, migratedDump } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { damage, harm, histories, live, rowsOf, type History } from './histories.ts'
+import { childArgs } from '../support/child.ts'
 
 const never = new AbortController().signal
 
@@ -24,7 +26,7 @@ describe.each(bothDatabases)('a rebuild on %s', (kind) => {
   let agentId: string
   let organizationId: string
   let nowMs = Date.parse('2026-11-21T08:00:00Z')
-  const tasks = () => listViewIds(running.db.pool, organizationId, null, 10_000)
+  const tasks = () => listTaskIds(running.db.pool, organizationId, null, 10_000)
 
   beforeAll(async () => {
     // Every commit has an instant of its own.
@@ -136,7 +138,7 @@ describe.each(bothDatabases)('a rebuild on %s', (kind) => {
     } while (telling)
     await told
     expect(rebuilds).toBeGreaterThan(1)
-    const view = await readView(running.db.pool, organizationId, id)
+    const view = await readView(running.db.pool, running.viewer, id)
     expect(view?.artifacts.find(({ artifactId }) => artifactId === 'z')?.parts.map(({ value }) => value)).toEqual(
       events.map((_, i) => `${i}`),
     )
@@ -173,7 +175,7 @@ describe('a rebuild of what a real agent said', () => {
     await running.close()
     const { organizationId } = running.viewer
     const rows = await rowsOf(pool)
-    for (const id of await listViewIds(pool, organizationId, null, 100)) {
+    for (const id of await listTaskIds(pool, organizationId, null, 100)) {
       await damage(pool, id, ['a forged head', 'forged words', 'lost artifacts', 'lost parts', 'lost bytes'])
       expect(await rebuildTask(pool, organizationId, id)).toMatchObject({ repaired: true })
     }
@@ -192,7 +194,7 @@ function scripted(
 ): Promise<{ code: number; out: string; err: string }> {
   const env = { PATH: process.env['PATH'], ...variables }
   return new Promise((resolve) => {
-    execFile(process.execPath, [script, ...args], { env }, (error, out, err) =>
+    execFile(process.execPath, childArgs(script, ...args), { env }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),
     )
   })
@@ -210,7 +212,7 @@ describe('the script', () => {
       await live(running, agentId, { id, body: { text: id }, reply, later: [] })
     }
     const { organizationId } = running.viewer
-    const [one = '', two = ''] = await listViewIds(running.db.pool, organizationId, null, 10)
+    const [one = '', two = ''] = await listTaskIds(running.db.pool, organizationId, null, 10)
     await damage(running.db.pool, two, ['a forged head'])
     const total = 'Rebuilt 2 tasks from 4 events; 1 repaired.\n'
     const lines = `${one} 2 events, unchanged\n${two} 2 events, repaired\n${total}`
@@ -227,6 +229,28 @@ describe('the script', () => {
     expect(noOrganization).toEqual({ code: 1, out: '', err: `There is no organization ${unknown}.\n` })
     await running.close()
     await fresh.close()
+  })
+
+  it('rebuilds an embedded database whose console is stopped', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-rebuild-'))
+    const db = await openDatabase({
+      kind: 'pglite',
+      dataDir: join(folder, 'pglite'),
+      template: await migratedDump(),
+    })
+    const running = await systemOn(db, { works: false })
+    const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
+    const reply = { task: { id: 'one', status: { state: 'TASK_STATE_WORKING' } } }
+    await live(running, agentId, { id: 'one', body: { text: 'one' }, reply, later: [] })
+    const { organizationId } = running.viewer
+    const [one = ''] = await listTaskIds(db.pool, organizationId, null, 10)
+    await damage(db.pool, one, ['a forged head'])
+    await running.close()
+    await db.close()
+    const args = ['--offline-pglite', '--organization', organizationId, '--task', one]
+    const out = `${one} 2 events, repaired\nRebuilt 1 task from 2 events; 1 repaired.\n`
+    expect(await scripted({ A2A_DATA_DIR: folder }, ...args)).toEqual({ code: 0, out, err: '' })
+    rmSync(folder, { recursive: true })
   })
 
   it('refuses in words, before it opens anything', async () => {

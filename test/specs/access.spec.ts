@@ -4,9 +4,11 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Role } from '../../domain/access.ts'
+import { cookieNames } from '../../http/cookies.ts'
 import type { Client } from '../support/api.ts'
 import { startConsole, type ConsoleOptions, type TestConsole } from '../support/console.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { pageOrigin, startOrganization } from '../support/people.ts'
 
 const forbidden = { error: { message: 'This action is not permitted.' } }
 const unsigned = { error: { message: 'Sign in to continue.' } }
@@ -30,11 +32,17 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['GET', '/api/task-views', 'read'],
   ['GET', '/api/tasks/events', 'read'],
   ['GET', `/api/artifacts/${'0'.repeat(64)}`, 'read'],
+  ['GET', '/api/audit?taskId=t', 'read'],
+  ['GET', '/api/audit/export', 'administer'],
+  ['GET', '/api/audit/chain', 'administer'],
   ['GET', '/api/actors', 'read'],
   ['GET', '/api/actors/command/c', 'read'],
   ['GET', '/api/actors/command/c/log', 'read'],
-  ['GET', '/api/supervisor', 'read'],
-  ['GET', '/api/queues', 'read'],
+  ['GET', '/api/supervisor', 'administer'],
+  ['GET', '/api/queues', 'administer'],
+  ['GET', '/api/admin/security', 'administer'],
+  ['POST', '/api/admin/security', 'administer'],
+  ['GET', '/api/reviewers', 'operate'],
   ['GET', '/api/sends/unsettled', 'read'],
   ['GET', '/api/sends/c', 'read'],
   ['GET', '/api/task-actors/t', 'read'],
@@ -96,7 +104,7 @@ describe('access', () => {
       expect([path, reply.status]).toEqual([path, 404])
       expect(reply.body).toEqual({ error: { message: 'Not found.' } })
     }
-    expect(await status(api, 'PUT', '/api/agents')).toBe(404)
+    expect(await status(api, 'PUT', '/api/agents')).toBe(405)
     expect(await status(api, 'GET', '/api/tasks/%zz')).toBe(404)
   })
 
@@ -140,18 +148,17 @@ describe('access', () => {
     })
 
     test('oidc: the configured origin, exactly, and always', async () => {
-      const { api } = await start({ auth: { mode: 'oidc', origin: 'https://console.example' } })
-      const asked = (headers: Record<string, string>) => status(api, 'POST', '/api/auth/logout', headers)
-      expect(await asked({ origin: 'https://console.example' })).toBe(200)
-      for (const origin of [
-        'https://console.example:444',
-        'http://console.example',
-        'https://console.example.evil',
-        api.url,
-      ])
+      const oidc = await startOrganization({ database: fresh.db, system: { works: false } })
+      open.push(oidc)
+      const { token } = await oidc.person('viewer')
+      const asked = (headers: Record<string, string>) =>
+        status(oidc.api, 'POST', '/api/auth/logout', { cookie: `${cookieNames.session}=${token}`, ...headers })
+      for (const origin of [`${pageOrigin}:444`, pageOrigin.replace('https', 'http'), `${pageOrigin}.evil`, oidc.url])
         expect([origin, await asked({ origin })]).toEqual([origin, 403])
       expect(await asked({})).toBe(403)
-      expect(await asked({ origin: 'https://console.example', 'sec-fetch-site': 'cross-site' })).toBe(403)
+      expect(await asked({ origin: pageOrigin, 'sec-fetch-site': 'cross-site' })).toBe(403)
+      expect(await asked({ origin: pageOrigin })).toBe(200)
+      expect(await asked({ origin: pageOrigin })).toBe(401)
     })
 
     test('a refusal comes before the body is looked at', async () => {
@@ -202,7 +209,12 @@ describe('access', () => {
       ['?returnTo=evil', '/tasks'],
       ['?returnTo=', '/tasks'],
       ['?returnTo=/a&returnTo=/b', '/tasks'],
-      ['?returnTo=/a%0d%0ax-injected:%201', '/ax-injected:%201'],
+      ['?returnTo=/a%0d%0ax-injected:%201', '/tasks'],
+      ['?returnTo=/%5Ce', '/tasks'],
+      ['?returnTo=/%255Ce', '/%5Ce'],
+      ['?returnTo=/..//e', '/tasks'],
+      ['?returnTo=/api/auth/login', '/tasks'],
+      [`?returnTo=/${'a'.repeat(1024)}`, '/tasks'],
     ])('login%s leads to %s', async (query, location) => {
       const reply = await house.api.get(`/api/auth/login${query}`)
       expect(reply.status).toBe(303)

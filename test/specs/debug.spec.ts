@@ -73,6 +73,8 @@ describe('the actor debugger', () => {
     const rest = ActorAnswer.parse((await get(`/api/actors/subscription/${resting?.id}`)).body).actor
     expect(rest).toMatchObject({ value: 'resting', status: 'active' })
     expect(rest.next.map(({ event }) => event)).toContain('rearmed')
+    // In words, and not by the names that machines use.
+    expect(rest.next).toContainEqual({ event: 'settled', label: 'the task is finished, as told another way' })
   })
 
   it('reads the log with the edges that were taken, and people by their names', async () => {
@@ -167,14 +169,14 @@ describe('what is stuck or uncertain', () => {
     await faulty.close()
   })
 
-  it('tells of an uncertain command when it left, how that ended, and that nobody has looked yet', async () => {
-    const { actor, delivery, evidence, wait } = ActorAnswer.parse(
-      (await running.api.get(`/api/actors/command/${uncertain.id}`)).body,
-    )
+  it('tells of an uncertain command when it left, how that ended, and what a first look at the agent showed', async () => {
+    const answer = async () => ActorAnswer.parse((await running.api.get(`/api/actors/command/${uncertain.id}`)).body)
+    await expect.poll(async () => (await answer()).evidence?.looks, { timeout: 15_000, interval: 10 }).toBe(1)
+    const { actor, delivery, evidence, wait } = await answer()
     expect(actor).toMatchObject({ value: 'uncertain', attention: true })
     expect(delivery).toMatchObject({ action: 'send', acceptedAt: uncertain.createdAt, ended: 'unknown', localId: null })
     expect(Date.parse(delivery?.leftAt ?? '')).toBeGreaterThanOrEqual(Date.parse(uncertain.createdAt))
-    expect(evidence).toMatchObject({ outcome: 'pending', looks: 0, messageId: uncertain.messageId })
+    expect(evidence).toMatchObject({ outcome: 'found', messageId: uncertain.messageId })
     expect(wait).toBeNull()
     const { kinds } = QueuesAnswer.parse((await running.api.get('/api/queues')).body)
     expect(kinds.find(({ kind }) => kind === 'command')?.attention).toBe(1)
@@ -188,7 +190,7 @@ describe('what is stuck or uncertain', () => {
     expect(sends).toEqual([
       expect.objectContaining({ id: uncertain.id, status: 'uncertain', title: 'pay the invoice', localId: null }),
     ])
-    expect(sends[0]?.evidence).toMatchObject({ outcome: 'pending' })
+    expect(sends[0]?.evidence).toMatchObject({ outcome: 'found', looks: 1 })
     const { send } = SentWordsAnswer.parse((await running.api.get(`/api/sends/${uncertain.id}`)).body)
     expect(send).toMatchObject({ text: 'pay the invoice', otherParts: 0, agentId: uncertain.agentId })
   })
@@ -212,8 +214,10 @@ describe('what is stuck or uncertain', () => {
     const queues = QueuesAnswer.parse((await idle.api.get('/api/queues')).body)
     expect(queues.kinds.find(({ kind }) => kind === 'command')).toMatchObject({ due: 1 })
     expect(queues.commands).toMatchObject({ pending: 1, dispatching: 0, oldestPendingAt: sent.createdAt })
-    const { process: own } = SupervisorAnswer.parse((await idle.api.get('/api/supervisor')).body)
+    const { process: own, supervisor } = SupervisorAnswer.parse((await idle.api.get('/api/supervisor')).body)
     expect(own.works).toBe(false)
     expect(own.loops.find(({ name }) => name === 'command')).toMatchObject({ state: 'left', places: null })
+    const running = { command: 'leftToWorkers', leases: 'leftToWorkers', freshness: 'up', housekeeping: 'up' }
+    expect(supervisor.value).toMatchObject({ running })
   })
 })

@@ -84,11 +84,13 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   expect(house.log.lines().some((line) => line.includes('a dependency is unavailable'))).toBe(true)
   expect(house.log.errors()).toEqual([])
 
-  // What this process knows of itself needs no database: its loops say what they wait for.
-  const { supervisor, process: own } = SupervisorAnswer.parse((await house.api.get('/api/supervisor')).body)
-  expect(supervisor.lastFailure).toBeNull()
-  const loops = own.loops.filter(({ lastOutage }) => lastOutage !== null).map(({ name }) => name)
-  expect(loops).toEqual(expect.arrayContaining(['command', 'subscription']))
+  // What this process knows of itself needs no database: its loops say what they wait for, each from its next look on.
+  const waiting = async () => {
+    const { supervisor, process: own } = SupervisorAnswer.parse((await house.api.get('/api/supervisor')).body)
+    expect(supervisor.lastFailure).toBeNull()
+    return own.loops.filter(({ lastOutage }) => lastOutage !== null).map(({ name }) => name)
+  }
+  await expect.poll(waiting).toEqual(expect.arrayContaining(['command', 'subscription']))
 
   wire.mend()
   await expect.poll(async () => (await send()).status, { timeout: 15_000 }).toBe(202)

@@ -80,7 +80,7 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
   /** Sets a count in a window that is not over while the test runs. */
   const taken = (bucket: string, count: number) =>
     house.db.pool.query(sql.unsafe`
-      insert into rate_window (bucket, starts_at, taken) values (${bucket}, now() + interval '1 hour', ${count})
+      insert into rate_window (bucket, starts_at, taken) values (${bucket}, now() + interval '1 minute', ${count})
       on conflict (bucket) do update set starts_at = excluded.starts_at, taken = excluded.taken`)
   const untaken = (bucket: string) => house.db.pool.query(sql.unsafe`delete from rate_window where bucket = ${bucket}`)
 
@@ -297,7 +297,7 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     const callback = await working()
     const other = await working()
     const body = status(callback, 'TASK_STATE_WORKING')
-    const bucket = `push/${callback.registrationId}`
+    const bucket = `registration/${callback.registrationId}`
     await taken(bucket, 119)
     expect((await deliver(house, callback.registrationId, body)).status).toBe(204)
     const refused = await deliver(house, callback.registrationId, '{', { 'content-type': 'text/plain' })
@@ -307,8 +307,6 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     const wrong = await deliver(house, callback.registrationId, body, { authorization: 'Bearer x' })
     expect(wrong.status).toBe(401)
     expect((await deliver(house, other.registrationId, status(other, 'TASK_STATE_WORKING'))).status).toBe(204)
-    await untaken(bucket)
-    expect((await deliver(house, callback.registrationId, body)).status).toBe(204)
   })
 
   test('a fault of ours is 503 and "later", and what was not committed is taken when it comes again', async () => {
@@ -342,7 +340,7 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
   test('no body is a fault of ours', async () => {
     const callback = await working()
     const { registrationId, taskId, contextId } = callback
-    await taken(`push/${registrationId}`, -10_000)
+    await taken(`registration/${registrationId}`, -10_000)
     await taken('push', -10_000)
     const names = ['task', 'message', 'statusUpdate', 'artifactUpdate', 'kind', 'id', 'taskId', 'contextId', 'status']
     const values = fc.oneof(fc.jsonValue(), fc.constantFrom<unknown>(taskId, contextId, 'task', '\0', '\ud800', 1e308))
@@ -382,7 +380,7 @@ test('replicas on one database share the windows: all callers together, counted 
   const one = await pushConsole('postgresql')
   const two = await pushConsole(one.db)
   await one.db.pool.query(sql.unsafe`
-    insert into rate_window (bucket, starts_at, taken) values ('push', now() + interval '1 hour', 1190)`)
+    insert into rate_window (bucket, starts_at, taken) values ('push', now() + interval '1 minute', 1190)`)
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) => deliver(i % 2 === 0 ? one : two, stranger, {})),
   )

@@ -196,11 +196,11 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     const command = await finished(agentId, { text: 'hello' })
     const { id, messageId, evidence } = command
     expect(command).toMatchObject({ status: 'uncertain', error: commandErrors.uncertain })
-    expect(evidence).toMatchObject({ outcome: 'pending', looks: 0, lookedAt: null, messageId })
-    expect(Date.parse(evidence?.nextLookAt ?? '') - Date.parse(command.updatedAt)).toBe(15_000)
-    await scopes.dueLooks()
-    await scopes.begin(agentId)
+    expect(evidence).toMatchObject({ messageId })
+    // Nobody has to wake anybody: the doubt does.
     await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('found')
+    const { lookedAt } = (await evidenceOf(id)) ?? {}
+    expect(Date.parse(lookedAt ?? '') - Date.parse(command.updatedAt)).toBeLessThan(4_000)
     const taskId = peer.taskIds().at(-1)
     const sentence = `The agent has the message: it stands in the history of task ${taskId}, which is completed.`
     const found = { looks: 1, nextLookAt: null, taskId, localId: null, taskState: 'TASK_STATE_COMPLETED', sentence }
@@ -212,18 +212,28 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     expect(await scopes.facts(id)).toContain('command.evidence')
   })
 
-  it('looks four times for a message that is not there, and says that this proves nothing', async () => {
+  it('looks at once also where the scope pauses, and an unfinished task is asked for on the way', async () => {
+    await house.api.send(agentId, { text: 'hold' })
+    expect((await scopes.turn(agentId)).value).toBe('pausing')
+    peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const { id, updatedAt } = await finished(agentId, { text: 'hello' })
+    await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('found')
+    const { lookedAt } = (await evidenceOf(id)) ?? {}
+    expect(Date.parse(lookedAt ?? '') - Date.parse(updatedAt)).toBeLessThan(8_000)
+  })
+
+  it('looks five times for a message that is not there, and says that this proves nothing', async () => {
     peer.script.fault('SendMessage', { fault: 'reset', performed: false })
     const { id } = await finished(agentId, { text: 'hello' })
-    for (let look = 1; look <= 4; look++) {
-      await scopes.dueLooks()
-      await scopes.begin(agentId)
+    for (let look = 1; look <= 5; look++) {
+      if (look > 1) await scopes.dueLooks()
+      if (look > 1) await scopes.begin(agentId)
       await expect.poll(async () => (await evidenceOf(id))?.looks, patience).toBe(look)
       const { outcome, isWhole, nextLookAt } = (await evidenceOf(id)) ?? {}
       expect({ outcome, isWhole, again: nextLookAt !== null }).toEqual({
         outcome: 'absent',
         isWhole: true,
-        again: look < 4,
+        again: look < 5,
       })
     }
     const sentence = 'The message was not found at the agent, which does not prove that it never arrived.'
@@ -239,9 +249,8 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     peer.script.fault('CancelTask', { fault: 'reset', performed: true })
     const cancelled = await finished(agentId, { action: 'cancelTask', taskId })
     expect([said.status, cancelled.status]).toEqual(['uncertain', 'uncertain'])
-    await scopes.dueLooks()
-    await scopes.begin(agentId)
     await expect.poll(async () => (await evidenceOf(said.id))?.outcome, patience).toBe('found')
+    await expect.poll(async () => (await evidenceOf(cancelled.id))?.outcome, patience).toMatch(/found|absent/)
     expect(await evidenceOf(said.id)).toMatchObject({ taskId, localId })
     const { sentence, ...evidence } = (await evidenceOf(cancelled.id)) ?? {}
     expect(evidence).toMatchObject({ outcome: expect.stringMatching(/found|absent/), taskId, localId })
@@ -253,8 +262,6 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     const id = await house.api.register(old.cardUrl)
     const command = await finished(id, { text: 'hello' })
     expect(command.status).toBe('uncertain')
-    await scopes.dueLooks()
-    await scopes.begin(id)
     await expect.poll(async () => (await evidenceOf(command.id))?.outcome, patience).toBe('unsearchable')
     expect((await evidenceOf(command.id))?.sentence).toMatch(
       /^There is nothing in which to look for it\. The agent cannot/,
@@ -264,10 +271,8 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
 
   it('says what it could not look into: an agent that answers nonsense, and is then removed', async () => {
     peer.script.fault('SendMessage', { fault: 'reset', performed: true })
-    const { id } = await finished(agentId, { text: 'hello' })
     peer.script.fault('ListTasks', garbage, Infinity)
-    await scopes.dueLooks()
-    await scopes.begin(agentId)
+    const { id } = await finished(agentId, { text: 'hello' })
     await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('unreadable')
     expect(await evidenceOf(id)).toMatchObject({ looks: 1, nextLookAt: expect.any(String) })
     await house.api.delete(`/api/agents/${agentId}`)

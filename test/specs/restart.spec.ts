@@ -10,7 +10,7 @@ import { spawnConsole, type SpawnOptions } from '../support/console.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 
-test.each(bothDatabases)('%s: stopped politely and started again', { timeout: 60_000 }, async (kind) => {
+test.each(bothDatabases)('%s: stopped politely and started again', { timeout: 120_000 }, async (kind) => {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'signalbox-restart-'))
   const fresh = kind === 'postgresql' ? await freshDatabase(kind) : null
   const profile = fresh?.profile.kind === 'postgresql' ? fresh.profile : null
@@ -43,7 +43,7 @@ test.each(bothDatabases)('%s: stopped politely and started again', { timeout: 60
 // On PostgreSQL the successor waits for the lease of 60 s, because the holder may be alive elsewhere: test/chaos has that.
 test(
   'pglite: killed in mid-dispatch; the successor says uncertain at once and sends nothing',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'signalbox-restart-'))
     const peer = await startRawPeer()

@@ -91,6 +91,7 @@ describe.each(bothDatabases)('tasks on %s', (database) => {
       task: waiting,
       commands: [],
       following: { state: 'resting', reason: null, nextAttemptAt: null },
+      operable: true,
     })
     expect(waiting).toMatchObject({ skillId: null, version: expect.any(Number) })
     expect(waiting.transitions.at(-1)?.state).toBe('TASK_STATE_INPUT_REQUIRED')

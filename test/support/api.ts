@@ -35,9 +35,12 @@ export type Outcome = z.infer<typeof Outcome>
 
 export class Client {
   readonly url: string
+  /** Sent with every request: a person's cookie and origin. */
+  readonly #own: Headers_
 
-  constructor(url: string) {
+  constructor(url: string, headers: Headers_ = {}) {
     this.url = url
+    this.#own = headers
   }
 
   get(path: string, headers: Headers_ = {}): Promise<Reply> {
@@ -55,7 +58,9 @@ export class Client {
 
   /** A request as it is, for answers that are read while they come. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    return fetch(this.url + path, { redirect: 'manual', ...init })
+    const headers = new Headers(init.headers)
+    for (const [name, value] of Object.entries(this.#own)) if (!headers.has(name)) headers.set(name, value)
+    return fetch(this.url + path, { redirect: 'manual', ...init, headers })
   }
 
   /** The events of a stream that is asked for with POST, or with GET where there is no body. */

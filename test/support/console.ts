@@ -10,20 +10,38 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { SystemOptions } from '../../actors/system.ts'
 import type { Viewer } from '../../domain/access.ts'
-import { buildServer, type ServerOptions } from '../../http/server.ts'
+import { bySession } from '../../http/callers.ts'
+import type { AuthRule } from '../../http/door.ts'
+import { buildServer } from '../../http/server.ts'
 import type { Database, Profile } from '../../persistence/database.ts'
 import { Client } from './api.ts'
-import { freshDatabase, type bothDatabases } from './databases.ts'
+import { freshDatabase, placeDatabase, type bothDatabases } from './databases.ts'
 import { systemOn, type RunningSystem } from './system.ts'
 import { openTestLog, type TestLog } from './test-log.ts'
+import { childArgs } from './child.ts'
 
 export interface ConsoleOptions {
   /** A fresh database of that kind, or one that the test opened and will close. */
   readonly database: (typeof bothDatabases)[number] | Database
-  readonly system?: Partial<Pick<SystemOptions, 'works' | 'policy' | 'sidebandUris' | 'push' | 'rhythm'>>
+  readonly system?: Partial<
+    Pick<
+      SystemOptions,
+      | 'works'
+      | 'policy'
+      | 'cards'
+      | 'outbound'
+      | 'sidebandUris'
+      | 'push'
+      | 'rhythm'
+      | 'limits'
+      | 'vault'
+      | 'artifactDirectory'
+    >
+  >
   /** Who a request is, where it is not always the local administrator. */
   readonly identify?: (administrator: Viewer, request: { readonly headers: IncomingHttpHeaders }) => Viewer | null
-  readonly auth?: ServerOptions['auth']
+  /** People by their session cookies, instead of `identify` (people.ts, provider.ts). */
+  readonly oidc?: (running: RunningSystem) => Extract<AuthRule, { readonly mode: 'oidc' }>
   /** Default: the built console where there is one. Null: the API alone. */
   readonly uiDirectory?: string | null
 }
@@ -47,16 +65,18 @@ export async function startConsole(options: ConsoleOptions): Promise<TestConsole
   const running = await systemOn(fresh?.db ?? (database as Database), options.system)
   const log = openTestLog()
   const draining = new AbortController()
+  const auth = options.oidc?.(running)
   const server = buildServer({
     system: running.system,
     db: running.db,
     log: log.logger,
     sidebandUris: options.system?.sidebandUris ?? [],
-    auth: options.auth ?? { mode: 'development' },
-    identify: (request) => Promise.resolve(identify(running.viewer, request)),
-    loopbackOnly: true,
+    auth: auth ?? { mode: 'development' },
+    identify: auth ? bySession(auth.sessions) : (request) => Promise.resolve(identify(running.viewer, request)),
+    loopbackOnly: auth === undefined,
     drain: draining.signal,
     uiDirectory: options.uiDirectory === undefined ? uiIfBuilt() : options.uiDirectory,
+    version: '0.0.0-test',
   })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
@@ -90,10 +110,12 @@ export interface SpawnedConsole {
 export interface SpawnOptions {
   /** Holds the pid file, the artifacts and, for the embedded profile, the database. The caller removes it. */
   readonly dataDirectory: string
-  /** `pglite`: in the data directory. */
+  /** `pglite`: in the data directory, where a migrated one is put unless there is one (`placeDatabase`). */
   readonly database: 'pglite' | Extract<Profile, { kind: 'postgresql' }>
   /** Laid over the child's environment. */
   readonly env?: Readonly<Record<string, string>>
+  /** The composition root; default: the product's own. */
+  readonly root?: 'bin/console.ts' | 'test/support/crowd-console.ts'
 }
 
 const readyWithinMs = 60_000
@@ -102,7 +124,8 @@ const readyWithinMs = 60_000
 export async function spawnConsole(options: SpawnOptions): Promise<SpawnedConsole> {
   const port = await freePort()
   const { database, dataDirectory } = options
-  const child = spawn(process.execPath, [join(root, 'bin/console.ts')], {
+  if (database === 'pglite') await placeDatabase(dataDirectory)
+  const child = spawn(process.execPath, childArgs(join(root, options.root ?? 'bin/console.ts')), {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -156,7 +179,8 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
       (response) => response.status,
       () => 0,
     )
-    if (status === 200) return
+    // In oidc mode nobody is signed in yet, and that is an answer.
+    if (status === 200 || status === 401) return
     if (performance.now() > deadline) throw new Error(`No answer within ${readyWithinMs} ms.`)
     await new Promise((again) => setTimeout(again, 25))
   }

@@ -1,6 +1,8 @@
 /**
- * Once per run: one PostgreSQL (or the one that A2A_TEST_DATABASE_URL names) with a migrated template database. The
- * embedded database's dump is made by the first file that needs it (test/support/databases.ts).
+ * Once per run: a PostgreSQL for each of Vitest's workers (or the one that A2A_TEST_DATABASE_URL names, for all of them),
+ * with a migrated template database. One for all would show a file the transactions that others have open: what waits for
+ * the oldest of them would wait for a stranger's. The embedded database's dump is made by the first file that needs it
+ * (test/support/databases.ts).
  */
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
@@ -10,18 +12,30 @@ import { startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A superuser's URL of a database to connect to for creating others. */
-    pgUrl: string
-    /** The migrated database that `freshDatabase` copies. */
+    /** A superuser's URLs of databases to connect to for creating others: a server each. */
+    pgUrls: readonly string[]
+    /** The migrated database that `freshDatabase` copies, on each server. */
     pgTemplate: string
   }
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env['A2A_TEST_DATABASE_URL']
-  const server = given === undefined ? await startPostgres() : undefined
-  const url = server?.url ?? given ?? ''
+  const workers = project.vitest.config.maxWorkers
+  const servers = given === undefined ? await Promise.all(Array.from({ length: workers }, () => startPostgres())) : []
+  const urls = given === undefined ? servers.map(({ url }) => url) : [given]
   const template = `signalbox_template_${process.pid}`
+  await Promise.all(urls.map((url) => migrated(url, template)))
+  project.provide('pgUrls', urls)
+  project.provide('pgTemplate', template)
+  return async () => {
+    await Promise.all(servers.map((server) => server.stop()))
+    if (given !== undefined)
+      await withClient(given, async (client) => void (await client.query(`drop database if exists ${template}`)))
+  }
+}
+
+async function migrated(url: string, template: string): Promise<void> {
   await withClient(url, async (client) => {
     await client.query(`drop database if exists ${template}`)
     // The builtin provider came with PostgreSQL 17; a server of one's own may be 15 or 16.
@@ -32,12 +46,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await client.query(`create database ${template} template template0 encoding 'UTF8' ${locale}`)
   })
   await withClient(databaseUrl(url, template), (client) => migrateUp(client, migrations))
-  project.provide('pgUrl', url)
-  project.provide('pgTemplate', template)
-  return async () => {
-    if (server) return server.stop()
-    return withClient(url, async (client) => void (await client.query(`drop database if exists ${template}`)))
-  }
 }
 
 async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {

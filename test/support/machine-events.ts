@@ -100,7 +100,6 @@ export const durableMachines: readonly {
   {
     machine: reconciliationMachine,
     events: [
-      { type: 'wanted', agentId: anna, tenant: 'north' } as EventObject,
       done('check', { kind: 'more', after: ben }),
       done('check', { kind: 'busy' }),
       done('check', { kind: 'idle' }),
@@ -117,6 +116,7 @@ export const durableMachines: readonly {
       after('breath', 'reconciliation.yielding'),
       after('backoff', 'reconciliation.backingOff'),
       interrupted,
+      { type: 'wanted', agentId: anna, tenant: 'north' } as EventObject,
     ],
   },
   {

@@ -2,12 +2,13 @@
  * A real PostgreSQL 18 for tests: binaries from the npm registry, no user is created, no system package is needed.
  * Loopback, a free port, durability off. Owns its directory and its process; both end with `stop` or with this process.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { accessSync, chownSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
 import * as z from 'zod/mini'
 
 export interface TestPostgres {
@@ -98,12 +99,11 @@ export async function startPostgres(options: { readonly settings?: readonly stri
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-pg-'))
   if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'db')
-  const initdb = spawnSync(
+  await promisify(execFile)(
     join(bin, 'initdb'),
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
-    { ...user, encoding: 'utf8', cwd: folder },
+    { ...user, cwd: folder },
   )
-  if (initdb.status !== 0) throw new Error(`initdb failed: ${initdb.stderr}`, { cause: initdb.error })
   const port = await freePort()
   const fixed = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`]
   const flags = [...fixed, ...settings, ...(options.settings ?? [])].flatMap((setting) => ['-c', setting])

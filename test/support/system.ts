@@ -37,7 +37,7 @@ export interface RunningSystem {
   close(): Promise<void>
 }
 
-const boundMs = 20_000
+const boundMs = 45_000
 let keys = 0
 
 /** A system on a database that somebody else opened and will close. */
@@ -75,7 +75,7 @@ export async function systemOn(db: Database, options: Partial<SystemOptions> = {
       const signal = AbortSignal.timeout(boundMs)
       for (;;) {
         const change = system.changes.next(signal)
-        const view = await readView(db.pool, viewer.organizationId, localId)
+        const view = await readView(db.pool, viewer, localId)
         if (view && until(view)) return view
         if (signal.aborted) throw new Error(`The task never came so far: ${JSON.stringify(view)?.slice(0, 2000)}`)
         await change

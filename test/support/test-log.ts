@@ -1,6 +1,7 @@
 /** What the HTTP floor logs, kept for a test to look at and never printed. */
 import { Writable } from 'node:stream'
 import { pino, type Logger } from 'pino'
+import { logOptions } from '../../bin/log.ts'
 
 export interface TestLog {
   readonly logger: Logger
@@ -21,7 +22,7 @@ export function openTestLog(): TestLog {
     },
   })
   return {
-    logger: pino({ level: 'debug' }, kept),
+    logger: pino(logOptions('debug'), kept),
     lines: () => lines,
     errors: () => lines.filter((line) => (JSON.parse(line) as { level: number }).level >= errorLevel),
   }

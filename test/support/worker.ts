@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { childArgs } from './child.ts'
 
 export interface SpawnedWorker {
   readonly process: ChildProcess
@@ -29,7 +30,7 @@ const inherited = (): NodeJS.ProcessEnv =>
   )
 
 function launch(env: Readonly<Record<string, string>>) {
-  const child = spawn(process.execPath, [entry], {
+  const child = spawn(process.execPath, childArgs(entry), {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...inherited(), ...env },

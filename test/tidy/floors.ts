@@ -30,7 +30,7 @@ export const floors: Readonly<Record<string, Floor>> = {
   },
   http: {
     floors: ['actors/', 'persistence/', 'domain/', 'a2a/'],
-    packages: ['fastify', '@fastify/', 'fastify-type-provider-zod', 'zod', 'zod/mini'],
+    packages: ['fastify', '@fastify/', 'fastify-type-provider-zod', 'prom-client', 'zod', 'zod/mini'],
     node: true,
   },
   ui: {

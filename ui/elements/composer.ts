@@ -8,7 +8,6 @@ import { explainCommand } from '../../domain/command-explanation.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
-import { keepDraft, readDraft } from '../drafts.ts'
 import { commandQuestion } from '../questions.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
 import { composerSheet } from './composer-sheet.ts'
@@ -16,6 +15,8 @@ import { icon } from './icon.ts'
 import { sheet } from './sheet.ts'
 
 export const viewersRead = 'You may read here. Sending needs the role operator.'
+export const readersRead =
+  'You may read here. Sending needs a grant to send to this agent; an administrator can give one.'
 
 /** Where a sending's drafts and attempts are kept: by task, and before there is one by agent. */
 export const scopeOfTask = (localId: string): string => `task:${localId}`
@@ -47,6 +48,13 @@ export class SignalboxComposer extends LitElement {
     () => this.#sending?.phase,
     (phase) => phase,
   )
+  /** Whose words are in the field: drafts can be read once that is known, and are not another's. */
+  #writer: string | undefined
+  #person = new Select<string | undefined, string | undefined>(
+    this,
+    () => this.app.person,
+    (person) => person,
+  )
   #command = new Query(this, () => {
     const phase = this.#phase.value
     if (phase?.at !== 'accepted') return undefined
@@ -63,8 +71,10 @@ export class SignalboxComposer extends LitElement {
   }
 
   override willUpdate(changed: PropertyValues): void {
-    if (changed.has('scope') || changed.has('app')) {
-      this._text = readDraft(this.scope)
+    const person = this.#person.value
+    if (changed.has('scope') || changed.has('app') || person !== this.#writer) {
+      this.#writer = person
+      this._text = this.app.drafts.read(this.scope)
       this.#sending = this.app.sendings.of(this.scope)
       this.requestUpdate()
     }
@@ -75,7 +85,7 @@ export class SignalboxComposer extends LitElement {
   #conclude(): void {
     const phase = this.#phase.value
     if (phase?.at !== 'accepted') return
-    if (this._text === phase.attempt.text && readDraft(this.scope) === '') this._text = ''
+    if (this._text === phase.attempt.text && this.app.drafts.read(this.scope) === '') this._text = ''
     const command = this.#command.data?.command
     const localId = phase.localId ?? command?.result?.localId
     if (localId !== undefined && this.target?.taskId === undefined && this.scope !== scopeOfTask(localId)) {
@@ -122,7 +132,7 @@ export class SignalboxComposer extends LitElement {
     const empty = this._text.trim() === ''
     if (empty) {
       this._text = text
-      keepDraft(this.scope, text)
+      this.app.drafts.keep(this.scope, text)
     }
     this.focus()
     return empty || this._text === text
@@ -136,7 +146,6 @@ export class SignalboxComposer extends LitElement {
   }
 
   get #whyNot(): string {
-    if (this.closed) return this.closed
     if (!this.target) return 'Choose an agent first.'
     const phase = this.#phase.value
     const open = phase?.at === 'unknown' && phase.attempt.text !== this._text
@@ -158,7 +167,7 @@ export class SignalboxComposer extends LitElement {
 
   #write(event: Event & { currentTarget: HTMLTextAreaElement }): void {
     this._text = event.currentTarget.value
-    keepDraft(this.scope, this._text)
+    this.app.drafts.keep(this.scope, this._text)
   }
 
   #key(event: KeyboardEvent): void {
@@ -176,6 +185,10 @@ export class SignalboxComposer extends LitElement {
   override render(): TemplateResult {
     const sending = this.#phase.value?.at === 'sending'
     const why = this.#whyNot
+    if (this.closed !== '') {
+      return html`${this.#notice()}
+        <p class="notice closed">${icon('key-round', 15)}<span class="grow">${this.closed}</span></p>`
+    }
     return html`${this.#notice()}
       <div class="box">
         <label class="sr" for="text">Message</label>
@@ -183,9 +196,8 @@ export class SignalboxComposer extends LitElement {
           id="text"
           rows="2"
           dir="auto"
-          placeholder=${this.closed || this.hint}
+          placeholder=${this.hint}
           ?readonly=${sending}
-          ?disabled=${this.closed !== ''}
           .value=${this._text}
           @input=${(event: Event & { currentTarget: HTMLTextAreaElement }) => this.#write(event)}
           @keydown=${(event: KeyboardEvent) => this.#key(event)}
@@ -265,7 +277,7 @@ export class SignalboxComposer extends LitElement {
 
   #putBack(text: string): void {
     this._text = this._text.trim() === '' ? text : `${text}\n${this._text}`
-    keepDraft(this.scope, this._text)
+    this.app.drafts.keep(this.scope, this._text)
     this.#sending?.dismiss()
     this.focus()
   }

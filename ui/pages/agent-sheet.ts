@@ -84,6 +84,16 @@ export const agentSheet = css`
   .pad {
     padding: 14px 16px;
   }
+  .trust {
+    display: grid;
+    gap: 8px;
+  }
+  .trust b {
+    font-weight: 600;
+  }
+  .trust .facts > div:last-child {
+    border: 0;
+  }
   .skills li {
     display: grid;
     gap: 4px;

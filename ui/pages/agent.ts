@@ -4,6 +4,8 @@
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import * as z from 'zod/mini'
+import type { Role } from '../../domain/access.ts'
+import type { Agent } from '../../domain/agent.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { type CardFacts, hostOf, readCard } from '../card.ts'
@@ -18,9 +20,12 @@ import { define } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
 import { type AgentDetail, agentQuestion, agentsQuestion } from '../questions.ts'
 import { agentMark, chip, trustMarks } from '../states.ts'
+import { SignalboxAgentCredential } from './agent-credential.ts'
 import { agentSheet } from './agent-sheet.ts'
+import { agentTrust } from './agent-trust.ts'
 
 define('signalbox-json', SignalboxJson)
+define('signalbox-agent-credential', SignalboxAgentCredential)
 
 const Removed = z.object({ removed: z.boolean() })
 
@@ -52,7 +57,13 @@ export class SignalboxAgent extends LitElement {
     super.connectedCallback()
     const bindings: Binding[] = [
       { keys: 'Escape', label: 'Back to agents', group: 'Move', run: () => this.app.router.go('/agents') },
-      { keys: 'c', label: 'New task for this agent', group: 'This page', run: () => this.#compose() },
+      {
+        keys: 'c',
+        label: 'New task for this agent',
+        group: 'This page',
+        open: () => this.#maySend,
+        run: () => this.#compose(),
+      },
     ]
     this.#stopKeys = this.app.keys.add(bindings)
   }
@@ -60,6 +71,15 @@ export class SignalboxAgent extends LitElement {
   override disconnectedCallback(): void {
     this.#stopKeys?.()
     super.disconnectedCallback()
+  }
+
+  get #role(): Role | undefined {
+    return this.#session.data?.user.role
+  }
+
+  /** Also while it is not known: where nothing may be sent the next page says why. */
+  get #maySend(): boolean {
+    return this.#role !== 'viewer' && this.#agent.data?.operableSkills?.length !== 0
   }
 
   #compose(): void {
@@ -88,6 +108,9 @@ export class SignalboxAgent extends LitElement {
   override render(): TemplateResult {
     const { data, fault } = this.#agent.answer
     const listed = this.#all.data?.agents.find(({ id }) => id === this.agentId)
+    // Only the list tells the trust of a card that is not believed; of one that is, it may be what was true a while ago.
+    const refused = listed?.error === undefined ? undefined : listed
+    const trust = data?.trust ?? refused?.trust
     const cardUrl = data?.cardUrl ?? listed?.cardUrl
     const facts = readCard(data?.card)
     const name = facts?.name ?? listed?.name ?? (cardUrl === undefined ? 'Agent' : hostOf(cardUrl))
@@ -103,31 +126,42 @@ export class SignalboxAgent extends LitElement {
             <h1 class="h-xl"><bdi>${name}</bdi></h1>
             <p class="mono faint ell" title=${cardUrl ?? nothing}>${cardUrl ?? ''}</p>
           </div>
-          ${data?.trust ? chip(trustMarks[data.trust]) : nothing}
-          <button
-            class="ghost danger"
-            ?disabled=${this.#session.data?.user.role !== 'admin'}
-            @click=${() => this.#ask()}
-          >
-            ${icon('trash-2', 14)}Remove
-          </button>
-          <button class="primary" @click=${() => this.#compose()}>${icon('plus', 15)}New task</button>
+          ${trust ? chip(trustMarks[trust]) : nothing}
+          ${
+            this.#role === 'admin'
+              ? html`<button class="ghost danger" @click=${() => this.#ask()}>${icon('trash-2', 14)}Remove</button>`
+              : nothing
+          }
+          ${
+            this.#maySend
+              ? html`<button class="primary" @click=${() => this.#compose()}>${icon('plus', 15)}New task</button>`
+              : nothing
+          }
         </div>
       </header>
       <div class="body scroll" tabindex="0" role="region" aria-label="About this agent">
-        ${data ? this.#detail(data, facts) : fault ? this.#broken(fault) : skeleton(5, 'page')}
+        ${data ? this.#detail(data, facts) : fault ? this.#broken(fault, refused) : skeleton(5, 'page')}
       </div>
       ${this._removing === 'no' ? nothing : this.#confirm(name, (data ?? listed)?.source === 'env')}`
   }
 
-  /** An agent that does not answer is still registered: it can be retried, and removed. */
-  #broken(fault: ApiFault): TemplateResult {
-    return failure(fault, () => this.#agent.refresh())
+  /** An agent that does not answer is still registered: it can be retried, given a credential, and removed. */
+  #broken(fault: ApiFault, refused: Agent | undefined): TemplateResult {
+    return html`<div class="in">
+      ${failure(fault, () => this.#agent.refresh())}
+      ${refused?.trust ? agentTrust(refused.trust, refused.signing, refused.cardUrl) : nothing} ${this.#credential()}
+    </div>`
+  }
+
+  #credential(): TemplateResult | typeof nothing {
+    if (this.#role !== 'admin') return nothing
+    return html`<signalbox-agent-credential .app=${this.app} agent-id=${this.agentId}></signalbox-agent-credential>`
   }
 
   #detail(agent: AgentDetail, facts: CardFacts | undefined): TemplateResult {
     return html`<div class="in">
       ${facts ? this.#facts(facts, agent) : html`<p class="notice bad">${icon('circle-x', 15)}<span>This agent's card is not a JSON object.</span></p>`}
+      ${agent.trust ? agentTrust(agent.trust, agent.signing, agent.cardUrl) : nothing} ${this.#credential()}
       ${
         agent.report
           ? html`<section>

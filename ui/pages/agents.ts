@@ -55,7 +55,13 @@ export class SignalboxAgents extends View {
     this._wanted = ''
     new RowKeys(this, 'tbody a', () => [
       { keys: '/', label: 'Filter agents', group: 'This page', run: () => this.#focusFilter() },
-      { keys: 'n', label: 'Add an agent', group: 'This page', run: () => this.#add() },
+      {
+        keys: 'n',
+        label: 'Add an agent',
+        group: 'This page',
+        open: () => this.#mayAdminister,
+        run: () => this.#add(),
+      },
     ])
   }
 
@@ -69,8 +75,7 @@ export class SignalboxAgents extends View {
     field.focus()
   }
 
-  #add(): void | false {
-    if (!this.#mayAdminister) return false
+  #add(): void {
     this._adding = true
   }
 
@@ -81,7 +86,7 @@ export class SignalboxAgents extends View {
   }
 
   get #mayAdminister(): boolean {
-    return this.#session.data === undefined || this.#session.data.user.role === 'admin'
+    return this.#session.data?.user.role === 'admin'
   }
 
   override render(): TemplateResult | typeof nothing {
@@ -112,14 +117,11 @@ export class SignalboxAgents extends View {
               />`
             : nothing
         }
-        <button
-          class="primary"
-          ?disabled=${!this.#mayAdminister}
-          title=${this.#mayAdminister ? nothing : 'Only an administrator can add agents'}
-          @click=${() => this.#add()}
-        >
-          ${icon('plus', 15)}Add agent
-        </button>
+        ${
+          this.#mayAdminister
+            ? html`<button class="primary" @click=${() => this.#add()}>${icon('plus', 15)}Add agent</button>`
+            : nothing
+        }
       </header>
       <div class="body scroll">${this.#rows(app, all)}</div>
       ${
@@ -137,8 +139,11 @@ export class SignalboxAgents extends View {
       return html`<div class="empty">
         ${icon('bot', 28)}<b>No agents yet</b>
         <p>
-          Add one by the URL of its Agent Card. The console reads the card, says how well it keeps to A2A, and can then
-          send it work.
+          ${
+            this.#mayAdminister
+              ? 'Add one by the URL of its Agent Card. The console reads the card, says how well it keeps to A2A, and can then send it work.'
+              : 'An administrator adds agents, and grants them to people and teams. What is granted to you shows here.'
+          }
         </p>
       </div>`
     }
@@ -214,7 +219,9 @@ export class SignalboxAgents extends View {
               <td class="num right">${agent.skills?.length ?? ''}</td>
               <td>${agent.report ? scoreBar(agent.report.score) : nothing}</td>`
           : html`<td colspan="4" class="broken">
-              <span class="row tone-bad">${icon('circle-x', 14)}<span class="grow">${agent.error}</span></span>
+              <span class="row tone-bad"
+                >${icon('circle-x', 14)}<span class="grow">${trust ? `${trust.word}: ` : ''}${agent.error}</span></span
+              >
             </td>`
       }
     </tr>`

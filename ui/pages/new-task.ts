@@ -8,12 +8,13 @@ import { type App, sessionQuestion } from '../app.ts'
 import { hostOf } from '../card.ts'
 import { Query } from '../controllers/query.ts'
 import { SendAgain } from '../controllers/send-again.ts'
-import { SignalboxComposer, viewersRead } from '../elements/composer.ts'
+import { readersRead, SignalboxComposer, viewersRead } from '../elements/composer.ts'
 import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 import { agentsQuestion } from '../questions.ts'
+import type { Target } from '../sending.ts'
 
 define('signalbox-composer', SignalboxComposer)
 
@@ -24,6 +25,7 @@ export class SignalboxNewTask extends LitElement {
     app: { attribute: false },
     agentId: { attribute: 'agent-id' },
     _chosen: { state: true },
+    _skillId: { state: true },
   }
   static override styles = [
     sheet,
@@ -63,6 +65,9 @@ export class SignalboxNewTask extends LitElement {
       .field {
         max-width: 420px;
       }
+      .field.skill {
+        margin-top: 12px;
+      }
       .about {
         display: grid;
         gap: 12px;
@@ -99,6 +104,8 @@ export class SignalboxNewTask extends LitElement {
   /** Chosen by the address; empty when the person is to choose. */
   declare agentId: string
   declare _chosen: string
+  /** Of an agent of which only skills may be sent to. */
+  declare _skillId: string
   #agents = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
   #again = new SendAgain(
     this,
@@ -111,6 +118,7 @@ export class SignalboxNewTask extends LitElement {
     super()
     this.agentId = ''
     this._chosen = ''
+    this._skillId = ''
   }
 
   /** The one there is, when there is only one that answers. */
@@ -155,13 +163,29 @@ export class SignalboxNewTask extends LitElement {
   }
 
   #form(agents: readonly Agent[]): TemplateResult {
+    const role = this.#session.data?.user.role
+    if (role === 'viewer') {
+      return html`<div class="empty">
+        ${icon('key-round', 28)}<b>A task begins with a message</b>
+        <p>${viewersRead}</p>
+      </div>`
+    }
     if (agents.length === 0) {
+      const isAdmin = role === 'admin'
       return html`<div class="empty">
         ${icon('bot', 28)}<b>No agent to send it to</b>
-        <p>Add an agent first; then it can be given work.</p>
-        <div class="row">
-          <a class="button" href=${this.app.router.href('/agents')} data-route="/agents">${icon('plus', 14)}Add one</a>
-        </div>
+        <p>
+          ${isAdmin ? 'Add an agent first; then it can be given work.' : 'None is granted to you. An administrator grants agents to people and teams.'}
+        </p>
+        ${
+          isAdmin
+            ? html`<div class="row">
+                <a class="button" href=${this.app.router.href('/agents')} data-route="/agents"
+                  >${icon('plus', 14)}Add one</a
+                >
+              </div>`
+            : nothing
+        }
       </div>`
     }
     const agent = this.#current(agents)
@@ -185,22 +209,55 @@ export class SignalboxNewTask extends LitElement {
               )}
           </select>
         </div>
-        ${agent ? this.#about(agent) : nothing}
+        ${agent ? this.#skills(agent) : nothing} ${agent ? this.#about(agent) : nothing}
       </div>
       <div class="foot">
         ${this.#again.notice()}
         <signalbox-composer
           .app=${this.app}
           scope=${`new:${agent?.id ?? ''}`}
-          .target=${agent && { agentId: agent.id, tenant: '' }}
-          closed=${this.#session.data?.user.role === 'viewer' ? viewersRead : ''}
+          .target=${agent && this.#target(agent)}
+          closed=${agent?.operableSkills?.length === 0 ? readersRead : ''}
           hint=${agent ? `What should ${nameOf(agent)} do?` : 'What should be done?'}
         ></signalbox-composer>
       </div>`
   }
 
+  #target(agent: Agent): Target {
+    const skillId = this.#skillOf(agent)
+    return { agentId: agent.id, tenant: '', ...(skillId === undefined ? {} : { skillId }) }
+  }
+
+  /** The skill that a message is for, where this person may not send to the agent as a whole. */
+  #skillOf({ operableSkills }: Agent): string | undefined {
+    return operableSkills?.find((id) => id === this._skillId) ?? operableSkills?.[0]
+  }
+
+  #skills(agent: Agent): TemplateResult | typeof nothing {
+    const chosen = this.#skillOf(agent)
+    if (chosen === undefined) return nothing
+    const nameOfSkill = (id: string): string => agent.skills?.find((skill) => skill.id === id)?.name ?? id
+    return html`<div class="field skill">
+      <label for="skill">Skill</label>
+      <select
+        id="skill"
+        @change=${(event: Event & { currentTarget: HTMLSelectElement }) => {
+          this._skillId = event.currentTarget.value
+        }}
+      >
+        ${agent.operableSkills?.map((id) => html`<option value=${id} ?selected=${id === chosen}>${nameOfSkill(id)}</option>`)}
+      </select>
+      <p class="muted">
+        Of this agent you may send to ${agent.operableSkills?.length === 1 ? 'this skill' : 'these skills'} only.
+      </p>
+    </div>`
+  }
+
   #about(agent: Agent): TemplateResult {
-    const examples = (agent.skills ?? []).flatMap((skill) => skill.examples ?? []).slice(0, 6)
+    // Of what this person may not send to, examples would be buttons that do nothing.
+    const mayAsk = ({ id }: { id: string }): boolean => agent.operableSkills?.includes(id) ?? true
+    const asked = (agent.skills ?? []).filter(mayAsk)
+    const examples = asked.flatMap((skill) => skill.examples ?? []).slice(0, 6)
     return html`<div class="about">
       ${
         agent.error === undefined

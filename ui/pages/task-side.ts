@@ -27,8 +27,9 @@ export interface SideContext {
 
 export const taskSide = (task: TaskView, context: SideContext): TemplateResult =>
   html`${facts(task, context)}${timeline(task, context)}
-  ${context.followers ? taskFollowers(context.app, context.followers, isTerminal(task.state)) : nothing}
-  ${traceSection(task, context)}`
+    ${context.followers ? taskFollowers(context.app, context.followers, isTerminal(task.state)) : nothing}
+    ${traceSection(task, context)}
+    <section><signalbox-task-history .app=${context.app} task-id=${task.localId}></signalbox-task-history></section>`
 
 function facts(task: TaskView, { app, commandId }: SideContext): TemplateResult {
   const agent = `/agents/${task.agentId}`

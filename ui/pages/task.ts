@@ -14,11 +14,12 @@ import { Select } from '../controllers/select.ts'
 import { SendAgain } from '../controllers/send-again.ts'
 import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
 import { SignalboxCancelTask } from '../elements/cancel-task.ts'
-import { scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
+import { readersRead, scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
 import { sheet } from '../elements/sheet.ts'
+import { SignalboxTaskHistory } from '../elements/task-history.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
 import type { Binding } from '../keys.ts'
@@ -40,6 +41,7 @@ define('signalbox-json', SignalboxJson)
 define('signalbox-composer', SignalboxComposer)
 define('signalbox-cancel-task', SignalboxCancelTask)
 define('signalbox-artifact', SignalboxArtifact)
+define('signalbox-task-history', SignalboxTaskHistory)
 
 const followersQuestion = (taskId: string): Question<TaskActorsAnswer> => ({
   path: `/api/task-actors/${encodeURIComponent(taskId)}`,
@@ -124,7 +126,8 @@ export class SignalboxTask extends View {
     )
     new Follow(this, () => {
       const task = this.#view
-      if (!this.app || !task) return undefined
+      // A stream is for whoever may act; everybody else hears that something changed, and asks again.
+      if (!this.app || !task || this.#closed !== '') return undefined
       const recall = tellsTrace(this.#card(task)) && this.#trace.value?.length === 0
       return { app: this.app, task, elsewhere: this.#streaming.value === true, recall }
     })
@@ -326,19 +329,25 @@ export class SignalboxTask extends View {
     </header>`
   }
 
+  /** Why this person cannot answer here; empty where they can. */
+  get #closed(): string {
+    if (this.#session.data?.user.role === 'viewer') return viewersRead
+    return this.#task.data?.operable === false ? readersRead : ''
+  }
+
   #foot(app: App, task: TaskView): TemplateResult {
     const over = task.kind === 'task' && isTerminal(task.state)
-    const reads = this.#session.data?.user.role === 'viewer'
+    const closed = this.#closed
     return html`${this.#again.notice()}<signalbox-composer
         .app=${app}
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
         hint=${hintFor(task)}
-        closed=${reads ? viewersRead : ''}
+        closed=${closed}
         @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
       >
         ${
-          over || reads || task.taskId === null
+          over || closed !== '' || task.taskId === null
             ? nothing
             : html`<signalbox-cancel-task slot="actions" .app=${app} .task=${task}></signalbox-cancel-task>`
         }
@@ -363,9 +372,11 @@ const withoutTrace = (task: TaskView): TaskView => ({
 /** A finished task takes no more messages [A2A 1.0, 3.1.1], so the next one starts a task in the same context. */
 function targetOf(task: TaskView): Target {
   const base = { agentId: task.agentId, tenant: task.tenant }
-  const context = task.contextId === null ? {} : { contextId: task.contextId }
-  if (task.taskId === null || isTerminal(task.state)) return { ...base, ...context }
-  return { ...base, taskId: task.taskId }
+  const { taskId, contextId, skillId, state } = task
+  if (taskId !== null && !isTerminal(state)) return { ...base, taskId }
+  // What stays within a skill begins a context of its own.
+  if (skillId !== null) return { ...base, skillId }
+  return contextId === null ? base : { ...base, contextId }
 }
 
 function hintFor(task: TaskView): string {

@@ -5,9 +5,10 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import type { TaskFilter, TaskRow } from '../../domain/task.ts'
-import type { App } from '../app.ts'
+import { type App, sessionQuestion } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Lazy } from '../controllers/lazy.ts'
+import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
@@ -88,6 +89,8 @@ export class SignalboxTasks extends View {
     (route) => route,
   )
 
+  #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
+
   constructor() {
     super()
     this._hidden = localStorage.getItem(paneKey) === 'hidden'
@@ -119,11 +122,16 @@ export class SignalboxTasks extends View {
         group: 'This page',
         run: () => go(withFilter('/tasks', id)),
       })),
-      { keys: 'c', label: 'New task', group: 'This page', run: () => go('/tasks/new') },
+      { keys: 'c', label: 'New task', group: 'This page', open: () => !this.#reads, run: () => go('/tasks/new') },
       { keys: 'n', label: 'Show new tasks', group: 'Move', run: () => this.#list?.showArrived() },
       { keys: 'Escape', label: 'Back to the list', group: 'Move', run: () => this.#back() },
       { keys: '[', label: 'Hide or show the list', group: 'This page', run: () => this.#toggleList() },
     ]
+  }
+
+  /** Sending is not theirs, so neither is a way to begin. */
+  get #reads(): boolean {
+    return this.#session.data?.user.role === 'viewer'
   }
 
   #back(): void | false {
@@ -162,9 +170,13 @@ export class SignalboxTasks extends View {
           <div class="row top">
             <h1>Tasks</h1>
             <span class="grow"></span>
-            <button class="small" title="New task (c)" @click=${() => app.router.go('/tasks/new')}>
-              ${icon('plus', 14)}New task
-            </button>
+            ${
+              this.#reads
+                ? nothing
+                : html`<button class="small" title="New task (c)" @click=${() => app.router.go('/tasks/new')}>
+                    ${icon('plus', 14)}New task
+                  </button>`
+            }
           </div>
           <div class="filters" role="group" aria-label="Show">
             ${filters.map(
@@ -271,7 +283,8 @@ export class SignalboxTasks extends View {
     return html`<div class="empty">
       ${icon('list-checks', 28)}<b>Nothing selected</b>
       <p>
-        <kbd>j</kbd> and <kbd>k</kbd> move through the list, <kbd>Enter</kbd> opens, <kbd>c</kbd> starts a new task.
+        <kbd>j</kbd> and <kbd>k</kbd> move through the list,
+        <kbd>Enter</kbd> opens${this.#reads ? '.' : html`, <kbd>c</kbd> starts a new task.`}
       </p>
     </div>`
   }

@@ -8,7 +8,7 @@ import type { EventObject } from 'xstate'
 import { z } from 'zod'
 import { Commands } from '../../../actors/acceptance.ts'
 import { Changes } from '../../../actors/changes.ts'
-import { reactions } from '../../../actors/reactions.ts'
+import { reactions, type Reactions } from '../../../actors/reactions.ts'
 import { Runtime, type Operation } from '../../../actors/runtime.ts'
 import { instruments, System } from '../../../actors/system.ts'
 import type { Viewer } from '../../../domain/access.ts'
@@ -95,7 +95,11 @@ export const statusOf = (taskId: string, state: string, timestamp: string | null
   stored: [],
 })
 
-export async function openModelStage(kind: (typeof bothDatabases)[number]): Promise<Stage> {
+/** `living`: the reactions of the deployment; with push, or without. */
+export async function openModelStage(
+  kind: (typeof bothDatabases)[number],
+  living: Reactions = reactions,
+): Promise<Stage> {
   const fresh = await freshDatabase(kind)
   const { db } = fresh
   const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
@@ -113,10 +117,11 @@ export async function openModelStage(kind: (typeof bothDatabases)[number]): Prom
   const runtime = new Runtime({
     db,
     kinds: system.kinds,
-    reactions,
+    reactions: living,
     changes,
     instruments,
     intake: { owner: 'model', takeRoom: () => false, giveBack: () => undefined, newToken: uuidv7 },
+    log,
     launch: () => undefined,
   })
   const { organizationId } = viewer

@@ -19,10 +19,15 @@ export const crashPoints = [
   'result/after-commit',
   'observation/before-commit',
   'observation/after-commit',
+  'look/before-commit',
+  'look/after-commit',
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
-/** What a commit of the loop writes: a command, a claim, the mark that its work has begun, its outcome, what an agent showed. */
-export type CommitKind = 'accept' | 'claim' | 'begin' | 'result' | 'observation'
+/**
+ * What a commit of the loop writes: a command, a claim, the mark that its work has begun, its outcome, what an agent showed,
+ * what a look for an uncertain command found.
+ */
+export type CommitKind = 'accept' | 'claim' | 'begin' | 'result' | 'observation' | 'look'
 
 export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints as readonly string[]).includes(name)
 

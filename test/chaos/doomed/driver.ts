@@ -32,6 +32,7 @@ function kindsOf({ sql, values }: QuerySqlToken): CommitKind[] {
   const said = JSON.stringify(values)
   if (/insert into actor_log\b/.test(sql) && said.includes('xstate.done.actor.discover')) found.push('begin')
   if (/insert into actor_log\b/.test(sql) && said.includes('xstate.done.actor.deliver')) found.push('result')
+  if (/update command_evidence\b/.test(sql)) found.push('look')
   // A reply is an observation, too, but it comes with the result.
   if (/insert into task_event\b/.test(sql) && /\b(?:stream|poll)\b/.test(said)) found.push('observation')
   return found
@@ -52,6 +53,7 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
     maybeOne: (statement) => flight.maybeOne(noted(statement)),
     query: (statement) => flight.query(noted(statement)),
     xid: () => flight.xid(),
+    now: () => flight.now(),
     commit: async () => {
       for (const kind of kinds) doom.reach(`${kind}/before-commit`)
       await flight.commit()

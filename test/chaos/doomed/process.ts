@@ -4,17 +4,22 @@
  *
  * `node test/chaos/doomed/process.ts console|worker [--lease-ms n] [--die-at point] [--lose-commits rate] [--seed n]`
  * stdin takes one JSON object a line: `{"dieAt": point}`, `{"stopAt": point}` (it stands still there), `{"clockMs": n}` (its
- * wall clock jumps by that much), `{"loseCommits": rate}`; each is answered with `heard` on stdout.
+ * wall clock jumps by that much), `{"loseCommits": rate}`, `{"weigh": true}` (it says `holds n`, the bytes it holds once its garbage
+ * is collected); each is answered with `heard` on stdout.
  */
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as z from 'zod/mini'
 import type { Kinds } from '../../../actors/kinds.ts'
 import { instruments, type SystemOptions } from '../../../actors/system.ts'
-import { openLog, openSystem, type Parts } from '../../../bin/composition.ts'
+import { openSystem, type Parts } from '../../../bin/composition.ts'
+import { openLog } from '../../../bin/log.ts'
 import { readConfig, readWorkerConfig } from '../../../bin/config.ts'
 import { serveConsole } from '../../../bin/console-process.ts'
 import { ending, runProcess } from '../../../bin/process.ts'
+import { crowd } from '../../support/crowd.ts'
 import { chanceOf } from '../seed.ts'
 import { crashPoints, Doom, isCrashPoint } from './doom.ts'
 import { withFaults } from './driver.ts'
@@ -35,6 +40,7 @@ const Told = z.object({
   stopAt: z.optional(z.enum(crashPoints)),
   clockMs: z.optional(z.number()),
   loseCommits: z.optional(z.number()),
+  weigh: z.optional(z.boolean()),
 })
 
 const doom = new Doom()
@@ -51,7 +57,17 @@ function hear(line: string): void {
   if (told.stopAt !== undefined) doom.stopAt(told.stopAt)
   lossRate = told.loseCommits ?? lossRate
   clockMs += told.clockMs ?? 0
+  if (told.weigh) process.stdout.write(`holds ${heldBytes()}\n`)
   process.stdout.write('heard\n')
+}
+
+/** Not the resident size: a heap grows to a size that suits it, some hundred MiB, and nothing is wrong. */
+function heldBytes(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
 }
 
 const leaseMs = values['lease-ms'] === undefined ? null : Number(values['lease-ms'])
@@ -65,6 +81,7 @@ const partsFor = (policy: SystemOptions['policy']): Parts => ({
   outbound: new DoomedOutbound(doom, policy),
   instruments: { ...instruments, now: () => new Date(Date.now() + clockMs) },
   rhythm: shorter,
+  limits: crowd,
 })
 
 watchSockets(doom)

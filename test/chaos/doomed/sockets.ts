@@ -1,10 +1,14 @@
 /**
- * Death between the bytes of a request: before the first one, after the head, after the body. Watches this process's own
- * sockets for requests that post something to an agent; lies below the product, which has no hook for it and needs none.
+ * Death between the bytes of a message: before the first one, after the head, after the body. Watches this process's own
+ * sockets for requests that carry a message to an agent, and no other: a task is also read by POST, at its own times. Lies
+ * below the product, which has no hook for it and needs none.
  */
 import { Socket } from 'node:net'
 import { Outbound } from '../../../actors/outbound.ts'
 import type { Doom } from './doom.ts'
+
+/** Marks the head of a message, where the body does not show yet. Agents ignore it. */
+const mark = 'x-storm-message'
 
 export function watchSockets(doom: Doom): void {
   const write: unknown = Reflect.get(Socket.prototype, 'write')
@@ -14,7 +18,7 @@ export function watchSockets(doom: Doom): void {
     const [chunk, encoding] = given
     const through = (done?: () => void): unknown =>
       Reflect.apply(write, this, done ? [chunk, typeof encoding === 'string' ? encoding : undefined, done] : given)
-    if (typeof chunk === 'string' && chunk.startsWith('POST /')) {
+    if (typeof chunk === 'string' && chunk.startsWith('POST /') && chunk.includes(mark)) {
       doom.reach('send/before-first-byte')
       headSent.add(this)
       if (!doom.awaits('send/after-head')) return through()
@@ -41,9 +45,13 @@ export class DoomedOutbound extends Outbound {
     this.#doom = doom
   }
 
-  override async exchange(...given: Parameters<Outbound['exchange']>): ReturnType<Outbound['exchange']> {
-    const sent = await super.exchange(...given)
-    if (given[0].method === 'POST' && sent.kind === 'answered') this.#doom.reach('answer/received')
+  override async exchange(...[request, ...rest]: Parameters<Outbound['exchange']>): ReturnType<Outbound['exchange']> {
+    if (!isMessage(request)) return super.exchange(request, ...rest)
+    const sent = await super.exchange({ ...request, headers: { ...request.headers, [mark]: '1' } }, ...rest)
+    if (sent.kind === 'answered') this.#doom.reach('answer/received')
     return sent
   }
 }
+
+/** Every version and binding writes the message's own id into the body; nothing that reads a task does. */
+const isMessage = ({ body }: Parameters<Outbound['exchange']>[0]): boolean => body?.includes('messageId') ?? false

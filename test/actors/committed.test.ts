@@ -1,0 +1,87 @@
+/**
+ * After a commit: whoever asked hears of it, whatever goes wrong with what begins now. A listener's defect is neither the
+ * commit's nor the other listeners', and a piece of work that cannot be begun does not stop the next.
+ */
+import { v7 as newToken } from 'uuid'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fromPromise, setup } from 'xstate'
+import { Changes } from '../../actors/changes.ts'
+import { Runtime, type Operation } from '../../actors/runtime.ts'
+import { instruments } from '../../actors/system.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { startRawPeer } from '../support/peers/raw.ts'
+import { capturedLog, systemOn } from '../support/system.ts'
+
+const organizationId = newToken()
+const looker = setup({ actors: { look: fromPromise(() => Promise.resolve()) } }).createMachine({
+  id: 'looker',
+  initial: 'looking',
+  states: { looking: { invoke: { id: 'look', src: 'look' } } },
+})
+const spawn: Operation<ActorRef, string> = {
+  name: 'spawn',
+  onlySpawns: true,
+  run: (_batch, refs) =>
+    Promise.resolve(
+      refs.map((ref) => {
+        const spawns = [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }]
+        return { kind: 'done' as const, result: ref.id, effects: { spawns } }
+      }),
+    ),
+}
+
+describe('a commit', () => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase('pglite')
+  })
+  afterAll(() => fresh.close())
+
+  it('is a commit although what it launches cannot be begun', async () => {
+    const { log, lines } = capturedLog()
+    const launched: string[] = []
+    const rhythm = { pollMs: 250, leaseMs: 60_000, concurrency: 9, laneLimit: 9, claimLimit: 9 }
+    const runtime = new Runtime({
+      db: fresh.db,
+      kinds: { looker: { machine: looker, ...rhythm, work: {}, repeatable: new Set<string>() } },
+      reactions: [],
+      changes: new Changes(),
+      instruments,
+      intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken },
+      log,
+      launch: ({ ref }) => {
+        launched.push(ref.id)
+        if (launched.length === 1) throw new TypeError('a defect')
+      },
+    })
+    const ids = [newToken(), newToken()]
+    expect(await Promise.all(ids.map((id) => runtime.perform(spawn, { kind: 'looker', id })))).toEqual(ids)
+    expect(launched.toSorted()).toEqual(ids.toSorted())
+    const [first] = launched
+    expect(lines).toMatchObject([
+      { level: 'error', message: 'work could not be begun', fields: { actor: `looker/${first}`, work: 'look' } },
+    ])
+  })
+
+  it('is heard by everybody although one listener throws, and its command goes its way', async () => {
+    const running = await systemOn(fresh.db)
+    const peer = await startRawPeer()
+    const heard = new Set<string>()
+    running.system.changes.subscribe(() => {
+      throw new TypeError('a defect')
+    })
+    running.system.changes.subscribe(({ subjects }) => {
+      for (const id of subjects) heard.add(id)
+    })
+    const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
+    const { id, messageId } = await running.send(agentId, { text: 'direct' })
+    expect(await running.finished(id)).toMatchObject({ status: 'succeeded' })
+    expect(peer.receiptsOf(messageId)).toBe(1)
+    expect([heard.has(agentId), heard.has(id)]).toEqual([true, true])
+    const errors = running.lines.filter(({ level }) => level === 'error').map(({ message }) => message)
+    expect(new Set(errors)).toEqual(new Set(['a listener failed']))
+    await running.close()
+    await peer.close()
+  })
+})
