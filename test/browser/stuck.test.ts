@@ -146,16 +146,11 @@ describe('work that waits', () => {
   let server: TestConsole
   let idle: TestConsole
   let peer: Peer
-  let waiting: string
   let silent: Command
 
-  beforeAll(async () => {
-    peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
-    server = await startConsole({ database: 'postgresql' })
-    const agent = await server.system.agents.register(server.viewer, peer.cardUrl)
-    const sends = Array.from({ length: places + 1 }, () => server.send(agent.id, { text: 'hold' }))
-    for (const sent of sends) await server.finished((await sent).id)
-    waiting = await vi.waitFor(async () => {
+  /** Streams take turns at the places: whoever waits now may have one in ten seconds, and another waits. */
+  const waiter = () =>
+    vi.waitFor(async () => {
       const { actors } = ActorPage.parse((await server.api.get('/api/actors?kind=subscription')).body)
       for (const { id } of actors) {
         const { wait } = ActorAnswer.parse((await server.api.get(`/api/actors/subscription/${id}`)).body)
@@ -163,6 +158,25 @@ describe('work that waits', () => {
       }
       throw new Error('No stream waits for a place.')
     }, patience)
+
+  /** The page of one that waits, seen before its turn came: looked for again where it came meanwhile. */
+  async function atWaiter(pathOf: (id: string) => string, seen: (page: Page) => Promise<void>): Promise<void> {
+    const page = await open(server.url)
+    await vi.waitFor(
+      async () => {
+        await page.goto(`${server.url}${pathOf(await waiter())}`)
+        await seen(page)
+      },
+      { timeout: 75_000, interval: 100 },
+    )
+  }
+
+  beforeAll(async () => {
+    peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
+    server = await startConsole({ database: 'postgresql' })
+    const agent = await server.system.agents.register(server.viewer, peer.cardUrl)
+    const sends = Array.from({ length: places + 1 }, () => server.send(agent.id, { text: 'hold' }))
+    for (const sent of sends) await server.finished((await sent).id)
     // The row as a worker leaves it that is killed while it delivers: nobody works in this console, so nobody takes over.
     idle = await startConsole({ database: 'postgresql', system: { works: false } })
     const unreached = await idle.system.agents.register(idle.viewer, peer.cardUrl)
@@ -179,9 +193,14 @@ describe('work that waits', () => {
   })
 
   it('says whose places it waits for, and leads to the queues', async () => {
-    const page = await open(`${server.url}/actors/subscription/${waiting}`)
-    await page.getByText('Waits for a place.').first().waitFor()
-    await page.getByText(`${places} of ${places} places are taken by`).first().waitFor()
+    await atWaiter(
+      (id) => `/actors/subscription/${id}`,
+      async (page) => {
+        await page.getByText('Waits for a place.').first().waitFor({ timeout: 5000 })
+        await page.getByText(`${places} of ${places} places are taken by`).first().waitFor({ timeout: 5000 })
+      },
+    )
+    const { page } = watched
     await page.goto(`${server.url}/actors?show=system`)
     const system = page.getByRole('region', { name: 'System' })
     const leases = system.getByRole('table', { name: 'Who holds work, by process' })
@@ -191,10 +210,14 @@ describe('work that waits', () => {
   })
 
   it('says beside a task who looks after it meanwhile', async () => {
-    const page = await open(`${server.url}/tasks/${waiting}`)
-    const beside = page.getByRole('complementary', { name: 'Details' })
-    await beside.getByRole('link', { name: 'Waits for a place' }).waitFor()
-    await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor()
+    await atWaiter(
+      (id) => `/tasks/${id}`,
+      async (page) => {
+        const beside = page.getByRole('complementary', { name: 'Details' })
+        await beside.getByRole('link', { name: 'Waits for a place' }).waitFor({ timeout: 5000 })
+        await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor({ timeout: 20_000 })
+      },
+    )
   })
 
   it('says that a worker is silent, since when, and that nobody has taken over', async () => {
