@@ -5,7 +5,15 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { initialTransition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
-import type { ActorRef, ActorWrite, Evidence, LogEntry, OutboxEntry, Snapshot } from '../persistence/actors.ts'
+import type {
+  ActorBatch,
+  ActorRef,
+  ActorWrite,
+  Evidence,
+  LogEntry,
+  OutboxEntry,
+  Snapshot,
+} from '../persistence/actors.ts'
 import { findArchived, lockActors, writeActors } from '../persistence/actors.ts'
 import type { Flight } from '../persistence/flight.ts'
 import { outboxData, type Fact, type ToldFact } from '../domain/fact.ts'
@@ -19,12 +27,6 @@ import { transition } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reactions.ts'
 import { isRoutine } from './routine.ts'
-
-/** Operations under way: what follows from them, and whether that can need no lock. */
-export interface Asked {
-  readonly effects: Promise<readonly Effects[]>
-  readonly onlySpawn: boolean
-}
 
 const wavesLimit = 8
 const keyOf = (ref: ActorRef): string => `${ref.kind}/${ref.id}`
@@ -74,42 +76,76 @@ export class Batch {
   }
 
   /** Runs a wave of steps and whatever follows from their facts. Returns each step's snapshot, or why it did nothing. */
-  async run(steps: readonly Step[], asked: Asked): Promise<readonly (Snapshot | Error)[]> {
-    const effects = await this.#lockFor(steps, asked)
+  async run(steps: readonly Step[], effects: readonly Effects[]): Promise<readonly (Snapshot | Error)[]> {
+    await this.#lockFor(steps, effects)
     // Answered with the locks. Where nothing follows, nothing was asked of the database, and no transaction is begun for it.
     if (steps.length + effects.length > 0) this.#clock = new Date(await this.#tx.now())
     const told: ToldFact[] = []
     const results = steps.map((step) => this.#attempt(step, told))
     for (const effect of effects) this.#apply(effect, told)
+    await this.#settle(told)
+    return results
+  }
+
+  /** Whatever follows from facts, until nothing does. */
+  async #settle(told: ToldFact[]): Promise<void> {
     let news = told
     for (let wave = 0; news.length > 0; wave++) {
       if (wave === wavesLimit) throw new Error(`Reactions did not come to rest after ${wavesLimit} waves.`)
       news = await this.#react(news)
     }
-    return results
   }
 
   /**
    * Tasks before actors, actors in one order, all of a batch at once: everybody who locks both does so, and nobody waits in
-   * a circle. Operations that only bring new actors have nothing to lock, and so their statements leave together with the locks.
+   * a circle.
    */
-  async #lockFor(steps: readonly Step[], { effects: asked, onlySpawn }: Asked): Promise<readonly Effects[]> {
-    const lock = async (effects: readonly Effects[]): Promise<readonly Effects[]> => {
-      const reported = effects.flatMap(({ told = [] }) => told.map(({ fact }) => fact))
-      const foreseen = await foresee(this.context, [...steps.flatMap((step) => step.told), ...reported])
-      await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf), ...foreseen])
-      return effects
-    }
-    if (!onlySpawn) return lock(await asked)
-    const [effects] = await Promise.all([asked, lock([])])
-    const late = effects.some((effect) => refsOf(effect).length > 0 || (effect.told ?? []).length > 0)
-    if (late) throw new Error('An operation that only spawns had something to lock.')
-    return effects
+  async #lockFor(steps: readonly Step[], effects: readonly Effects[]): Promise<void> {
+    const reported = effects.flatMap(({ told = [] }) => told.map(({ fact }) => fact))
+    const foreseen = await foresee(this.context, [...steps.flatMap((step) => step.told), ...reported])
+    await this.#lock([...steps.map((s) => s.ref), ...effects.flatMap(refsOf), ...foreseen])
+  }
+
+  /**
+   * Spawns, writes and commits in one exchange: `write` leaves out whatever something stands in the way of. Returns the ids of
+   * the actors that were written; only their work is launched.
+   */
+  async commitAtOnce(
+    effects: readonly Effects[],
+    write: (actors: ActorBatch) => Promise<ReadonlySet<string>>,
+  ): Promise<ReadonlySet<string>> {
+    // The database's clock is not known before all is over, and whoever would set a timer by this one fails.
+    this.#clock = new Date(Number.NaN)
+    const told: ToldFact[] = []
+    for (const effect of effects) this.#apply(effect, told)
+    await this.#settle(told)
+    for (const actor of this.#moved()) this.#beginWork(actor)
+    const [written] = await Promise.all([write(this.#rows()), this.#tx.commit()])
+    this.keepOnly([...written])
+    return written
+  }
+
+  /** Of the work that it was to launch, only that of these actors: the others were not written. */
+  keepOnly(ids: readonly string[]): void {
+    const kept = new Set(ids)
+    for (const launch of this.launches.splice(0))
+      if (kept.has(launch.ref.id)) this.launches.push(launch)
+      else this.#intake.giveBack(launch)
+  }
+
+  /** Nothing of it was committed: no work begins. */
+  giveBack(): void {
+    this.keepOnly([])
+  }
+
+  /** Whom it moved. */
+  get moved(): readonly ActorRef[] {
+    return this.#moved().map(({ ref }) => ref)
   }
 
   /** Writes everything, once, and commits. `prove` learns what the commit is known by before COMMIT is sent. */
   async commit(prove: (evidence: Evidence) => void): Promise<void> {
-    const moved = [...this.#living.values()].filter((actor) => actor.moved)
+    const moved = this.#moved()
     for (const actor of moved) this.#beginWork(actor)
     const projecting = Object.entries(this.#kinds).flatMap(([name, { project }]) => {
       const mine = project ? moved.filter((actor) => actor.ref.kind === name) : []
@@ -124,16 +160,24 @@ export class Batch {
     const [first] = moved
     const known = { batchId: this.id, xid, entry, moved: first ? { ...first.ref, revision: first.revision } : null }
     prove({ ...known, number: null })
-    const writing = writeActors(this.context.tx, {
-      writes: moved.map((actor) => rowOf(actor, this.#machine(actor.ref).version ?? '0')),
+    const writing = writeActors(this.context.tx, this.#rows())
+    // Where nothing was logged, a fact's number is the proof that lasts, and it must be known before COMMIT leaves.
+    if (entry === null && this.#outbox.length > 0) prove({ ...known, number: await writing })
+    await Promise.all([others, writing, this.#tx.commit()])
+  }
+
+  #moved(): readonly Living[] {
+    return [...this.#living.values()].filter((actor) => actor.moved)
+  }
+
+  #rows(): ActorBatch {
+    return {
+      writes: this.#moved().map((actor) => rowOf(actor, this.#machine(actor.ref).version ?? '0')),
       log: this.#log,
       outbox: this.#outbox,
       batchId: this.id,
       at: this.context.at.toISOString(),
-    })
-    // Where nothing was logged, a fact's number is the proof that lasts, and it must be known before COMMIT leaves.
-    if (entry === null && this.#outbox.length > 0) prove({ ...known, number: await writing })
-    await Promise.all([others, writing, this.#tx.commit()])
+    }
   }
 
   async #lock(refs: readonly ActorRef[]): Promise<void> {

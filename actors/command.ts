@@ -12,6 +12,7 @@ import { Refusal } from '../domain/refusal.ts'
 import {
   findByKeys,
   insertCommands,
+  insertCommandsAndActors,
   projectCommands,
   type AcceptedAgent,
   type NewCommand,
@@ -20,7 +21,7 @@ import {
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'
 import type { BatchContext, Kind, Projected } from './kinds.ts'
-import type { Answer, Operation } from './runtime.ts'
+import type { Answer, Operation, Performed } from './runtime.ts'
 
 export interface AcceptInput {
   readonly command: NewCommand
@@ -61,16 +62,25 @@ export function newCommand(
 /** Accept = one commit: the idempotency record, the input archive, the audit row and the actor. */
 export const acceptCommand: Operation<AcceptInput, Accepted> = {
   name: 'acceptCommand',
-  onlySpawns: true,
-  async run(batch, inputs) {
-    const at = batch.at.toISOString()
+  atOnce(batch, inputs) {
     const commands = inputs.map((input) => input.command)
-    const inserted = await insertCommands(batch.tx, commands, at)
+    const agents = new Map<string, AcceptedAgent>()
+    return {
+      answers: commands.map((command) => accepted(command, () => agents.get(command.id) ?? null, batch.at)),
+      write: async (actors) => {
+        for (const [id, agent] of await insertCommandsAndActors(batch.tx, commands, actors)) agents.set(id, agent)
+        return new Set(agents.keys())
+      },
+    }
+  },
+  async run(batch, inputs) {
+    const commands = inputs.map((input) => input.command)
+    const inserted = await insertCommands(batch.tx, commands, batch.at.toISOString())
     const others = commands.filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
     return commands.map((command) => {
       const agent = inserted.get(command.id)
-      return agent === undefined ? replayed(command, taken.get(keyOf(command))) : accepted(command, agent, at)
+      return agent ? accepted(command, () => agent, batch.at) : replayed(command, taken.get(keyOf(command)))
     })
   },
 }
@@ -81,7 +91,9 @@ const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: s
 /** Accepted and discovered in one commit: one commit less before the first byte, and a third less work in all. */
 const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
 
-function accepted(command: NewCommand, agent: AcceptedAgent, at: string): Answer<Accepted> {
+/** `agentOf`: what the commit found of the agent; null while nobody knows it. */
+function accepted(command: NewCommand, agentOf: () => AcceptedAgent | null, instant: Date): Performed<Accepted> {
+  const at = instant.toISOString()
   const { id, agentId, messageId, body, skillId, organizationId, personId } = command
   const record: Command = {
     id,
@@ -96,7 +108,10 @@ function accepted(command: NewCommand, agent: AcceptedAgent, at: string): Answer
     updatedAt: at,
   }
   const ref = { kind: 'command', id }
-  const carry = new JustAccepted({ ...agent, agentId, agentEnabled: true, messageId, createdAt: at, skillId, body })
+  const carry = new JustAccepted(() => {
+    const agent = agentOf()
+    return agent && { ...agent, agentId, agentEnabled: true, messageId, createdAt: at, skillId, body }
+  })
   const spawns = [{ ref, lane: agentId, isNew: true, organizationId, cause: personId, carry }]
   const sends = command.status === 'dispatching' ? [{ ref, event: discoveryDone }] : []
   return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }
@@ -107,7 +122,8 @@ function replayed(command: NewCommand, found: TakenKey | undefined): Answer<Acce
   if (!found) return { kind: 'refused', refusal: new Refusal('agent.unknown') }
   if (found.contentDigest !== command.contentDigest)
     return { kind: 'refused', refusal: new Refusal('command.key.taken') }
-  return { kind: 'done', result: { command: found.command, replayed: true }, effects: {} }
+  // Its own id: it was written by an attempt that nobody acknowledged, and nobody has been answered yet.
+  return { kind: 'done', result: { command: found.command, replayed: found.command.id !== command.id }, effects: {} }
 }
 
 /** A command's status is its state; `pending` has inner states that people need not know. */

@@ -67,9 +67,10 @@ const ended = (output: DeliverOutcome): Done => ({ output })
  * commit, reading it back would bring the same, a statement and a round trip later.
  */
 export class JustAccepted {
-  readonly delivery: Delivery
+  /** Null where the commit's answer was lost, and with it what was found. */
+  readonly delivery: () => Delivery | null
 
-  constructor(delivery: Delivery) {
+  constructor(delivery: () => Delivery | null) {
     this.delivery = delivery
   }
 }
@@ -161,7 +162,8 @@ export class Deliveries {
   /** What came with the commit, while it is recent. */
   #carried({ carry, trustedFrom }: LeasedActor): Known | null {
     if (!(carry instanceof JustAccepted) || !this.#isRecent(trustedFrom)) return null
-    return { delivery: carry.delivery, knownAt: trustedFrom }
+    const delivery = carry.delivery()
+    return delivery && { delivery, knownAt: trustedFrom }
   }
 
   async #read(commandId: string, held: Held): Promise<Known> {

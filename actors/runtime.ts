@@ -1,18 +1,25 @@
 /**
- * The loop that moves actors: natural batching of steps and operations into commits. Does not know any noun
- * (actors/kinds.ts), what a step means (actors/batch.ts) or who does the work (actors/worker.ts).
- *
- * Batching has no timer: while a commit is under way, items wait, and the next commit takes all that wait. An idle system
- * keeps its latency, a busy one shares its commits.
+ * The loop that moves actors: steps and operations become commits, and each hears how it ended. Does not know any noun
+ * (actors/kinds.ts), what a step means (actors/batch.ts), who waits for whom (actors/departures.ts) or who does the work
+ * (actors/worker.ts).
  */
 import { setTimeout } from 'node:timers/promises'
 import type { EventObject } from 'xstate'
-import { fateOf, type ActorRef, type Evidence, type Snapshot } from '../persistence/actors.ts'
+import {
+  fateOf,
+  findBorn,
+  type ActorBatch,
+  type ActorRef,
+  type Evidence,
+  type Snapshot,
+} from '../persistence/actors.ts'
 import type { Database } from '../persistence/database.ts'
+import type { Flight as Transaction } from '../persistence/flight.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
 import { Batch } from './batch.ts'
-import { seated, weightOf } from './flight-weight.ts'
+import { Departures } from './departures.ts'
+import { weightOf } from './flight-weight.ts'
 import { type Effects, type Intake, type Launch, type Step } from './step.ts'
 import type { Changes } from './changes.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
@@ -22,16 +29,30 @@ import type { Log } from './worker.ts'
 /** Something the runtime does for many callers in one statement, such as accepting commands. */
 export interface Operation<Input, Result> {
   readonly name: string
-  /** Its effects are new actors and nothing else, so that nothing has to be locked for it. */
-  readonly onlySpawns?: true
+  /** For one that only brings new actors and can be asked for again: the way it goes first, in one exchange. */
+  readonly atOnce?: (batch: BatchContext, inputs: readonly Input[]) => AtOnce<Result>
   /** Characters of agents' words that an input brings to the commit (flight-weight.ts). */
   readonly weigh?: (input: Input) => number
   /** One answer an input, in order: the result and what follows, or an expected no. */
   run(batch: BatchContext, inputs: readonly Input[]): Promise<readonly Answer<Result>[]>
 }
-export type Answer<Result> =
-  | { readonly kind: 'done'; readonly result: Result; readonly effects: Effects }
-  | { readonly kind: 'refused'; readonly refusal: Error }
+export type Answer<Result> = Performed<Result> | { readonly kind: 'refused'; readonly refusal: Error }
+export interface Performed<Result> {
+  readonly kind: 'done'
+  readonly result: Result
+  readonly effects: Effects
+}
+
+/** An operation that asks the database nothing before it writes: what stands in an input's way is found by writing. */
+export interface AtOnce<Result> {
+  /** What each input is answered, and what follows from it, if nothing stands in its way. Each spawns. */
+  readonly answers: readonly Performed<Result>[]
+  /**
+   * One statement: the inputs and their actors, without those that something stands in the way of. Returns the ids of the
+   * actors that were written; the others' inputs go the longer way, `run`.
+   */
+  readonly write: (actors: ActorBatch) => Promise<ReadonlySet<string>>
+}
 
 /** Where the runtime gets time and names from; tests may bring their own. */
 export interface Instruments {
@@ -67,13 +88,12 @@ interface Item {
 /** An operation and its inputs, typed where it is called and run where the type is forgotten. */
 interface OperationCall {
   readonly name: string
-  readonly onlySpawns: boolean
   readonly weight: number
   readonly input: unknown
   readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
+  readonly atOnce: ((batch: BatchContext, inputs: readonly unknown[]) => AtOnce<unknown>) | null
 }
 
-const batchLimit = 100
 const transientRetriesLimit = 5
 /** After an outage: 50 ms, doubled by each attempt. */
 const outagePauseMs = 50
@@ -93,20 +113,21 @@ export class Overloaded extends Error {
 
 export class Runtime {
   readonly #o: RuntimeOptions
-  readonly #queue: Item[] = []
-  readonly #underWay = new Set<Promise<void>>()
-  readonly #flightsLimit: number
-  #boarding = false
+  readonly #departures: Departures<Item>
+  /** Of what needs one exchange: it does not wait for what needs two. */
+  readonly #express: Departures<Item>
 
   constructor(options: RuntimeOptions) {
     this.#o = options
     // The embedded database has one session: a second flight would only wait for the first.
-    this.#flightsLimit = options.db.profile === 'pglite' ? 1 : 2
+    const flights = options.db.profile === 'pglite' ? 1 : 2
+    this.#departures = new Departures(flights, (items) => this.#flush(items))
+    this.#express = new Departures(flights, (items) => this.#flushAtOnce(items))
   }
 
   /** Items that wait for a commit. */
   get queued(): number {
-    return this.#queue.length
+    return this.#departures.waiting + this.#express.waiting
   }
 
   /** Moves an actor by one event; resolves with the committed snapshot. Rejects with ActorGone, a Refusal or an outage. */
@@ -121,34 +142,30 @@ export class Runtime {
 
   /** Runs an operation together with whoever else asks for it in the same commit. */
   perform<Input, Result>(operation: Operation<Input, Result>, input: Input): Promise<Result> {
-    const { name, onlySpawns = false } = operation
+    const { name, atOnce } = operation
     return this.#enqueue<Result>(null, {
       name,
-      onlySpawns,
       weight: operation.weigh?.(input) ?? 0,
       input,
       run: (batch, inputs) => operation.run(batch, inputs as readonly Input[]),
+      atOnce: atOnce ? (batch, inputs) => atOnce(batch, inputs as readonly Input[]) : null,
     })
   }
 
   /** Resolves when nothing waits and nothing is being committed. */
   async idle(): Promise<void> {
-    for (;;) {
-      if (this.#boarding) await new Promise((resolve) => setImmediate(resolve))
-      else if (this.#underWay.size > 0) await Promise.all(this.#underWay)
-      else return
-    }
+    while (!(await this.#departures.isIdle()) || !(await this.#express.isIdle()));
   }
 
   #enqueue<T>(step: Step | null, operation: OperationCall | null): Promise<T> {
     // Only what is new is turned away: a report that finds no place would make a known outcome unknown.
-    if (operation !== null && this.#queue.length >= queueLimit)
+    if (operation !== null && this.queued >= queueLimit)
       return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const weight = weightOf(step) + (operation?.weight ?? 0)
     const item: Item = { step, operation, weight, resolve: resolve as (value: unknown) => void, reject }
-    this.#queue.push(item)
-    this.#board()
+    const departures = operation?.atOnce ? this.#express : this.#departures
+    departures.add(item)
     return operation === null ? promise : this.#patiently(item, promise)
   }
 
@@ -158,11 +175,8 @@ export class Runtime {
    */
   async #patiently<T>(item: Item, outcome: Promise<T>): Promise<T> {
     let timer = globalThis.setTimeout(() => {
-      const at = this.#queue.indexOf(item)
-      if (at >= 0) {
-        this.#queue.splice(at, 1)
+      if (this.#departures.takeBack(item) || this.#express.takeBack(item))
         return item.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
-      }
       const undecided = new Overloaded('The database has not answered yet; ask again with the same idempotency key.')
       timer = globalThis.setTimeout(() => item.reject(undecided), outcomePatienceMs)
     }, boardingPatienceMs)
@@ -170,29 +184,6 @@ export class Runtime {
       return await outcome
     } finally {
       clearTimeout(timer)
-    }
-  }
-
-  /**
-   * Leaves with everything that this turn of the event loop brings: requests that arrived together, and what follows from
-   * one commit. Left to the first of them, a flight would carry one item and the next few would wait for it.
-   */
-  #board(): void {
-    if (this.#boarding || this.#underWay.size >= this.#flightsLimit || this.#queue.length === 0) return
-    this.#boarding = true
-    setImmediate(() => {
-      this.#boarding = false
-      this.#takeOff()
-    })
-  }
-
-  #takeOff(): void {
-    while (this.#underWay.size < this.#flightsLimit && this.#queue.length > 0) {
-      const flight: Promise<void> = this.#flush(this.#queue.splice(0, seated(this.#queue, batchLimit))).finally(() => {
-        this.#underWay.delete(flight)
-        this.#board()
-      })
-      this.#underWay.add(flight)
     }
   }
 
@@ -226,16 +217,60 @@ export class Runtime {
     }
   }
 
+  /**
+   * Items of an operation that needs one exchange. Whatever did not go well goes the longer way, where it is found out what
+   * stands in the way; so does a commit that nobody acknowledged, for there it is found and not done again.
+   */
+  async #flushAtOnce(items: readonly Item[]): Promise<void> {
+    const startedAt = this.#o.instruments.monotonic()
+    let batch: Batch | null = null
+    try {
+      const results = await this.#o.db.fly((tx) => {
+        batch = this.#newBatch(tx, startedAt)
+        return performAtOnce(batch, items)
+      })
+      if (batch !== null) this.#committed(batch)
+      for (const [i, item] of items.entries()) {
+        const performed = results[i]
+        if (performed) item.resolve(performed.result)
+        else this.#departures.add(item)
+      }
+    } catch (error) {
+      const begun = batch as Batch | null
+      if (isTransient(error)) begun?.giveBack()
+      await this.#flush(items)
+      if (begun && !isTransient(error)) await this.#launchFound(begun)
+    }
+  }
+
+  /**
+   * Of a commit that may or may not have been: begins the work of those actors that are there. Called when its items went the
+   * longer way, and so all is decided: what was still on its way to the database finds every key taken.
+   */
+  async #launchFound(batch: Batch): Promise<void> {
+    // The database is away, then nobody begins: the lease runs out, and the machine hears `interrupted`.
+    const born = await this.#find(() => findBorn(this.#o.db.pool, batch.id, batch.moved)).catch((err: unknown) => {
+      this.#o.log.error({ err }, 'an unacknowledged commit could not be looked for')
+      return null
+    })
+    batch.keepOnly(born ?? [])
+    this.#committed(batch)
+  }
+
+  #newBatch(tx: Transaction, startedAt: number): Batch {
+    const { kinds, reactions, intake, instruments } = this.#o
+    return new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+  }
+
   /** One attempt. */
   async #fly(items: readonly Item[]): Promise<Flight> {
-    const { db, kinds, reactions, intake, instruments } = this.#o
-    const startedAt = instruments.monotonic()
+    const startedAt = this.#o.instruments.monotonic()
     const settle: (() => void)[] = []
     let batch: Batch | null = null
     let evidence: Evidence | null = null
     try {
-      await db.fly(async (tx) => {
-        batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+      await this.#o.db.fly(async (tx) => {
+        batch = this.#newBatch(tx, startedAt)
         await fill(batch, items, settle)
         await batch.commit((proof) => {
           evidence = proof
@@ -248,7 +283,7 @@ export class Runtime {
       try {
         fate = evidence !== null && !isTransient(error) ? await this.#fateOf(evidence) : 'aborted'
       } finally {
-        if (fate !== 'committed') for (const launch of (batch as Batch | null)?.launches ?? []) intake.giveBack(launch)
+        if (fate !== 'committed') (batch as Batch | null)?.giveBack()
       }
       if (fate !== 'committed') return { kind: 'failed', error, isUndone: fate === 'aborted' }
     }
@@ -259,16 +294,25 @@ export class Runtime {
 
   /** `unknown`: the database is away for longer than anybody here may wait; whoever asked is told, and has its own fence. */
   async #fateOf(evidence: Evidence): Promise<Fate> {
+    const fate = await this.#find(async () => {
+      const found = await fateOf(this.#o.db.pool, evidence)
+      return found === 'unknown' ? null : found
+    })
+    return fate ?? 'unknown'
+  }
+
+  /** What a question about a commit is answered; null when nobody can tell, or the database is away, for too long. */
+  async #find<T>(ask: () => Promise<T | null>): Promise<T | null> {
     for (let attempt = 0; attempt < fateQuestionsLimit; attempt++) {
       try {
-        const fate = await fateOf(this.#o.db.pool, evidence)
-        if (fate !== 'unknown') return fate
+        const found = await ask()
+        if (found !== null) return found
       } catch (error) {
         if (!isOutage(error)) throw error
       }
       await setTimeout(outagePauseMs * 2 ** attempt)
     }
-    return 'unknown'
+    return null
   }
 
   /** Never throws: whoever asked is to hear that it was committed, whatever goes wrong with what begins now. */
@@ -301,14 +345,10 @@ const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePl
 /** Operations, each once for all its inputs, and every step; then whatever follows from either. */
 async function fill(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<void> {
   const calls = items.filter((item) => item.operation !== null)
-  const asked = {
-    effects: operate(batch, calls, settle),
-    onlySpawn: calls.every(({ operation }) => operation?.onlySpawns === true),
-  }
   const stepping = items.flatMap((item) => (item.step === null ? [] : [{ item, step: item.step }]))
   const results = await batch.run(
     stepping.map(({ step }) => step),
-    asked,
+    await operate(batch, calls, settle),
   )
   stepping.forEach(({ item }, i) => {
     const result = results[i]
@@ -335,4 +375,18 @@ async function operate(batch: Batch, items: readonly Item[], settle: (() => void
     })
   }
   return effects
+}
+
+/** Per item what was performed; null for those that something stands in the way of. All are of one operation. */
+async function performAtOnce(batch: Batch, items: readonly Item[]): Promise<readonly (Performed<unknown> | null)[]> {
+  const inputs = items.map(({ operation }) => operation?.input)
+  const asked = items[0]?.operation?.atOnce?.(batch.context, inputs)
+  if (asked?.answers.length !== items.length) throw new Error('An operation did not answer all of its inputs at once.')
+  const written = await batch.commitAtOnce(
+    asked.answers.map(({ effects }) => effects),
+    asked.write,
+  )
+  const isWritten = ({ effects: { spawns = [] } }: Performed<unknown>): boolean =>
+    spawns.length > 0 && spawns.every(({ ref }) => written.has(ref.id))
+  return asked.answers.map((answer) => (isWritten(answer) ? answer : null))
 }

@@ -2,7 +2,7 @@
  * Actors as rows: lock, write, claim, renew. Owns the live table, its archive and the log; knows nothing of machines or
  * of what a snapshot means. Every function here is one statement, for any number of actors.
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import type { Connection, Transaction } from './database.ts'
@@ -147,13 +147,17 @@ export interface ActorBatch {
   readonly at: string
 }
 
+const everybody = sql.fragment`true`
+
 /**
- * Writes a batch in one statement: live rows, the archive, the log and the outbox. Returns its evidence, or null when
- * there was nothing to write. An actor is due when its work may be
- * claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
+ * A batch as common table expressions of a statement: live rows, the archive, the log and, as `told`, the outbox. An actor is
+ * due when its work may be claimed, when its lease runs out, or when its earliest timer rings, whichever comes first.
+ * `only`: of `id`, whether that actor is written at all.
  */
-export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<number | null> {
-  if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
+export function actorExpressions(
+  batch: ActorBatch,
+  only: (id: FragmentSqlToken) => FragmentSqlToken = () => everybody,
+) {
   const log = batch.log.map(({ id: actor_id, machineVersion: machine_version, ...entry }) => ({
     ...entry,
     actor_id,
@@ -164,8 +168,8 @@ export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<n
     organization_id,
     subject_id,
   }))
-  const { number } = await tx.one(sql.type(Written)`
-    with input as (
+  return sql.fragment`
+    input as (
       select i.*,
         case when i.lease_token is null then null
              when i.lease_ms is not null then now() + i.lease_ms * interval '1 millisecond' end as new_until
@@ -173,6 +177,7 @@ export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<n
         kind text, id uuid, organization_id uuid, lane uuid, machine_version text, revision int, snapshot jsonb, work text,
         work_started_at timestamptz, timers jsonb, timer_at timestamptz, lease_token uuid, lease_owner text, lease_ms int,
         fresh boolean, final boolean, created_at timestamptz)
+      where ${only(sql.fragment`i.id`)}
     ), updated as (
       update actor a set
         machine_version = i.machine_version, revision = i.revision, snapshot = i.snapshot, work = i.work,
@@ -199,14 +204,22 @@ export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<n
       select l.actor_id, l.kind, l.revision, l.machine_version, l.event, l.value, l.facts, l.cause, ${batch.at}, ${batch.batchId}
       from jsonb_to_recordset(${JSON.stringify(log)}::jsonb) as l(
         actor_id uuid, kind text, revision int, machine_version text, event text, value jsonb, facts text[], cause text)
+      where ${only(sql.fragment`l.actor_id`)}
     ), told as (
       insert into fact (organization_id, kind, subject_id, data, at, batch_id)
       select o.organization_id, o.kind, o.subject_id, o.data, ${batch.at}, ${batch.batchId}
       from jsonb_to_recordset(${JSON.stringify(outbox)}::jsonb) as o(
         organization_id uuid, kind text, subject_id text, data jsonb)
+      where ${only(sql.fragment`o.subject_id::uuid`)}
       returning number
-    )
-    select (select max(number) from told) as number`)
+    )`
+}
+
+/** Writes a batch in one statement. Returns its evidence, or null when there was nothing to write. */
+export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<number | null> {
+  if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
+  const { number } = await tx.one(sql.type(Written)`
+    with ${actorExpressions(batch)} select (select max(number) from told) as number`)
   return number
 }
 
@@ -218,6 +231,17 @@ export interface Evidence {
   readonly entry: Pick<LogEntry, 'kind' | 'id' | 'revision'> | null
   /** For steps that are not logged and told nothing; it proves as long as nobody moves the actor again. */
   readonly moved: Pick<ActorWrite, 'kind' | 'id' | 'revision'> | null
+}
+
+/** Those of these actors, all born by one batch, whose birth is in the log: of a batch that may have been written in part. */
+export async function findBorn(db: Connection, batchId: string, refs: readonly ActorRef[]): Promise<readonly string[]> {
+  const rows = await db.any(sql.type(Ref)`
+    select kind, actor_id as id from actor_log where batch_id = ${batchId} and revision = 1
+      and (kind, actor_id) in (select * from ${sql.unnest(
+        refs.map(({ kind, id }) => [kind, id]),
+        ['text', 'uuid'],
+      )})`)
+  return rows.map(({ id }) => id)
 }
 
 /**

@@ -2,11 +2,12 @@
  * Commands as rows: the idempotency record, the input archive and what people read of the outcome, in one row each.
  * Does not own a command's life (machines/command.ts); the status here is a projection of it.
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
 import type { GrantPermission } from '../domain/grant.ts'
+import { actorExpressions, type ActorBatch } from './actors.ts'
 import type { Connection, Transaction } from './database.ts'
 import { storable } from './tasks.ts'
 import { held } from './visibility.ts'
@@ -69,23 +70,17 @@ const commandOf = (row: CommandRow): Command => ({
 })
 
 // Schemas stand outside of functions: building one costs up to 45 µs, as much as the rest of a small query here.
-const Inserted = z.object({ id: z.string(), cardUrl: z.string(), bound: z.boolean() })
+const InsertedRow = z.object({ id: z.string(), cardUrl: z.string(), bound: z.boolean() })
 const bound = sql.fragment`exists (select 1 from credential k where k.agent_id = a.id)`
 /** Of the agent, as the commit that accepted found it. `bound`: it has a credential binding, usable or not. */
-export type AcceptedAgent = Omit<z.infer<typeof Inserted>, 'id'>
+export type AcceptedAgent = Omit<z.infer<typeof InsertedRow>, 'id'>
 
 /**
- * Inserts what is new, each with its audit row, in one statement. Returns the ids that were inserted, with what is
- * known of each one's agent: the others' keys are taken, or their agent is unknown or disabled. Keys are taken in one order: two
- * batches that bring the same ones (a caller that asks again elsewhere) must not wait for each other in a circle.
+ * Inserts what is new, each with its audit row, as the common table expression `accepted` of a statement. Keys are taken in one
+ * order: two batches that bring the same ones (a caller that asks again elsewhere) must not wait for each other in a circle.
  */
-export async function insertCommands(
-  tx: Transaction,
-  commands: readonly NewCommand[],
-  at: string,
-): Promise<ReadonlyMap<string, AcceptedAgent>> {
-  const rows = await tx.any(sql.type(Inserted)`
-    with input as (
+const insertion = (commands: readonly NewCommand[], at: string) => sql.fragment`
+    asked as (
       select * from ${sql.unnest(
         commands.map((c) => [
           c.id,
@@ -123,26 +118,50 @@ export async function insertCommands(
           'text',
           'text',
         ],
-      )} as i(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
+      )} as q(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
         remote_task_id, body, task_id, status, title, skill_id)
     ), accepted as (
       insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
         remote_task_id, title, body, status, skill_id, created_at, updated_at)
-      select i.id, i.organization_id, i.agent_id, i.person_id, i.idempotency_key, i.content_digest, i.action, i.tenant,
-        i.message_id, i.remote_task_id, i.title, i.body, i.status, i.skill_id, ${at}, ${at}
-      from input i join agent a on a.id = i.agent_id and a.organization_id = i.organization_id and a.enabled
-      order by i.organization_id, i.idempotency_key
+      select q.id, q.organization_id, q.agent_id, q.person_id, q.idempotency_key, q.content_digest, q.action, q.tenant,
+        q.message_id, q.remote_task_id, q.title, q.body, q.status, q.skill_id, ${at}, ${at}
+      from asked q join agent a on a.id = q.agent_id and a.organization_id = q.organization_id and a.enabled
+      order by q.organization_id, q.idempotency_key
       on conflict (organization_id, idempotency_key) do nothing
       returning id, agent_id
     ), audited as (
       insert into audit (id, organization_id, at, kind, actor_type, actor_person_id, task_id, subject_id, data)
-      select i.audit_id, i.organization_id, ${at}, case i.action when 'send' then 'task.send.accepted' else 'task.cancel.accepted' end,
-        'user', i.person_id, i.task_id, i.id::text,
-        jsonb_build_object('agentId', i.agent_id, 'messageId', i.message_id, 'contentDigest', i.content_digest)
-      from input i join accepted on accepted.id = i.id
-    )
-    select c.id, a.card_url as "cardUrl", ${bound} as bound from accepted c join agent a on a.id = c.agent_id`)
-  return new Map(rows.map(({ id, ...agent }) => [id, agent]))
+      select q.audit_id, q.organization_id, ${at}, case q.action when 'send' then 'task.send.accepted' else 'task.cancel.accepted' end,
+        'user', q.person_id, q.task_id, q.id::text,
+        jsonb_build_object('agentId', q.agent_id, 'messageId', q.message_id, 'contentDigest', q.content_digest)
+      from asked q join accepted on accepted.id = q.id
+    )`
+const insertedOnes = sql.fragment`
+    select c.id, a.card_url as "cardUrl", ${bound} as bound from accepted c join agent a on a.id = c.agent_id`
+type Inserted = ReadonlyMap<string, AcceptedAgent>
+const byId = (rows: readonly z.infer<typeof InsertedRow>[]): Inserted =>
+  new Map(rows.map(({ id, ...agent }) => [id, agent]))
+
+/**
+ * One statement. Returns the ids that were inserted, with what is known of each one's agent: the others' keys are taken, or
+ * their agent is unknown or disabled.
+ */
+export async function insertCommands(tx: Transaction, commands: readonly NewCommand[], at: string): Promise<Inserted> {
+  return byId(await tx.any(sql.type(InsertedRow)`with ${insertion(commands, at)} ${insertedOnes}`))
+}
+
+const isAccepted = (id: FragmentSqlToken) => sql.fragment`${id} in (select accepted.id from accepted)`
+
+/** The same together with their actors, in one statement: of those that are not inserted nothing is written. */
+export async function insertCommandsAndActors(
+  tx: Transaction,
+  commands: readonly NewCommand[],
+  actors: ActorBatch,
+): Promise<Inserted> {
+  return byId(
+    await tx.any(sql.type(InsertedRow)`
+    with ${insertion(commands, actors.at)}, ${actorExpressions(actors, isAccepted)} ${insertedOnes}`),
+  )
 }
 
 export interface TakenKey {

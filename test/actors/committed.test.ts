@@ -21,7 +21,6 @@ const looker = setup({ actors: { look: fromPromise(() => Promise.resolve()) } })
 })
 const spawn: Operation<ActorRef, string> = {
   name: 'spawn',
-  onlySpawns: true,
   run: (_batch, refs) =>
     Promise.resolve(
       refs.map((ref) => {

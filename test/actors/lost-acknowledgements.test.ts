@@ -35,7 +35,6 @@ const counter = setup({
 
 const spawn: Operation<ActorRef, null> = {
   name: 'spawn',
-  onlySpawns: true,
   run: (_batch, refs) =>
     Promise.resolve(
       refs.map((ref) => ({
