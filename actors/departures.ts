@@ -1,23 +1,33 @@
 /**
- * Who waits for a commit, and the commits under way. There is no timer: while as many are under way as may be, items wait, and
- * the next takes all that wait. An idle system keeps its latency, a busy one shares its commits. Does not know what a
- * commit does (runtime.ts).
+ * Who waits for a commit, and the commits under way. While as many are under way as may be, items wait, and the next takes all
+ * that wait: nothing waits for company. An idle system keeps its latency, a busy one shares its commits. Does not know what
+ * a commit does (runtime.ts).
  */
 import { seated } from './flight-weight.ts'
 
 /** Items of one commit. */
 const seats = 100
+/** A commit that takes longer than this keeps nobody waiting: others leave beside it. */
+const lateMs = 20
+
+/** Commits under way at once. Fewer carry more items each and cost both sides less. */
+export interface DepartureLimits {
+  readonly usual: number
+  /** While one is late: a lock that is held, a database that is slow. */
+  readonly most: number
+}
 
 export class Departures<Item extends { readonly weight: number }> {
-  readonly #limit: number
+  readonly #limits: DepartureLimits
   readonly #fly: (items: readonly Item[]) => Promise<void>
   readonly #queue: Item[] = []
   readonly #underWay = new Set<Promise<void>>()
   #boarding = false
+  #patience: NodeJS.Timeout | null = null
 
-  /** At most `limit` are under way. `fly` never rejects: it tells each item how it ended. */
-  constructor(limit: number, fly: (items: readonly Item[]) => Promise<void>) {
-    this.#limit = limit
+  /** `fly` never rejects: it tells each item how it ended. */
+  constructor(limits: DepartureLimits, fly: (items: readonly Item[]) => Promise<void>) {
+    this.#limits = limits
     this.#fly = fly
   }
 
@@ -37,7 +47,7 @@ export class Departures<Item extends { readonly weight: number }> {
     return at >= 0
   }
 
-  /** When nothing waits and nothing is under way, true; otherwise false, when some of it has ended. */
+  /** True when nothing waits and nothing is under way; false when some of it was, and has ended. */
   async isIdle(): Promise<boolean> {
     if (this.#boarding) await new Promise((resolve) => setImmediate(resolve))
     else if (this.#underWay.size > 0) await Promise.all(this.#underWay)
@@ -45,26 +55,39 @@ export class Departures<Item extends { readonly weight: number }> {
     return false
   }
 
+  #board(): void {
+    if (this.#boarding || this.#queue.length === 0) return
+    const { usual, most } = this.#limits
+    if (this.#underWay.size < usual) return this.#leave(usual)
+    if (this.#underWay.size < most) this.#patience ??= setTimeout(() => this.#leave(most), lateMs)
+  }
+
   /**
    * Leaves with everything that this turn of the event loop brings: requests that arrived together, and what follows from
    * one commit. Left to the first of them, a flight would carry one item and the next few would wait for it.
    */
-  #board(): void {
-    if (this.#boarding || this.#underWay.size >= this.#limit || this.#queue.length === 0) return
+  #leave(limit: number): void {
     this.#boarding = true
     setImmediate(() => {
       this.#boarding = false
-      this.#takeOff()
+      this.#beginAgain()
+      while (this.#underWay.size < limit && this.#queue.length > 0) this.#takeOff()
+      this.#board()
     })
   }
 
   #takeOff(): void {
-    while (this.#underWay.size < this.#limit && this.#queue.length > 0) {
-      const flight: Promise<void> = this.#fly(this.#queue.splice(0, seated(this.#queue, seats))).finally(() => {
-        this.#underWay.delete(flight)
-        this.#board()
-      })
-      this.#underWay.add(flight)
-    }
+    const flight: Promise<void> = this.#fly(this.#queue.splice(0, seated(this.#queue, seats))).finally(() => {
+      this.#underWay.delete(flight)
+      this.#beginAgain()
+      this.#board()
+    })
+    this.#underWay.add(flight)
+  }
+
+  /** Whoever waits from now on waits for another commit. */
+  #beginAgain(): void {
+    if (this.#patience) clearTimeout(this.#patience)
+    this.#patience = null
   }
 }

@@ -120,9 +120,10 @@ export class Runtime {
   constructor(options: RuntimeOptions) {
     this.#o = options
     // The embedded database has one session: a second flight would only wait for the first.
-    const flights = options.db.profile === 'pglite' ? 1 : 2
-    this.#departures = new Departures(flights, (items) => this.#flush(items))
-    this.#express = new Departures(flights, (items) => this.#flushAtOnce(items))
+    const most = options.db.profile === 'pglite' ? 1 : 2
+    this.#departures = new Departures({ usual: 1, most }, (items) => this.#flush(items))
+    // Somebody waits for each of these: what leaves at once with few items is answered sooner.
+    this.#express = new Departures({ usual: most, most }, (items) => this.#flushAtOnce(items))
   }
 
   /** Items that wait for a commit. */

@@ -26,6 +26,8 @@ interface Cost {
   readonly done: number
   readonly ownMs: number
   readonly databaseMs: number
+  /** What the bench itself takes: the client's hands and the agent. */
+  readonly benchMs: number
   readonly transactions: number
   readonly walBytes: number
 }
@@ -36,23 +38,27 @@ interface Opened {
   readonly close: () => Promise<void>
 }
 
-async function costOf(subject: Subject, stage: Stage, n: number): Promise<Cost> {
+async function costOf(subject: Subject, stage: Stage, benchCpuMs: () => Promise<number>, n: number): Promise<Cost> {
   const look = async (): Promise<readonly number[]> => {
     const [row] = await query(
       subject.url,
       `select xact_commit as commits, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') as wal from pg_stat_database where datname = current_database()`,
     )
     const done = await subject.done()
-    return [done, await subject.cpuMs(), stage.databaseCpuMs(), Number(row?.['commits']), Number(row?.['wal'])]
+    const [own, bench] = [await subject.cpuMs(), await benchCpuMs()]
+    return [done, own, stage.databaseCpuMs(), bench, Number(row?.['commits']), Number(row?.['wal'])]
   }
   const before = await look()
   await subject.round(n)
   const after = await look()
-  const [done = 0, ownMs = 0, databaseMs = 0, commits = 0, wal = 0] = after.map((value, i) => value - (before[i] ?? 0))
+  const [done = 0, ownMs = 0, databaseMs = 0, benchMs = 0, commits = 0, wal = 0] = after.map(
+    (value, i) => value - (before[i] ?? 0),
+  )
   return {
     done,
     ownMs: ownMs / done,
     databaseMs: databaseMs / done,
+    benchMs: benchMs / done,
     transactions: commits / done,
     walBytes: wal / done,
   }
@@ -122,6 +128,10 @@ export async function benchCost(options: BenchOptions): Promise<void> {
   const agent = startAgent()
   const forMs = options.seconds * 1000
   const { fast: cardUrl } = await agent.call('open', null)
+  const benchCpuMs = async (): Promise<number> => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000 + (await agent.cpuMs())
+  }
   const { subjects, child, close } = await openSubjects(stage, cardUrl, forMs)
   try {
     for (const subject of subjects) for (let n = 0; n < warmUps; n++) await subject.round(-1 - n)
@@ -130,13 +140,22 @@ export async function benchCost(options: BenchOptions): Promise<void> {
       for (let n = 0; n < options.rounds; n++) {
         const folder = n === options.rounds - 1 && subject !== subjects[0] ? options.profileFolder : null
         if (folder !== null) await child.call('profile', null)
-        const cost = await costOf(subject, stage, n)
+        const cost = await costOf(subject, stage, benchCpuMs, n)
         if (folder !== null) await child.call('endProfile', { folder, name: subject.name })
-        const { done, ownMs, databaseMs, transactions, walBytes } = cost
-        const figures = [done / options.seconds, ownMs, databaseMs, ownMs + databaseMs, transactions, walBytes]
+        const { done, ownMs, databaseMs, benchMs, transactions, walBytes } = cost
+        const figures = [done / options.seconds, ownMs, databaseMs, ownMs + databaseMs, benchMs, transactions, walBytes]
         rows.push([subject.name, ...figures.map(figure)])
       }
-    const head = ['subject', 'done/s', 'own CPU, ms', 'database CPU, ms', 'both', 'transactions', 'WAL, bytes']
+    const head = [
+      'subject',
+      'done/s',
+      'own CPU, ms',
+      'database CPU, ms',
+      'both',
+      'the bench’s CPU, ms',
+      'transactions',
+      'WAL, bytes',
+    ]
     process.stdout.write(table('cost: of one command (or job)', head, rows))
   } finally {
     await close()
