@@ -7,13 +7,15 @@ import { seated } from './flight-weight.ts'
 
 /** Items of one commit. */
 const seats = 100
-/** A commit that takes longer than this keeps nobody waiting: others leave beside it. */
+/** A commit that takes longer than this keeps nobody waiting: another leaves beside it. */
 const lateMs = 20
+/** So many do not wait either: they are worth a commit. */
+const crowd = 32
 
 /** Commits under way at once. Fewer carry more items each and cost both sides less. */
 export interface DepartureLimits {
   readonly usual: number
-  /** While one is late: a lock that is held, a database that is slow. */
+  /** While one is late (a lock that is held, a database that is slow), or a crowd waits. */
   readonly most: number
 }
 
@@ -59,7 +61,9 @@ export class Departures<Item extends { readonly weight: number }> {
     if (this.#boarding || this.#queue.length === 0) return
     const { usual, most } = this.#limits
     if (this.#underWay.size < usual) return this.#leave(usual)
-    if (this.#underWay.size < most) this.#patience ??= setTimeout(() => this.#leave(most), lateMs)
+    if (this.#underWay.size >= most) return
+    if (this.#queue.length >= crowd) this.#leave(most)
+    else this.#patience ??= setTimeout(() => this.#leave(most), lateMs)
   }
 
   /**
