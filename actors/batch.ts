@@ -34,13 +34,10 @@ const keyOf = (ref: ActorRef): string => `${ref.kind}/${ref.id}`
 export class Batch {
   readonly context: BatchContext
   readonly launches: Launch[] = []
-  readonly subjects = new Map<string, Set<string>>()
   /** Names this batch in the outbox and in the log. */
   readonly id: string
   /** Kinds of which something due stays in its row, for there is no room here. */
   readonly leftDue = new Set<string>()
-  /** How many facts of each kind are in its outbox. */
-  readonly facts = new Map<string, number>()
   readonly #tx: Flight
   readonly #kinds: Kinds
   readonly #reactions: Reactions
@@ -119,23 +116,37 @@ export class Batch {
     const told: ToldFact[] = []
     for (const effect of effects) this.#apply(effect, told)
     await this.#settle(told)
-    for (const actor of this.#moved()) this.#beginWork(actor)
+    const moved = this.#moved()
+    const born = new Set(moved.map(({ ref }) => ref.id))
+    // What is written here is what `write` knows by the ids of those that are born.
+    const others = moved.some(({ fresh }) => !fresh) || this.#outbox.some(({ subjectId }) => !born.has(subjectId))
+    if (others || this.context.writes.length > 0)
+      throw new Error('An operation at once did more than bring new actors.')
+    for (const actor of moved) this.#beginWork(actor)
     const [written] = await Promise.all([write(this.#rows()), this.#tx.commit()])
     this.keepOnly([...written])
     return written
   }
 
-  /** Of the work that it was to launch, only that of these actors: the others were not written. */
+  /** Only these actors of it are there, or none: nothing is launched for the others, and nobody is told of them. */
   keepOnly(ids: readonly string[]): void {
     const kept = new Set(ids)
     for (const launch of this.launches.splice(0))
       if (kept.has(launch.ref.id)) this.launches.push(launch)
       else this.#intake.giveBack(launch)
+    this.#outbox.splice(0, Infinity, ...this.#outbox.filter(({ subjectId }) => kept.has(subjectId)))
+    if (kept.size === 0) this.leftDue.clear()
   }
 
-  /** Nothing of it was committed: no work begins. */
-  giveBack(): void {
-    this.keepOnly([])
+  /** Of whom there is news, by organization. */
+  get subjects(): ReadonlyMap<string, ReadonlySet<string>> {
+    const told = Map.groupBy(this.#outbox, ({ organizationId }) => organizationId)
+    return new Map([...told].map(([id, entries]) => [id, new Set(entries.map(({ subjectId }) => subjectId))]))
+  }
+
+  /** How many facts of each kind are in its outbox. */
+  get facts(): ReadonlyMap<string, number> {
+    return new Map([...Map.groupBy(this.#outbox, ({ kind }) => kind)].map(([kind, { length }]) => [kind, length]))
   }
 
   /** Whom it moved. */
@@ -302,9 +313,6 @@ export class Batch {
       const data = outboxData(fact)
       if (data === null) continue
       this.#outbox.push({ organizationId, subjectId, kind: fact.type, data })
-      this.facts.set(fact.type, (this.facts.get(fact.type) ?? 0) + 1)
-      const subjects = this.subjects.get(organizationId) ?? new Set()
-      this.subjects.set(organizationId, subjects.add(subjectId))
     }
     const next: ToldFact[] = []
     for (const [type, reactions] of this.#reactions) {

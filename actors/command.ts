@@ -21,7 +21,7 @@ import {
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'
 import type { BatchContext, Kind, Projected } from './kinds.ts'
-import type { Answer, Operation, Performed } from './runtime.ts'
+import type { Answer, Operation, Performed } from './operation.ts'
 
 export interface AcceptInput {
   readonly command: NewCommand

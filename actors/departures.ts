@@ -23,7 +23,8 @@ export class Departures<Item extends { readonly weight: number }> {
   readonly #limits: DepartureLimits
   readonly #fly: (items: readonly Item[]) => Promise<void>
   readonly #queue: Item[] = []
-  readonly #underWay = new Set<Promise<void>>()
+  /** Each with the instant when it left, monotonic milliseconds. */
+  readonly #underWay = new Map<Promise<void>, number>()
   #boarding = false
   #patience: NodeJS.Timeout | null = null
 
@@ -52,30 +53,37 @@ export class Departures<Item extends { readonly weight: number }> {
   /** True when nothing waits and nothing is under way; false when some of it was, and has ended. */
   async isIdle(): Promise<boolean> {
     if (this.#boarding) await new Promise((resolve) => setImmediate(resolve))
-    else if (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    else if (this.#underWay.size > 0) await Promise.all(this.#underWay.keys())
     else return true
     return false
   }
 
   #board(): void {
-    if (this.#boarding || this.#queue.length === 0) return
-    const { usual, most } = this.#limits
-    if (this.#underWay.size < usual) return this.#leave(usual)
-    if (this.#underWay.size >= most) return
-    if (this.#queue.length >= crowd) this.#leave(most)
-    else this.#patience ??= setTimeout(() => this.#leave(most), lateMs)
+    if (this.#patience) clearTimeout(this.#patience)
+    this.#patience = null
+    if (this.#boarding || this.#queue.length === 0 || this.#underWay.size >= this.#limits.most) return
+    const waitMs = this.#waitMs()
+    if (waitMs <= 0) this.#leave()
+    else this.#patience = setTimeout(() => this.#board(), waitMs)
+  }
+
+  /** How long those that wait are still to wait for commits under way. */
+  #waitMs(): number {
+    if (this.#queue.length >= crowd) return 0
+    const late = performance.now() - lateMs
+    const young = [...this.#underWay.values()].filter((leftAt) => leftAt > late)
+    return young.length < this.#limits.usual ? 0 : Math.ceil(Math.min(...young) - late)
   }
 
   /**
    * Leaves with everything that this turn of the event loop brings: requests that arrived together, and what follows from
    * one commit. Left to the first of them, a flight would carry one item and the next few would wait for it.
    */
-  #leave(limit: number): void {
+  #leave(): void {
     this.#boarding = true
     setImmediate(() => {
       this.#boarding = false
-      this.#beginAgain()
-      while (this.#underWay.size < limit && this.#queue.length > 0) this.#takeOff()
+      if (this.#queue.length > 0) this.#takeOff()
       this.#board()
     })
   }
@@ -83,15 +91,8 @@ export class Departures<Item extends { readonly weight: number }> {
   #takeOff(): void {
     const flight: Promise<void> = this.#fly(this.#queue.splice(0, seated(this.#queue, seats))).finally(() => {
       this.#underWay.delete(flight)
-      this.#beginAgain()
       this.#board()
     })
-    this.#underWay.add(flight)
-  }
-
-  /** Whoever waits from now on waits for another commit. */
-  #beginAgain(): void {
-    if (this.#patience) clearTimeout(this.#patience)
-    this.#patience = null
+    this.#underWay.set(flight, performance.now())
   }
 }

@@ -9,7 +9,8 @@ import type { Database } from '../persistence/database.ts'
 import { readUnwatched, type UnwatchedScope } from '../persistence/scopes.ts'
 import { Bell } from './bell.ts'
 import type { Changes } from './changes.ts'
-import type { Instruments, Operation, Runtime } from './runtime.ts'
+import type { Operation } from './operation.ts'
+import type { Instruments, Runtime } from './runtime.ts'
 import type { Scope } from './task-line.ts'
 
 const sweepMs = 5_000

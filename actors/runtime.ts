@@ -5,54 +5,29 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import type { EventObject } from 'xstate'
-import {
-  fateOf,
-  findBorn,
-  type ActorBatch,
-  type ActorRef,
-  type Evidence,
-  type Snapshot,
-} from '../persistence/actors.ts'
+import type { ActorRef, Evidence, Snapshot } from '../persistence/actors.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Flight as Transaction } from '../persistence/flight.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
 import { Batch } from './batch.ts'
 import { Departures } from './departures.ts'
-import { weightOf } from './flight-weight.ts'
-import { type Effects, type Intake, type Launch, type Step } from './step.ts'
 import type { Changes } from './changes.ts'
-import type { BatchContext, Kinds } from './kinds.ts'
+import { findFate, findNewborn, type Fate } from './fate.ts'
+import { weightOf } from './flight-weight.ts'
+import type { Kinds } from './kinds.ts'
+import {
+  fill,
+  performAtOnce,
+  Overloaded,
+  Undecided,
+  type Item,
+  type Operation,
+  type OperationCall,
+} from './operation.ts'
+import type { Intake, Launch, Step } from './step.ts'
 import type { Reactions } from './reactions.ts'
 import type { Log } from './worker.ts'
-
-/** Something the runtime does for many callers in one statement, such as accepting commands. */
-export interface Operation<Input, Result> {
-  readonly name: string
-  /** For one that only brings new actors and can be asked for again: the way it goes first, in one exchange. */
-  readonly atOnce?: (batch: BatchContext, inputs: readonly Input[]) => AtOnce<Result>
-  /** Characters of agents' words that an input brings to the commit (flight-weight.ts). */
-  readonly weigh?: (input: Input) => number
-  /** One answer an input, in order: the result and what follows, or an expected no. */
-  run(batch: BatchContext, inputs: readonly Input[]): Promise<readonly Answer<Result>[]>
-}
-export type Answer<Result> = Performed<Result> | { readonly kind: 'refused'; readonly refusal: Error }
-export interface Performed<Result> {
-  readonly kind: 'done'
-  readonly result: Result
-  readonly effects: Effects
-}
-
-/** An operation that asks the database nothing before it writes: what stands in an input's way is found by writing. */
-export interface AtOnce<Result> {
-  /** What each input is answered, and what follows from it, if nothing stands in its way. Each spawns. */
-  readonly answers: readonly Performed<Result>[]
-  /**
-   * One statement: the inputs and their actors, without those that something stands in the way of. Returns the ids of the
-   * actors that were written; the others' inputs go the longer way, `run`.
-   */
-  readonly write: (actors: ActorBatch) => Promise<ReadonlySet<string>>
-}
 
 /** Where the runtime gets time and names from; tests may bring their own. */
 export interface Instruments {
@@ -70,35 +45,14 @@ export interface RuntimeOptions {
   readonly changes: Changes
   readonly instruments: Instruments
   readonly intake: Intake
-  readonly log: Pick<Log, 'error'>
+  readonly log: Pick<Log, 'error' | 'warn'>
   /** Called after the commit is acknowledged: only now may the first byte leave. */
   readonly launch: (launch: Launch) => void
-}
-
-interface Item {
-  /** Puts itself into a batch's steps or operations. */
-  readonly step: Step | null
-  readonly operation: OperationCall | null
-  /** Characters of what it brings to the commit. */
-  readonly weight: number
-  readonly resolve: (value: unknown) => void
-  readonly reject: (reason: unknown) => void
-}
-
-/** An operation and its inputs, typed where it is called and run where the type is forgotten. */
-interface OperationCall {
-  readonly name: string
-  readonly weight: number
-  readonly input: unknown
-  readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
-  readonly atOnce: ((batch: BatchContext, inputs: readonly unknown[]) => AtOnce<unknown>) | null
 }
 
 const transientRetriesLimit = 5
 /** After an outage: 50 ms, doubled by each attempt. */
 const outagePauseMs = 50
-/** How often a transaction's fate is asked for: 50 ms to 6 s apart, some 13 s in all. */
-const fateQuestionsLimit = 8
 /** What may wait in memory; beyond it callers are told at once. */
 const queueLimit = 20_000
 
@@ -106,20 +60,17 @@ const queueLimit = 20_000
 const boardingPatienceMs = 15_000
 const outcomePatienceMs = 15_000
 
-/** The store is not keeping up. An outage: its sentence says what the caller may rely on. */
-export class Overloaded extends Error {
-  override readonly name = 'Overloaded'
-}
-
 export class Runtime {
   readonly #o: RuntimeOptions
   readonly #departures: Departures<Item>
   /** Of what needs one exchange: it does not wait for what needs two. */
   readonly #express: Departures<Item>
+  /** For commits that nobody acknowledged. */
+  readonly #looks = new Set<Promise<void>>()
 
   constructor(options: RuntimeOptions) {
     this.#o = options
-    // The embedded database has one session: a second flight would only wait for the first.
+    // The embedded database has one session: a second flight of a queue would only wait for the first.
     const most = options.db.profile === 'pglite' ? 1 : 2
     this.#departures = new Departures({ usual: 1, most }, (items) => this.#flush(items))
     // Somebody waits for each of these: what leaves at once with few items is answered sooner.
@@ -155,16 +106,17 @@ export class Runtime {
 
   /** Resolves when nothing waits and nothing is being committed. */
   async idle(): Promise<void> {
-    while (!(await this.#departures.isIdle()) || !(await this.#express.isIdle()));
+    while (!(await this.#departures.isIdle()) || !(await this.#express.isIdle()) || this.#looks.size > 0)
+      await Promise.all(this.#looks)
   }
 
   #enqueue<T>(step: Step | null, operation: OperationCall | null): Promise<T> {
     // Only what is new is turned away: a report that finds no place would make a known outcome unknown.
-    if (operation !== null && this.queued >= queueLimit)
-      return Promise.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
+    if (operation !== null && this.queued >= queueLimit) return Promise.reject(new Overloaded())
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const weight = weightOf(step) + (operation?.weight ?? 0)
-    const item: Item = { step, operation, weight, resolve: resolve as (value: unknown) => void, reject }
+    const settle = { resolve: resolve as (value: unknown) => void, reject }
+    const item: Item = { step, operation, weight, earlier: 'none', ...settle }
     const departures = operation?.atOnce ? this.#express : this.#departures
     departures.add(item)
     return operation === null ? promise : this.#patiently(item, promise)
@@ -176,10 +128,9 @@ export class Runtime {
    */
   async #patiently<T>(item: Item, outcome: Promise<T>): Promise<T> {
     let timer = globalThis.setTimeout(() => {
-      if (this.#departures.takeBack(item) || this.#express.takeBack(item))
-        return item.reject(new Overloaded('The database is not keeping up; nothing was accepted.'))
-      const undecided = new Overloaded('The database has not answered yet; ask again with the same idempotency key.')
-      timer = globalThis.setTimeout(() => item.reject(undecided), outcomePatienceMs)
+      const waits = this.#departures.takeBack(item) || this.#express.takeBack(item)
+      if (waits) return item.reject(item.earlier === 'none' ? new Overloaded() : new Undecided())
+      timer = globalThis.setTimeout(() => item.reject(new Undecided()), outcomePatienceMs)
     }, boardingPatienceMs)
     try {
       return await outcome
@@ -219,41 +170,78 @@ export class Runtime {
   }
 
   /**
-   * Items of an operation that needs one exchange. Whatever did not go well goes the longer way, where it is found out what
-   * stands in the way; so does a commit that nobody acknowledged, for there it is found and not done again.
+   * Items that need one exchange. What something stands in the way of goes the longer way, where it is found out what that is; so
+   * does a commit that nobody acknowledged, for there it is found and not done again.
    */
   async #flushAtOnce(items: readonly Item[]): Promise<void> {
+    for (const mine of Map.groupBy(items, ({ operation }) => operation?.name).values()) await this.#flyAtOnce(mine)
+  }
+
+  async #flyAtOnce(items: readonly Item[]): Promise<void> {
     const startedAt = this.#o.instruments.monotonic()
-    let batch: Batch | null = null
+    const begun: Batch[] = []
+    let results
     try {
-      const results = await this.#o.db.fly((tx) => {
-        batch = this.#newBatch(tx, startedAt)
+      results = await this.#o.db.fly((tx) => {
+        const batch = this.#newBatch(tx, startedAt)
+        begun.push(batch)
         return performAtOnce(batch, items)
       })
-      if (batch !== null) this.#committed(batch)
-      for (const [i, item] of items.entries()) {
-        const performed = results[i]
-        if (performed) item.resolve(performed.result)
-        else this.#departures.add(item)
-      }
     } catch (error) {
-      const begun = batch as Batch | null
-      if (isTransient(error)) begun?.giveBack()
-      await this.#flush(items)
-      if (begun && !isTransient(error)) await this.#launchFound(begun)
+      return this.#unacknowledged(items, begun, error)
+    }
+    for (const batch of begun) this.#committed(batch)
+    for (const [i, item] of items.entries()) {
+      const performed = results[i]
+      if (performed) item.resolve(performed.result)
+      else this.#takeLongerWay(item)
+    }
+  }
+
+  /** Its key may be another's, and that one may be under way: nobody is told any more that nothing was accepted. */
+  #takeLongerWay(item: Item): void {
+    item.earlier = 'hindered'
+    this.#departures.add(item)
+  }
+
+  /** An attempt at once that failed. Only what the database itself reports as undone is known not to have been committed. */
+  async #unacknowledged(items: readonly Item[], begun: readonly Batch[], error: unknown): Promise<void> {
+    const isUndone = isTransient(error)
+    if (isUndone) for (const batch of begun) batch.keepOnly([])
+    else if (!isOutage(error)) this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
+    let accepted = 0
+    if (!isUndone) for (const item of items) item.earlier = 'unheard'
+    const again = items.map((item) => ({
+      ...item,
+      resolve: (value: unknown) => {
+        accepted += 1
+        item.resolve(value)
+      },
+    }))
+    await this.#flush(again)
+    if (isUndone) return
+    // Beside the flights: it may take a while, and others are not to wait for it.
+    for (const batch of begun) {
+      const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() =>
+        this.#looks.delete(look),
+      )
+      this.#looks.add(look)
     }
   }
 
   /**
-   * Of a commit that may or may not have been: begins the work of those actors that are there. Called when its items went the
-   * longer way, and so all is decided: what was still on its way to the database finds every key taken.
+   * Of a commit that may or may not have been, begins the work of those actors that are there. `isDecided`: all its items were
+   * accepted on the longer way, so what was still on its way to the database finds every key taken. Never rejects.
    */
-  async #launchFound(batch: Batch): Promise<void> {
-    // The database is away, then nobody begins: the lease runs out, and the machine hears `interrupted`.
-    const born = await this.#find(() => findBorn(this.#o.db.pool, batch.id, batch.moved)).catch((err: unknown) => {
-      this.#o.log.error({ err }, 'an unacknowledged commit could not be looked for')
+  async #launchFound(batch: Batch, isDecided: boolean): Promise<void> {
+    const { db, log } = this.#o
+    const fields = { batchId: batch.id, actors: batch.moved.length }
+    const born = await findNewborn(db, batch, isDecided).catch((err: unknown) => {
+      log.error({ ...fields, err }, 'an unacknowledged commit could not be looked for')
       return null
     })
+    // Nobody can tell: if it was, its leases run out, and the machines hear `interrupted`.
+    log.warn({ ...fields, found: born?.length ?? null }, 'a commit at once was not acknowledged')
     batch.keepOnly(born ?? [])
     this.#committed(batch)
   }
@@ -282,9 +270,9 @@ export class Runtime {
       // break in more ways than have names, so everything is asked about but what the server itself reports as undone.
       let fate: Fate = 'unknown'
       try {
-        fate = evidence !== null && !isTransient(error) ? await this.#fateOf(evidence) : 'aborted'
+        fate = evidence !== null && !isTransient(error) ? await findFate(this.#o.db, evidence) : 'aborted'
       } finally {
-        if (fate !== 'committed') (batch as Batch | null)?.giveBack()
+        if (fate !== 'committed') (batch as Batch | null)?.keepOnly([])
       }
       if (fate !== 'committed') return { kind: 'failed', error, isUndone: fate === 'aborted' }
     }
@@ -293,32 +281,9 @@ export class Runtime {
       : { kind: 'committed', batch, settle }
   }
 
-  /** `unknown`: the database is away for longer than anybody here may wait; whoever asked is told, and has its own fence. */
-  async #fateOf(evidence: Evidence): Promise<Fate> {
-    const fate = await this.#find(async () => {
-      const found = await fateOf(this.#o.db.pool, evidence)
-      return found === 'unknown' ? null : found
-    })
-    return fate ?? 'unknown'
-  }
-
-  /** What a question about a commit is answered; null when nobody can tell, or the database is away, for too long. */
-  async #find<T>(ask: () => Promise<T | null>): Promise<T | null> {
-    for (let attempt = 0; attempt < fateQuestionsLimit; attempt++) {
-      try {
-        const found = await ask()
-        if (found !== null) return found
-      } catch (error) {
-        if (!isOutage(error)) throw error
-      }
-      await setTimeout(outagePauseMs * 2 ** attempt)
-    }
-    return null
-  }
-
   /** Never throws: whoever asked is to hear that it was committed, whatever goes wrong with what begins now. */
   #committed(batch: Batch): void {
-    for (const launch of batch.launches) {
+    for (const launch of batch.launches.splice(0)) {
       try {
         this.#o.launch(launch)
       } catch (err) {
@@ -333,8 +298,6 @@ export class Runtime {
   }
 }
 
-type Fate = Awaited<ReturnType<typeof fateOf>>
-
 type Flight =
   | { readonly kind: 'committed'; readonly batch: Batch; readonly settle: readonly (() => void)[] }
   /** `isUndone`: nothing of it was committed, so that it may be done again. Otherwise nobody knows, and twice is worse than not. */
@@ -342,52 +305,3 @@ type Flight =
 
 /** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
 const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
-
-/** Operations, each once for all its inputs, and every step; then whatever follows from either. */
-async function fill(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<void> {
-  const calls = items.filter((item) => item.operation !== null)
-  const stepping = items.flatMap((item) => (item.step === null ? [] : [{ item, step: item.step }]))
-  const results = await batch.run(
-    stepping.map(({ step }) => step),
-    await operate(batch, calls, settle),
-  )
-  stepping.forEach(({ item }, i) => {
-    const result = results[i]
-    settle.push(() => (result instanceof Error ? item.reject(result) : item.resolve(result)))
-  })
-}
-
-async function operate(batch: Batch, items: readonly Item[], settle: (() => void)[]): Promise<readonly Effects[]> {
-  const effects: Effects[] = []
-  for (const mine of Map.groupBy(items, (item) => item.operation?.name).values()) {
-    const answers =
-      (await mine[0]?.operation?.run(
-        batch.context,
-        mine.map((item) => item.operation?.input),
-      )) ?? []
-    mine.forEach((item, i) => {
-      const answer = answers[i]
-      if (!answer) throw new Error(`${item.operation?.name} answered ${answers.length} of ${mine.length} inputs.`)
-      if (answer.kind === 'refused') settle.push(() => item.reject(answer.refusal))
-      else {
-        effects.push(answer.effects)
-        settle.push(() => item.resolve(answer.result))
-      }
-    })
-  }
-  return effects
-}
-
-/** Per item what was performed; null for those that something stands in the way of. All are of one operation. */
-async function performAtOnce(batch: Batch, items: readonly Item[]): Promise<readonly (Performed<unknown> | null)[]> {
-  const inputs = items.map(({ operation }) => operation?.input)
-  const asked = items[0]?.operation?.atOnce?.(batch.context, inputs)
-  if (asked?.answers.length !== items.length) throw new Error('An operation did not answer all of its inputs at once.')
-  const written = await batch.commitAtOnce(
-    asked.answers.map(({ effects }) => effects),
-    asked.write,
-  )
-  const isWritten = ({ effects: { spawns = [] } }: Performed<unknown>): boolean =>
-    spawns.length > 0 && spawns.every(({ ref }) => written.has(ref.id))
-  return asked.answers.map((answer) => (isWritten(answer) ? answer : null))
-}

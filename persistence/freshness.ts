@@ -39,7 +39,7 @@ export interface Look {
 
 /** Facts beyond the last that a look reads, filled gaps aside: 4,000 a second are two looks a second. */
 const newsLimit = 2_000
-/** Three processes at full speed have 2,400 numbers under way: two flights each, 100 commands a flight, four facts a command. */
+/** Three processes at full speed have 4,800 numbers under way: four flights each at most, 100 commands a flight, four facts a command. */
 const gapsLimit = 10_000
 
 const Last = z.object({ last: z.number(), anchor: z.string().nullable(), next: z.number() })
