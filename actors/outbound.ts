@@ -7,6 +7,7 @@
  */
 import { errors, type Agent } from 'undici'
 import type { WireRequest } from '../a2a/client.ts'
+import { requestFailed } from './diagnostics.ts'
 import { collect, decoded } from './outbound-body.ts'
 import { Call } from './outbound-call.ts'
 import type { Head } from './outbound-call.ts'
@@ -152,7 +153,7 @@ export class Outbound {
       const head = await this.#headOf(call, sockets[connection], request, headers)
       return answered(head, await collect(head, bounds.maxBytes))
     } catch (error) {
-      return verdict(call, asFailure(error), bounds.overflow)
+      return verdict(call, told(asFailure(error)), bounds.overflow)
     } finally {
       leash.release()
     }
@@ -180,7 +181,7 @@ export class Outbound {
       return answer
     } catch (error) {
       leash.release()
-      return verdict(call, asFailure(error))
+      return verdict(call, told(asFailure(error)))
     }
   }
 
@@ -235,6 +236,12 @@ class Leash {
     this.#signal?.removeEventListener('abort', this.#onAbort)
     if (!this.#call.over) this.#call.stop(new OutboundFailure('aborted'))
   }
+}
+
+/** Whoever hangs up by intent has not failed. */
+function told(failure: OutboundFailure): OutboundFailure {
+  if (failure.code !== 'aborted') requestFailed.publish({ code: failure.code })
+  return failure
 }
 
 const contentTypeOf = (head: Head): string => head.headers['content-type'] ?? ''

@@ -9,6 +9,7 @@ import { claimActors, postponeActor, releaseUnbegun, type DueActor, type LeaseOf
 import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
+import { workEnded, type WorkEnded } from './diagnostics.ts'
 import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
 import type { Done, Kind, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
@@ -47,7 +48,7 @@ export class Worker implements Intake {
   readonly leases = new Leases()
   readonly #o: WorkerOptions
   readonly #runtime: () => Runtime
-  readonly #working = new Set<Promise<void>>()
+  readonly #working = new Set<Promise<unknown>>()
   readonly #claiming = new Set<Promise<unknown>>()
   /** Room taken for work whose commit or claim is under way, by kind and by lane. */
   readonly #reserved = new Map<string, number>()
@@ -139,7 +140,7 @@ export class Worker implements Intake {
   }
 
   /** Nothing of it was done, so that nobody has to doubt it: it is as if it had never begun, here or for whoever comes. */
-  async #giveUp({ ref, token, work }: LeaseOf): Promise<void> {
+  async #giveUp({ ref, token, work }: LeaseOf): Promise<'given back'> {
     try {
       await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
     } catch (error) {
@@ -148,10 +149,11 @@ export class Worker implements Intake {
       if (isOutage(error)) this.#o.log.warn(fields, 'work could not be given back')
       else this.#o.log.error(fields, 'work could not be given back')
     }
+    return 'given back'
   }
 
-  #track(work: Promise<void>): void {
-    const done: Promise<void> = work.finally(() => this.#working.delete(done))
+  #track(work: Promise<unknown>): void {
+    const done: Promise<unknown> = work.finally(() => this.#working.delete(done))
     this.#working.add(done)
   }
 
@@ -159,7 +161,7 @@ export class Worker implements Intake {
     const { ref, token, work, lane, trustedFrom } = launch
     const { leaseMs } = this.#kind(ref.kind)
     const lease = this.leases.hold({ ref, token, work, lane, leaseMs, trustedFrom })
-    const done = this.#perform(launch, lease).finally(() => {
+    const done: Promise<unknown> = this.#perform(launch, lease).finally(() => {
       this.leases.drop(lease)
       this.#working.delete(done)
       // Only where somebody was turned away: a claim for every piece of work that ends is a statement a command, for nothing.
@@ -169,6 +171,14 @@ export class Worker implements Intake {
   }
 
   async #perform(launch: Launch, lease: HeldLease): Promise<void> {
+    const { instruments } = this.#o
+    const startedAt = instruments.monotonic()
+    const end = await this.#endOf(launch, lease)
+    const { ref, work } = launch
+    workEnded.publish({ kind: ref.kind, work, end, seconds: (instruments.monotonic() - startedAt) / 1000 })
+  }
+
+  async #endOf(launch: Launch, lease: HeldLease): Promise<WorkEnded['end']> {
     const { ref, work, token } = launch
     const handler = this.#kind(ref.kind).work[work]
     const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
@@ -186,13 +196,13 @@ export class Worker implements Intake {
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
     }
-    if (lease.abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)) return
+    if (lease.abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)) return 'given back'
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
-    await this.#report(lease, done)
+    return this.#report(lease, done)
   }
 
-  async #report(lease: HeldLease, done: Done | Error): Promise<void> {
+  async #report(lease: HeldLease, done: Done | Error): Promise<WorkEnded['end']> {
     const { ref, work, token } = lease
     const fields = { actor: `${ref.kind}/${ref.id}`, work }
     if (done instanceof Error) this.#o.log.error({ ...fields, err: done }, 'work failed')
@@ -205,17 +215,24 @@ export class Worker implements Intake {
     for (let pauseMs = retryFromMs; ; pauseMs = Math.min(retryToMs, pauseMs * 2)) {
       try {
         await this.#runtime().step(step)
-        return
+        return done instanceof Error ? 'failed' : 'done'
       } catch (error) {
         // What a drain has given back is done again by whoever comes next, and told then.
-        if (error instanceof LeaseLost && this.#isGivenBack(lease))
-          return this.#o.log.info(fields, 'a result came when its work had been given back')
-        if (error instanceof LeaseLost)
-          return this.#o.log.warn({ ...fields, err: error }, 'a late result was discarded')
+        if (error instanceof LeaseLost && this.#isGivenBack(lease)) {
+          this.#o.log.info(fields, 'a result came when its work had been given back')
+          return 'given back'
+        }
+        if (error instanceof LeaseLost) {
+          this.#o.log.warn({ ...fields, err: error }, 'a late result was discarded')
+          return 'lost'
+        }
         // What is known must not be forgotten because the database was away for a moment. After that the lease runs
         // out, and the machine hears `interrupted`, which is then the truth.
         const again = isOutage(error) && isTrusted(lease, this.#o.instruments.monotonic())
-        if (!again) return this.#o.log.error({ ...fields, err: error }, 'an outcome could not be recorded')
+        if (!again) {
+          this.#o.log.error({ ...fields, err: error }, 'an outcome could not be recorded')
+          return 'unrecorded'
+        }
         await new Bell().wait(pauseMs, lease.abort.signal)
       }
     }

@@ -5,6 +5,7 @@
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { requestFailed, workEnded } from '../actors/diagnostics.ts'
 import { instruments, type System } from '../actors/system.ts'
 import { vitalsOf } from '../actors/vitals.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
@@ -102,6 +103,31 @@ function countFacts(registry: Registry, { system }: MetricsOptions): void {
   })
 }
 
+/** From a quick answer to a stream of ten minutes. */
+const workBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600]
+
+/** What the work under leases took and came to, and why requests to agents failed. */
+function countWork(registry: Registry, stops: (() => void)[]): void {
+  const registers = [registry]
+  const work = new Histogram({
+    name: 'signalbox_work_seconds',
+    help: 'From the beginning of a piece of work under a lease to its end, by how it ended',
+    labelNames: ['kind', 'work', 'end'],
+    buckets: workBuckets,
+    registers,
+  })
+  const failed = new Counter({
+    name: 'signalbox_request_failures_total',
+    help: 'Requests to agents without a whole answer, by reason: refused by the policy, or failed',
+    labelNames: ['code'],
+    registers,
+  })
+  stops.push(
+    workEnded.subscribe(({ kind, work: name, end, seconds }) => work.observe({ kind, work: name, end }, seconds)),
+    requestFailed.subscribe(({ code }) => failed.inc({ code })),
+  )
+}
+
 /** What the database knows, for every process alike; a database that is away leaves these out and says so. */
 function storedGauges(registry: Registry, { db, log }: MetricsOptions): () => Promise<void> {
   const registers = [registry]
@@ -174,6 +200,8 @@ export function openMetrics(options: MetricsOptions): Metrics {
   const readOwn = ownGauges(registry, options)
   const readStored = storedGauges(registry, options)
   countFacts(registry, options)
+  const stops: (() => void)[] = []
+  countWork(registry, stops)
   const registers = [registry]
   const answered = new Counter({
     name: 'signalbox_http_answers_total',
@@ -192,6 +220,7 @@ export function openMetrics(options: MetricsOptions): Metrics {
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
   })
+  server.addHook('onClose', () => stops.forEach((stop) => stop()))
   server.addHook('onRequest', (request, _reply, next) => {
     // A name that a foreign page made point here reads nothing.
     next(isLoopbackHost(request.hostname) ? undefined : new Refusal('action.forbidden'))

@@ -67,6 +67,9 @@ test('counts what happened, by the kind of the fact', async () => {
   expect(after.get('signalbox_facts_total{kind="command.accepted"}')).toBe(1)
   expect(after.get('signalbox_facts_total{kind="agent.registered"}')).toBe(1)
   expect(after.get('signalbox_facts_total{kind="command.uncertain"}')).toBe(0)
+  // Three looks for the card, each a piece of work whose outcome was stored, and a request that found nobody.
+  expect(after.get('signalbox_work_seconds_count{kind="command",work="discover",end="done"}')).toBe(3)
+  expect(after.get('signalbox_request_failures_total{code="unreachable"}')).toBeGreaterThanOrEqual(3)
 })
 
 test('is alive and ready', async () => {
