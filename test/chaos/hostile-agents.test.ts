@@ -107,21 +107,20 @@ async function all<T>(cases: readonly Case[], play: (each: Case) => Promise<read
   return ended
 }
 
-/** Meanwhile somebody else talks to an agent that behaves, and is answered at once. */
+/** Meanwhile somebody else talks to an agent that behaves, and is answered time and again: nobody waits for those that hang. */
 async function meanwhile<T>(work: Promise<T>): Promise<T> {
-  let over = false
-  const slowest = { ms: 0 }
+  const over = { yes: false }
   const talk = (async () => {
-    while (!over) {
-      const askedAt = performance.now()
+    let answered = 0
+    while (!over.yes) {
       const done = await running.finished((await running.send(neighbourId, { text: 'direct' })).id)
       expect(done.status).toBe('succeeded')
-      slowest.ms = Math.max(slowest.ms, performance.now() - askedAt)
+      answered += 1
     }
+    return answered
   })()
-  const result = await work.finally(() => (over = true))
-  await talk
-  expect(slowest.ms).toBeLessThan(3_000)
+  const result = await work.finally(() => (over.yes = true))
+  expect(await talk).toBeGreaterThan(10)
   return result
 }
 
