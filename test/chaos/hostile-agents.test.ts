@@ -43,6 +43,7 @@ let neighbour: Peer
 let neighbourId: string
 const memory = { before: 0, most: 0 }
 let watching: NodeJS.Timeout
+const fronts: Front[] = []
 beforeAll(async () => {
   const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
   running = await freshSystem('postgresql', { outbound: new Outbound(policy, { longestMs }) })
@@ -57,6 +58,7 @@ beforeAll(async () => {
 afterAll(async () => {
   clearInterval(watching)
   await running.close()
+  await Promise.all(fronts.map((front) => front.close()))
   await neighbour.close()
 })
 
@@ -90,7 +92,8 @@ async function played<T>(
   const front = await startFront(peer)
   const agentId = (await running.system.agents.register(running.viewer, front.cardUrl)).id
   const ended = await play({ peer, front, agentId })
-  await front.close()
+  // The front keeps its port until all is over: who got it next would be the same agent, with another's card.
+  fronts.push(front)
   await peer.close()
   return [`${version} ${binding} ${misdeed.name}`, ended] as const
 }

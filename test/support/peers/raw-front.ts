@@ -3,7 +3,6 @@
  * published SDK's servers, of both versions and over both bindings, misbehave as only raw sockets can. Owns forwarding,
  * the queue of faults and the faults of an answer on its way; whole answers that are faults are raw-faults.ts.
  */
-import { randomUUID } from 'node:crypto'
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { operationOf, recordOf } from './operations.ts'
 import { Countdown, listenOnLoopback, type Peer } from './peer.ts'
@@ -75,8 +74,7 @@ export async function startFront(peer: Pick<Peer, 'origin' | 'cardUrl'>): Promis
 
   return {
     origin: listening.origin,
-    // A port may have been that of an earlier front; with the same address this one would be the same agent.
-    cardUrl: `${listening.origin}${new URL(peer.cardUrl).pathname}?front=${randomUUID()}`,
+    cardUrl: `${listening.origin}${new URL(peer.cardUrl).pathname}`,
     fault: (operation, fault, times = 1) => void queue.push({ operation, fault, left: times }),
     asked: (operation, n) => countOf(operation).reached(n),
     async close() {
