@@ -1,8 +1,9 @@
 /**
  * Questions that many callers ask at once, as few statements: whoever comes while one is under way goes with the next. Unlike
  * gathered-reads.ts it counts who asks: callers of one question may get different answers, the last place and none. No timer:
- * an idle system keeps its latency. Does not know what is asked.
+ * an idle system keeps its latency. Behind a statement that hangs nobody waits for long. Does not know what is asked.
  */
+import { DatabaseBusy } from '../persistence/admission.ts'
 
 export interface Asked<Question> {
   readonly question: Question
@@ -14,30 +15,64 @@ export type Answers<Answer> = (caller: number) => Answer
 
 interface Waiting<Question, Answer> {
   readonly question: Question
+  /** Monotonic milliseconds. */
+  readonly since: number
   readonly callers: PromiseWithResolvers<Answer>[]
 }
 
 /** Questions in one statement. */
 const batchLimit = 500
+/** As long, and as many, as wait for a connection (persistence/database.ts): then they are told so. */
+const usual = { patienceMs: 5_000, waitingLimit: 5_000 }
 
 export class Gathering<Question, Answer> {
   readonly #answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>
   #waiting = new Map<string, Waiting<Question, Answer>>()
+  #callers = 0
   #isAsking = false
+  #patience: NodeJS.Timeout | null = null
+
+  readonly #limits: typeof usual
 
   /** `answerAll` answers in the order of what was asked. */
-  constructor(answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>) {
+  constructor(answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>, limits = usual) {
     this.#answerAll = answerAll
+    this.#limits = limits
   }
 
-  /** `key`: questions with the same one are the same question. Rejects, with all who wait, when the statement fails. */
+  /**
+   * `key`: questions with the same one are the same question. Rejects, with all who wait, when the statement fails; with
+   * DatabaseBusy when the one before does not end, or too many wait for it.
+   */
   ask(key: string, question: Question): Promise<Answer> {
+    if (this.#callers >= this.#limits.waitingLimit) return Promise.reject(new DatabaseBusy())
     const caller = Promise.withResolvers<Answer>()
-    const waiting = this.#waiting.get(key) ?? { question, callers: [] }
+    const waiting = this.#waiting.get(key) ?? { question, since: performance.now(), callers: [] }
     waiting.callers.push(caller)
+    this.#callers += 1
     this.#waiting.set(key, waiting)
     if (!this.#isAsking) void this.#askWaiting()
+    else this.#patience ??= setTimeout(() => this.#turnAway(), this.#limits.patienceMs)
     return caller.promise
+  }
+
+  /** Who asks what somebody else has asked for longer is turned away with them. */
+  #turnAway(): void {
+    this.#patience = null
+    const { patienceMs } = this.#limits
+    const now = performance.now()
+    let nextMs = 0
+    for (const [key, { since, callers }] of this.#waiting) {
+      // In the order in which they came; a timer may ring a millisecond early.
+      if (now - since < patienceMs - 1) {
+        nextMs = patienceMs - (now - since)
+        break
+      }
+      this.#waiting.delete(key)
+      this.#callers -= callers.length
+      for (const { reject } of callers) reject(new DatabaseBusy())
+    }
+    if (this.#waiting.size > 0) this.#patience = setTimeout(() => this.#turnAway(), nextMs)
   }
 
   async #askWaiting(): Promise<void> {
@@ -46,6 +81,7 @@ export class Gathering<Question, Answer> {
       const all = [...this.#waiting]
       const batch = all.slice(0, batchLimit).map(([, waiting]) => waiting)
       this.#waiting = new Map(all.slice(batchLimit))
+      for (const { callers } of batch) this.#callers -= callers.length
       try {
         const answers = await this.#answerAll(
           batch.map(({ question, callers }) => ({ question, callers: callers.length })),
@@ -59,9 +95,12 @@ export class Gathering<Question, Answer> {
         // Who came meanwhile fails with them: one after the other they would each wait for a database that is away.
         const meanwhile = [...this.#waiting.values()]
         this.#waiting = new Map()
+        this.#callers = 0
         for (const { callers } of [...batch, ...meanwhile]) for (const { reject } of callers) reject(error)
       }
     }
     this.#isAsking = false
+    if (this.#patience) clearTimeout(this.#patience)
+    this.#patience = null
   }
 }

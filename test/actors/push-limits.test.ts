@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Gathering, type Answers } from '../../actors/gathering.ts'
+import { DatabaseBusy } from '../../persistence/admission.ts'
 import { RateCounter, rateLimits } from '../../actors/rate-counter.ts'
 import { Bodies } from '../../http/push-bodies.ts'
 import { openDatabase } from '../../persistence/database.ts'
@@ -158,4 +159,33 @@ test('bodies are bounded, each and together: who comes when too much is held is 
   await expect(late).rejects.toThrow('hung up')
   await Promise.all([whole(100), whole(100)])
   expect(used).toEqual([100, 100, 10, 100, 100])
+})
+
+test('who waits for a question that hangs is turned away in time, and so is who finds too many waiting', async () => {
+  const hanging = Promise.withResolvers<Answers<string>[]>()
+  const asked: (readonly string[])[] = []
+  const gathering = new Gathering<string, string>(
+    (batch) => {
+      asked.push(batch.map(({ question }) => question))
+      return asked.length === 1
+        ? hanging.promise
+        : Promise.resolve(
+            batch.map(
+              ({ question }) =>
+                () =>
+                  question,
+            ),
+          )
+    },
+    { patienceMs: 30, waitingLimit: 2 },
+  )
+  const first = gathering.ask('hangs', 'hangs')
+  const waiting = [gathering.ask('a', 'a'), gathering.ask('b', 'b'), gathering.ask('c', 'c')]
+  const turnedAway = await Promise.all(waiting.map((each) => each.catch((error: unknown) => error)))
+  expect(turnedAway).toEqual([new DatabaseBusy(), new DatabaseBusy(), new DatabaseBusy()])
+  // Nobody asks any more for those who were turned away, and the next are answered as ever.
+  const next = gathering.ask('d', 'd')
+  hanging.resolve([() => 'at last'])
+  expect([await first, await next]).toEqual(['at last', 'd'])
+  expect(asked).toEqual([['hangs'], ['d']])
 })
