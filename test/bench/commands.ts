@@ -2,12 +2,12 @@
  * Commands per second: accept → delivered → done through the whole console, beside what graphile-worker and pg-boss need for
  * enqueue → no-op → done on the same PostgreSQL. Rounds alternate, so that the machine's noise hits all alike.
  */
-import { Pool } from 'undici'
 import type { AgentMethods } from './agent.ts'
 import { startChild, type Child } from './child.ts'
 import type { ConsoleMethods } from './console.ts'
 import { ratioOf, table, withSpread } from './figures.ts'
 import type { PeerMethods } from './graphile.ts'
+import { Hands } from './hands.ts'
 import { flow, type Flow } from './rounds.ts'
 import { commandsSql } from './history.ts'
 import type { BenchOptions } from './run.ts'
@@ -49,15 +49,10 @@ async function consoles(
   const whose = { organizationId, personId, membershipId, agentId }
   for (let made = 0; made < finished; made += finishedAtOnce)
     await child.call('write', { statements: commandsSql(whose, made + 1, Math.min(finished, made + finishedAtOnce)) })
-  const http = new Pool(origin, { connections: concurrency })
+  const http = new Hands(origin, concurrency)
   const accept = (round: number) => async (n: number) => {
-    const { statusCode, body } = await http.request({
-      method: 'POST',
-      path: `/api/agents/${agentId}/commands`,
-      headers: { 'content-type': 'application/json', 'idempotency-key': `http-${round}-${n}` },
-      body: JSON.stringify({ text: 'Do it.' }),
-    })
-    await body.dump()
+    const headers = { 'content-type': 'application/json', 'idempotency-key': `http-${round}-${n}` }
+    const statusCode = await http.post(`/api/agents/${agentId}/commands`, headers, '{"text":"Do it."}')
     if (statusCode !== 202) throw new Error(`A command was answered with ${statusCode}.`)
   }
   const forMs = o.seconds * 1000
@@ -79,7 +74,7 @@ async function consoles(
         const outcomes = await child.call('outcomes', null)
         if (outcomes.some(({ status }) => status !== 'succeeded'))
           throw new Error(`Not every command succeeded: ${JSON.stringify(outcomes)}`)
-        await http.close()
+        http.close()
         await child.end()
       },
     },

@@ -3,11 +3,11 @@
  * one bare job of graphile-worker. Processor time does not see a busy neighbour, so these figures can be compared between
  * two days where throughput cannot.
  */
-import { Pool } from 'undici'
 import type { Child } from './child.ts'
 import { startAgent, startConsole, startPeer } from './commands.ts'
 import type { ConsoleMethods } from './console.ts'
 import { figure, table } from './figures.ts'
+import { Hands } from './hands.ts'
 import { flow, type Flow } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage, query, type Stage } from './stage.ts'
@@ -71,16 +71,11 @@ async function openSubjects(stage: Stage, cardUrl: string, forMs: number): Promi
   const url = await stage.database()
   const child = startConsole()
   const { origin, agentId } = await child.call('open', { url, folder: stage.folder('cost'), cardUrl })
-  const http = new Pool(origin, { connections: concurrency })
+  const http = new Hands(origin, concurrency)
   let jobs = 0
   const accept = (round: number) => async (n: number) => {
-    const { statusCode, body } = await http.request({
-      method: 'POST',
-      path: `/api/agents/${agentId}/commands`,
-      headers: { 'content-type': 'application/json', 'idempotency-key': `cost-${round}-${n}` },
-      body: JSON.stringify({ text: 'Do it.' }),
-    })
-    await body.dump()
+    const headers = { 'content-type': 'application/json', 'idempotency-key': `cost-${round}-${n}` }
+    const statusCode = await http.post(`/api/agents/${agentId}/commands`, headers, '{"text":"Do it."}')
     if (statusCode !== 202) throw new Error(`A command was answered with ${statusCode}.`)
   }
   const ours = {
@@ -113,7 +108,7 @@ async function openSubjects(stage: Stage, cardUrl: string, forMs: number): Promi
     },
   ]
   const close = async (): Promise<void> => {
-    await http.close()
+    http.close()
     await child.end()
     await peer.end()
   }

@@ -2,12 +2,12 @@
  * How long one command waits: accept → first byte at the agent, and accept → done, with nothing else to do and under load,
  * beside graphile-worker's and pg-boss's enqueue → handler. Agent, client and console stamp times on one monotonic clock.
  */
-import { Pool } from 'undici'
 import type { AgentMethods } from './agent.ts'
 import type { Child } from './child.ts'
 import { startAgent, startConsole, startPeer } from './commands.ts'
 import type { ConsoleMethods } from './console.ts'
 import { figure, percentile, sharedClock, table } from './figures.ts'
+import { Hands } from './hands.ts'
 import { flow } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage } from './stage.ts'
@@ -22,14 +22,14 @@ interface Waits {
 }
 
 class ConsoleClient {
-  readonly #http: Pool
+  readonly #http: Hands
   readonly #agentId: string
   readonly #agent: Child<AgentMethods>
   readonly #child: Child<ConsoleMethods>
   #last = 0
 
   constructor(to: { origin: string; agentId: string }, agent: Child<AgentMethods>, child: Child<ConsoleMethods>) {
-    this.#http = new Pool(to.origin, { connections: loadHands })
+    this.#http = new Hands(to.origin, loadHands)
     this.#agentId = to.agentId
     this.#agent = agent
     this.#child = child
@@ -72,7 +72,7 @@ class ConsoleClient {
   }
 
   async close(): Promise<void> {
-    await this.#http.close()
+    this.#http.close()
     await this.#child.end()
   }
 
@@ -81,13 +81,9 @@ class ConsoleClient {
   }
 
   async #post(route: string, messageId: string, expected: number): Promise<void> {
-    const { statusCode, body } = await this.#http.request({
-      method: 'POST',
-      path: `/api/agents/${this.#agentId}/${route}`,
-      headers: { 'content-type': 'application/json', 'idempotency-key': messageId },
-      body: JSON.stringify({ text: 'Do it.', messageId }),
-    })
-    await body.dump()
+    const path = `/api/agents/${this.#agentId}/${route}`
+    const headers = { 'content-type': 'application/json', 'idempotency-key': messageId }
+    const statusCode = await this.#http.post(path, headers, JSON.stringify({ text: 'Do it.', messageId }))
     if (statusCode !== expected) throw new Error(`A command was answered with ${statusCode}.`)
   }
 

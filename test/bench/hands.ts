@@ -1,0 +1,69 @@
+/**
+ * The hands that send: HTTP/1.1 over a fixed number of kept connections, one request at a time each, the least that is HTTP. They
+ * share two processors with what is measured, and the peers' jobs are enqueued without any; a general client (undici) took 0.11 ms
+ * of a processor a request. Not for anything but our own server on loopback: no chunked bodies, no redirects, no timeouts but one.
+ */
+import { connect, type Socket } from 'node:net'
+
+/** An answer that takes longer ends the bench. */
+const answerMs = 60_000
+const headEnd = Buffer.from('\r\n\r\n')
+
+interface Line {
+  readonly socket: Socket
+  answered: PromiseWithResolvers<number> | null
+  received: Buffer
+}
+
+export class Hands {
+  readonly #host: string
+  readonly #lines: Line[]
+  readonly #idle: Line[]
+
+  constructor(origin: string, count: number) {
+    const { host, hostname, port } = new URL(origin)
+    this.#host = host
+    this.#lines = Array.from({ length: count }, () => lineTo(hostname, Number(port)))
+    this.#idle = [...this.#lines]
+  }
+
+  /** The answer's status; its body is read and forgotten. At most `count` at a time. */
+  post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<number> {
+    const line = this.#idle.pop()
+    if (!line) throw new Error('Every hand is busy.')
+    const named = Object.entries({
+      host: this.#host,
+      ...headers,
+      'content-length': String(Buffer.byteLength(body)),
+    }).map(([name, value]) => `${name}: ${value}\r\n`)
+    line.answered = Promise.withResolvers()
+    line.socket.write(`POST ${path} HTTP/1.1\r\n${named.join('')}\r\n${body}`)
+    return line.answered.promise.finally(() => this.#idle.push(line))
+  }
+
+  close(): void {
+    for (const { socket } of this.#lines) socket.destroy()
+  }
+}
+
+function lineTo(host: string, port: number): Line {
+  const socket = connect({ host, port, noDelay: true })
+  const line: Line = { socket, answered: null, received: Buffer.alloc(0) }
+  socket.setTimeout(answerMs, () => line.answered && socket.destroy(new Error('The console did not answer.')))
+  socket.on('error', (error) => line.answered?.reject(error))
+  socket.on('close', () => line.answered?.reject(new Error('The console hung up.')))
+  socket.on('data', (chunk) => {
+    line.received = line.received.length === 0 ? chunk : Buffer.concat([line.received, chunk])
+    const end = line.received.indexOf(headEnd)
+    if (end < 0) return
+    const head = line.received.toString('latin1', 0, end)
+    const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? Number.NaN)
+    if (Number.isNaN(length)) return void socket.destroy(new Error(`An answer without a length: ${head}`))
+    if (line.received.length < end + headEnd.length + length) return
+    line.received = line.received.subarray(end + headEnd.length + length)
+    const { answered } = line
+    line.answered = null
+    answered?.resolve(Number(head.slice(9, 12)))
+  })
+  return line
+}
