@@ -67,6 +67,8 @@ export class Runtime {
   readonly #express: Departures<Item>
   /** For commits that nobody acknowledged. */
   readonly #looks = new Set<Promise<void>>()
+  /** Of the leases that such a commit may have granted to this process. */
+  readonly #unheard = new Set<string>()
 
   constructor(options: RuntimeOptions) {
     this.#o = options
@@ -75,6 +77,11 @@ export class Runtime {
     this.#departures = new Departures({ usual: 1, most }, (items) => this.#flush(items))
     // Somebody waits for each of these: what leaves at once with few items is answered sooner.
     this.#express = new Departures({ usual: most, most }, (items) => this.#flushAtOnce(items))
+  }
+
+  /** Tokens of leases that may be ours, and are as good as held until it is known: a clock that jumps must not end them. */
+  get unheard(): ReadonlySet<string> {
+    return this.#unheard
   }
 
   /** Items that wait for a commit. */
@@ -207,8 +214,11 @@ export class Runtime {
   /** An attempt at once that failed. Only what the database itself reports as undone is known not to have been committed. */
   async #unacknowledged(items: readonly Item[], begun: readonly Batch[], error: unknown): Promise<void> {
     const isUndone = isTransient(error)
+    const tokens = begun.flatMap(({ launches }) => launches.map(({ token }) => token))
     if (isUndone) for (const batch of begun) batch.keepOnly([])
-    else if (!isOutage(error)) this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
+    else for (const token of tokens) this.#unheard.add(token)
+    if (!isUndone && !isOutage(error))
+      this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
     let accepted = 0
     if (!isUndone) for (const item of items) item.earlier = 'unheard'
     const again = items.map((item) => ({
@@ -222,9 +232,10 @@ export class Runtime {
     if (isUndone) return
     // Beside the flights: it may take a while, and others are not to wait for it.
     for (const batch of begun) {
-      const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() =>
-        this.#looks.delete(look),
-      )
+      const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() => {
+        this.#looks.delete(look)
+        for (const token of tokens) this.#unheard.delete(token)
+      })
       this.#looks.add(look)
     }
   }

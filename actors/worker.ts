@@ -284,7 +284,7 @@ export class Worker implements Intake {
     try {
       const before = this.#o.instruments.monotonic()
       const exclusive = this.#o.db.profile === 'pglite'
-      const held = this.leases.list().map((lease) => lease.token)
+      const held = [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const claim = {
         kind: name,
         limit,
