@@ -3,7 +3,7 @@
  * gathered-reads.ts it counts who asks: callers of one question may get different answers, the last place and none. No timer:
  * an idle system keeps its latency. Behind a statement that hangs nobody waits for long. Does not know what is asked.
  */
-import { DatabaseBusy } from '../persistence/admission.ts'
+import { admissionQueue, admissionWaitMs, DatabaseBusy } from '../persistence/admission.ts'
 
 export interface Asked<Question> {
   readonly question: Question
@@ -22,8 +22,8 @@ interface Waiting<Question, Answer> {
 
 /** Questions in one statement. */
 const batchLimit = 500
-/** As long, and as many, as wait for a connection (persistence/database.ts): then they are told so. */
-const usual = { patienceMs: 5_000, waitingLimit: 5_000 }
+/** As long, and as many, as wait for a connection: then they are told so. */
+const usual = { patienceMs: admissionWaitMs, waitingLimit: admissionQueue }
 
 export class Gathering<Question, Answer> {
   readonly #answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>

@@ -195,7 +195,7 @@ export class Runtime {
         return performAtOnce(batch, items)
       })
     } catch (error) {
-      return this.#unacknowledged(items, begun, error)
+      return this.#unacknowledged(items, begun[0], error)
     }
     for (const batch of begun) this.#committed(batch)
     for (const [i, item] of items.entries()) {
@@ -212,10 +212,10 @@ export class Runtime {
   }
 
   /** An attempt at once that failed. Only what the database itself reports as undone is known not to have been committed. */
-  async #unacknowledged(items: readonly Item[], begun: readonly Batch[], error: unknown): Promise<void> {
+  async #unacknowledged(items: readonly Item[], batch: Batch | undefined, error: unknown): Promise<void> {
     const isUndone = isTransient(error)
-    const tokens = begun.flatMap(({ launches }) => launches.map(({ token }) => token))
-    if (isUndone) for (const batch of begun) batch.keepOnly([])
+    const tokens = (batch?.launches ?? []).map(({ token }) => token)
+    if (isUndone) batch?.keepOnly([])
     else for (const token of tokens) this.#unheard.add(token)
     if (!isUndone && !isOutage(error))
       this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
@@ -229,15 +229,13 @@ export class Runtime {
       },
     }))
     await this.#flush(again)
-    if (isUndone) return
+    if (isUndone || !batch) return
     // Beside the flights: it may take a while, and others are not to wait for it.
-    for (const batch of begun) {
-      const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() => {
-        this.#looks.delete(look)
-        for (const token of tokens) this.#unheard.delete(token)
-      })
-      this.#looks.add(look)
-    }
+    const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() => {
+      this.#looks.delete(look)
+      for (const token of tokens) this.#unheard.delete(token)
+    })
+    this.#looks.add(look)
   }
 
   /**

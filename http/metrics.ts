@@ -106,8 +106,8 @@ function countFacts(registry: Registry, { system }: MetricsOptions): void {
 /** From a quick answer to a stream of ten minutes. */
 const workBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600]
 
-/** What the work under leases took and came to, and why requests to agents failed. */
-function countWork(registry: Registry, stops: (() => void)[]): void {
+/** What the work under leases took and came to, and why requests to agents failed; returns how to stop listening. */
+function countWork(registry: Registry): () => void {
   const registers = [registry]
   const work = new Histogram({
     name: 'signalbox_work_seconds',
@@ -122,10 +122,11 @@ function countWork(registry: Registry, stops: (() => void)[]): void {
     labelNames: ['code'],
     registers,
   })
-  stops.push(
+  const stops = [
     workEnded.subscribe(({ kind, work: name, end, seconds }) => work.observe({ kind, work: name, end }, seconds)),
     requestFailed.subscribe(({ code }) => failed.inc({ code })),
-  )
+  ]
+  return () => stops.forEach((stop) => stop())
 }
 
 /** What the database knows, for every process alike; a database that is away leaves these out and says so. */
@@ -200,8 +201,7 @@ export function openMetrics(options: MetricsOptions): Metrics {
   const readOwn = ownGauges(registry, options)
   const readStored = storedGauges(registry, options)
   countFacts(registry, options)
-  const stops: (() => void)[] = []
-  countWork(registry, stops)
+  const stopCounting = countWork(registry)
   const registers = [registry]
   const answered = new Counter({
     name: 'signalbox_http_answers_total',
@@ -220,7 +220,7 @@ export function openMetrics(options: MetricsOptions): Metrics {
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
   })
-  server.addHook('onClose', () => stops.forEach((stop) => stop()))
+  server.addHook('onClose', () => stopCounting())
   server.addHook('onRequest', (request, _reply, next) => {
     // A name that a foreign page made point here reads nothing.
     next(isLoopbackHost(request.hostname) ? undefined : new Refusal('action.forbidden'))

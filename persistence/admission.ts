@@ -12,6 +12,11 @@ export class DatabaseBusy extends Error {
   }
 }
 
+/** Who waits longer is told so: a caller hears 503 while it still listens, a loop tries again. */
+export const admissionWaitMs = 5_000
+/** Two thousand pages that look again at once, each with two questions, wait and are served; a pile is not. */
+export const admissionQueue = 5_000
+
 export interface AdmissionLimits {
   /** Pieces of work at once. */
   readonly places: number

@@ -11,7 +11,7 @@ import {
   type Interceptor,
   type QuerySqlToken,
 } from 'slonik'
-import { Admission, admitted } from './admission.ts'
+import { Admission, admissionQueue, admissionWaitMs, admitted } from './admission.ts'
 import type { Backend } from './backend.ts'
 import type { Flight } from './flight.ts'
 import { openPglite } from './pglite.ts'
@@ -46,10 +46,6 @@ const IDLE_CONNECTION_MS = 60_000
 const CONNECT_TIMEOUT_MS = 5_000
 const CLOSE_TIMEOUT_MS = 5_000
 const CLOSE_LOOK_MS = 5
-/** Who waits longer for a connection is told so: a caller hears 503 while it still listens, a loop tries again. */
-const ADMISSION_WAIT_MS = 5_000
-/** Two thousand pages that look again at once, each with two questions, wait and are served; a pile is not. */
-const ADMISSION_QUEUE = 5_000
 
 /** Rows are checked against their query's schema, and the checked row is what the caller gets (rows.ts). */
 const validation: Interceptor = {
@@ -107,8 +103,8 @@ export async function openDatabase(
   const pool = await createPool(profile.kind === 'postgresql' ? profile.url : 'postgres://', settingsFor(backend, gate))
   const admission = new Admission({
     places: backend.maxConnections,
-    waitMs: ADMISSION_WAIT_MS,
-    queue: ADMISSION_QUEUE,
+    waitMs: admissionWaitMs,
+    queue: admissionQueue,
   })
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {

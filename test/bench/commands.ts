@@ -50,11 +50,9 @@ async function consoles(
   for (let made = 0; made < finished; made += finishedAtOnce)
     await child.call('write', { statements: commandsSql(whose, made + 1, Math.min(finished, made + finishedAtOnce)) })
   const http = new Hands(origin, concurrency)
-  const accept = (round: number) => async (n: number) => {
-    const headers = { 'content-type': 'application/json', 'idempotency-key': `http-${round}-${n}` }
-    const statusCode = await http.post(`/api/agents/${agentId}/commands`, headers, '{"text":"Do it."}')
-    if (statusCode !== 202) throw new Error(`A command was answered with ${statusCode}.`)
-  }
+  const path = `/api/agents/${agentId}/commands`
+  const accept = (round: number) => (n: number) =>
+    http.post({ path, key: `http-${round}-${n}`, body: '{"text":"Do it."}' }, 202)
   const forMs = o.seconds * 1000
   const profiled = async (part: string, n: number, run: () => Promise<Flow>): Promise<Flow> => {
     const wanted = o.profileFolder !== null && n === o.rounds - 1

@@ -73,11 +73,9 @@ async function openSubjects(stage: Stage, cardUrl: string, forMs: number): Promi
   const { origin, agentId } = await child.call('open', { url, folder: stage.folder('cost'), cardUrl })
   const http = new Hands(origin, concurrency)
   let jobs = 0
-  const accept = (round: number) => async (n: number) => {
-    const headers = { 'content-type': 'application/json', 'idempotency-key': `cost-${round}-${n}` }
-    const statusCode = await http.post(`/api/agents/${agentId}/commands`, headers, '{"text":"Do it."}')
-    if (statusCode !== 202) throw new Error(`A command was answered with ${statusCode}.`)
-  }
+  const path = `/api/agents/${agentId}/commands`
+  const accept = (round: number) => (n: number) =>
+    http.post({ path, key: `cost-${round}-${n}`, body: '{"text":"Do it."}' }, 202)
   const ours = {
     url,
     cpuMs: () => child.cpuMs(),

@@ -9,6 +9,12 @@ import { connect, type Socket } from 'node:net'
 const answerMs = 60_000
 const headEnd = Buffer.from('\r\n\r\n')
 
+interface Post {
+  readonly path: string
+  readonly key: string
+  readonly body: string
+}
+
 interface Line {
   readonly socket: Socket
   answered: PromiseWithResolvers<number> | null
@@ -27,13 +33,19 @@ export class Hands {
     this.#idle = [...this.#lines]
   }
 
-  /** The answer's status; its body is read and forgotten. At most `count` at a time. */
-  post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<number> {
+  /** Its answer's body is read and forgotten; another status than the expected one ends the bench. At most `count` at a time. */
+  async post(sent: Post, expected: number): Promise<void> {
+    const status = await this.#send(sent)
+    if (status !== expected) throw new Error(`A command was answered with ${status}.`)
+  }
+
+  #send({ path, key, body }: Post): Promise<number> {
     const line = this.#idle.pop()
     if (!line) throw new Error('Every hand is busy.')
     const named = Object.entries({
       host: this.#host,
-      ...headers,
+      'content-type': 'application/json',
+      'idempotency-key': key,
       'content-length': String(Buffer.byteLength(body)),
     }).map(([name, value]) => `${name}: ${value}\r\n`)
     line.answered = Promise.withResolvers()

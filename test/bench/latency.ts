@@ -82,9 +82,7 @@ class ConsoleClient {
 
   async #post(route: string, messageId: string, expected: number): Promise<void> {
     const path = `/api/agents/${this.#agentId}/${route}`
-    const headers = { 'content-type': 'application/json', 'idempotency-key': messageId }
-    const statusCode = await this.#http.post(path, headers, JSON.stringify({ text: 'Do it.', messageId }))
-    if (statusCode !== expected) throw new Error(`A command was answered with ${statusCode}.`)
+    await this.#http.post({ path, key: messageId, body: JSON.stringify({ text: 'Do it.', messageId }) }, expected)
   }
 
   async #firstBytes(sentMs: ReadonlyMap<string, number>): Promise<number[]> {
