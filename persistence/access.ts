@@ -6,14 +6,14 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { Reviewer, type AccessRecord, type GrantPermission, type GrantSubject } from '../domain/grant.ts'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Pool, Transaction } from './database.ts'
 import { mayOperate } from './visibility.ts'
 
 const rowsOf = <Name extends keyof AccessRecord>(_name: Name) =>
   z.custom<AccessRecord[Name] extends readonly (infer Row)[] ? Row : never>()
 
 /** Everything that an administrator sees of access, as of one moment. */
-export async function readAccess(db: Connection, organizationId: string): Promise<AccessRecord> {
+export async function readAccess(db: Pool, organizationId: string): Promise<AccessRecord> {
   return db.transaction(async (tx) => {
     await tx.query(sql.unsafe`set transaction isolation level repeatable read, read only`)
     const teams = await tx.any(sql.type(rowsOf('teams'))`

@@ -17,6 +17,7 @@ import type { Flight } from './flight.ts'
 import { openPglite } from './pglite.ts'
 import { openPostgres } from './postgres.ts'
 import { validRow } from './rows.ts'
+import { transactionsOf } from './transactions.ts'
 
 export type Profile =
   | { readonly kind: 'postgresql'; readonly url: string; readonly maxConnections?: number }
@@ -28,18 +29,22 @@ export type Profile =
       readonly template?: Uint8Array
     }
 
-/** What runs inside one transaction: Slonik's, or a flight of the loop (flight.ts). */
-export interface Transaction extends Pick<CommonQueryMethods, 'any' | 'maybeOne' | 'one'> {
+/** What runs inside one transaction: one of the pool's (transactions.ts), or a flight of the loop (flight.ts). */
+export interface Transaction extends Pick<Connection, 'any' | 'maybeOne' | 'one'> {
   /** For a statement whose rows nobody reads. */
   readonly query: (statement: QuerySqlToken) => Promise<unknown>
 }
-/** A pool, a connection or a transaction of Slonik's: whatever runs a query. */
-export type Connection = CommonQueryMethods
+/** A pool or a connection of Slonik's: whatever runs a query. */
+export type Connection = Omit<CommonQueryMethods, 'transaction'>
+export interface Pool extends Connection, Pick<DatabasePool, 'state'> {
+  /** Commits what `work` did, and undoes it when it throws. `work` asks nobody but its connection, and begins no other. */
+  readonly transaction: <T>(work: (tx: Connection) => Promise<T>) => Promise<T>
+}
 export interface Database extends Pick<
   Backend,
   'profile' | 'hearsOthers' | 'listen' | 'notify' | 'housekeep' | 'raw' | 'lost' | 'fly' | 'close'
 > {
-  readonly pool: DatabasePool
+  readonly pool: Pool
 }
 
 const IDLE_CONNECTION_MS = 60_000
@@ -118,7 +123,7 @@ export async function openDatabase(
   return {
     profile: backend.profile,
     hearsOthers: backend.hearsOthers,
-    pool: admitted(pool, admission),
+    pool: admitted({ ...pool, transaction: transactionsOf(pool) }, admission),
     listen: backend.listen,
     notify: backend.notify,
     housekeep: backend.housekeep,
@@ -136,8 +141,6 @@ function settingsFor(backend: Backend, gate: Gate): ClientConfigurationInput {
     connectionTimeout: CONNECT_TIMEOUT_MS,
     gracefulTerminationTimeout: CLOSE_TIMEOUT_MS,
     idleTimeout: IDLE_CONNECTION_MS,
-    // The runtime retries its own steps; a caller that wants Slonik's retry on 40001 and 40P01 passes a limit per transaction.
-    transactionRetryLimit: 0,
     queryRetryLimit: 0,
     // Not `DISCARD ALL`: it costs a round trip per checkout and drops prepared statements. No query of ours leaves session state.
     resetConnection: () => Promise.resolve(),

@@ -2,6 +2,7 @@
  * The console in a process of its own, composed as bin/console.ts composes it, with a side door for the bench: what is not
  * finished, commands accepted below HTTP, the event loop's delay, a CPU profile. A child process.
  */
+import { executionAsyncId } from 'node:async_hooks'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { Session, type Profiler } from 'node:inspector/promises'
 import { join } from 'node:path'
@@ -93,6 +94,13 @@ const methods = {
     for (const [n, id] of agents.slice(0, 3).entries())
       await running.system.access.change(viewer, { ...to, agentId: id, skillId: n < 2 ? null : 'invoices' })
     return { agentIds: agents, membershipId }
+  },
+  /** Whether anything in this process has made Node.js follow every promise: each step then has an id of its own. */
+  followsPromises: async (_: null) => {
+    await Promise.resolve()
+    const before = executionAsyncId()
+    await Promise.resolve()
+    return executionAsyncId() !== before
   },
   /** Live command actors: a finished one is in the archive. */
   unfinished: (_: null) => unfinished(),

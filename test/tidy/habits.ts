@@ -110,6 +110,19 @@ export function secondDoors(source: Source): string[] {
   })
 }
 
+/** A transaction that asks the pool waits for a connection while it has one: a few of them at once wait for each other. */
+export const poolsInTransactions = (source: Source): string[] =>
+  collect(source, (node) => {
+    if (node.type !== 'CallExpression' || !isNode(node.callee) || nameOf(node.callee.property) !== 'transaction')
+      return null
+    const textOf = (each: unknown): string => (isNode(each) ? source.text.slice(each.start, each.end) : '')
+    const pool = textOf(node.callee.object)
+    let asks = false
+    for (const work of argumentsOf(node))
+      if (isNode(work)) visit(work, (inner) => void (asks ||= textOf(inner) === pool))
+    return asks ? 'asks the pool inside of a transaction' : null
+  })
+
 export const escapesFromTypes = (source: Source): string[] => [
   ...collect(source, (node) => {
     if (node.type === 'TSAnyKeyword') return 'says any'
