@@ -51,9 +51,15 @@ export class Gathering<Question, Answer> {
     waiting.callers.push(caller)
     this.#callers += 1
     this.#waiting.set(key, waiting)
-    if (!this.#isAsking) void this.#askWaiting()
+    if (!this.#isAsking) this.#begin()
     else this.#patience ??= setTimeout(() => this.#turnAway(), this.#limits.patienceMs)
     return caller.promise
+  }
+
+  /** With everybody whom this turn of the event loop brings: left to the first, the others would wait for its statement. */
+  #begin(): void {
+    this.#isAsking = true
+    setImmediate(() => void this.#askWaiting())
   }
 
   /** Who asks what somebody else has asked for longer is turned away with them. */
@@ -76,7 +82,6 @@ export class Gathering<Question, Answer> {
   }
 
   async #askWaiting(): Promise<void> {
-    this.#isAsking = true
     while (this.#waiting.size > 0) {
       const all = [...this.#waiting]
       const batch = all.slice(0, batchLimit).map(([, waiting]) => waiting)

@@ -57,7 +57,7 @@ export class RateCounter {
   async #count(asked: readonly Asked<Bucket>[]): Promise<readonly Answers<boolean>[]> {
     const wishes = asked.map(({ question, callers }) => ({ ...question, wanted: callers }))
     const since = this.#monotonic()
-    const places = await takePlaces(this.#db.pool, wishes)
+    const places = await takePlaces(this.#db.direct, wishes)
     this.#remember(wishes, places, since)
     return places.map(
       ({ granted }) =>

@@ -103,7 +103,7 @@ export class Sessions {
     const arrivals = asked.map(({ question, callers }) => {
       return { ...question, roles: whoMay(question.permission), wanted: callers }
     })
-    const met = await meetArrivals(this.#t.db.pool, arrivals, this.#good(now), seenBefore)
+    const met = await meetArrivals(this.#t.db.direct, arrivals, this.#good(now), seenBefore)
     return met.map((person) => (caller) => person && { viewer: person.viewer, hasPlace: caller < person.granted })
   }
 

@@ -1,6 +1,7 @@
 /** What a driver must offer: the part of a database that PostgreSQL and the embedded one do differently. And their limits. */
 import type pg from 'pg'
 import type { DriverFactory } from 'slonik'
+import type { Connection } from './database.ts'
 import type { Flight } from './flight.ts'
 
 /** Enough of a node-postgres client for the migrator: several statements in one text, no Slonik. */
@@ -26,6 +27,8 @@ export interface Backend {
   readonly housekeep: () => Promise<void>
   /** One transaction of the loop, on a connection that waits for nobody else (flight.ts). Not to be nested. */
   readonly fly: <T>(work: (flight: Flight) => Promise<T>) => Promise<T>
+  /** The rows of one statement that is a transaction of its own, on a connection like a flight's. */
+  readonly ask: Connection['any']
   /** A plain client of one's own: a fresh connection on PostgreSQL, the whole database on the embedded one. */
   readonly raw: <T>(work: (client: RawClient) => Promise<T>) => Promise<T>
   /** Aborts when this database can't come back in this process (the embedded one's thread died): exit then. */

@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { createDriverFactory, type DriverFactory } from 'slonik'
 import { IDLE_TRANSACTION_TIMEOUT_MS, type Backend, type RawClient } from './backend.ts'
-import { fly, type Flight } from './flight.ts'
+import { ask, fly, type FlightLine } from './flight.ts'
 import { GroupLine } from './group-line.ts'
 import { columnTypes, runStatement, StatementNames, streamRows } from './node-postgres.ts'
 import { PgliteHousekeeping } from './pglite-housekeeping.ts'
@@ -84,11 +84,12 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     })
   const prepared = new Prepared(columnTypes)
   const groups = new GroupLine(client, prepared)
-  const flown = async <T>(work: (flight: Flight) => Promise<T>): Promise<T> => {
+  const line: FlightLine = { send: (statements) => groups.send(statements) }
+  /** The turn ends when whoever comes next may ask. */
+  const untilReady = async <T>(work: Promise<T>): Promise<T> => {
     try {
-      return await fly({ send: (statements) => groups.send(statements) }, work)
+      return await work
     } finally {
-      // The turn ends when whoever comes next may ask.
       await groups.idle()
     }
   }
@@ -113,7 +114,8 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     },
     notify: (channel) => wakeUps.notify(channel),
     housekeep: () => exclusively(() => housekeeping.run()),
-    fly: (work) => exclusively(() => flown(work)),
+    fly: (work) => exclusively(() => untilReady(fly(line, work))),
+    ask: (statement) => exclusively(() => untilReady(ask(line, statement))),
     // Raw work may change the schema, and with it what a prepared statement returns.
     raw: (work) =>
       exclusively(work).finally(() => {

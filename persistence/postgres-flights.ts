@@ -2,15 +2,17 @@
  * Connections for flights on PostgreSQL: kept apart from Slonik's pool, so that commits never queue behind reads. A line
  * that met anything but a server's report is not used again. Does not know what flies (flight.ts).
  */
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type pg from 'pg'
-import { fly, type Flight } from './flight.ts'
+import type { QuerySqlToken } from 'slonik'
+import { ask, fly, type Flight, type FlightLine } from './flight.ts'
 import { GroupLine } from './group-line.ts'
 import { hangUp } from './hang-up.ts'
 import { namedError } from './sqlstate.ts'
 import { Prepared } from './statement-group.ts'
 
-/** Idle lines beyond these are closed: the loop has four flights under way at most (actors/runtime.ts). */
-const keptLimit = 4
+/** Idle lines beyond these are closed: the loop has four flights under way at most (actors/runtime.ts), and two of what every request asks. */
+const keptLimit = 6
 /** A line that is this old is replaced: what a server keeps for a session grows with it. */
 const ageLimitMs = 30 * 60_000
 /** How long closing waits for flights: whoever drained has none, and one that hangs must not keep a process. */
@@ -45,8 +47,16 @@ export class PostgresFlights {
     this.#options = options
   }
 
-  async fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
-    const flying = this.#fly(work)
+  fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
+    return this.#aboard((line) => fly(line, work))
+  }
+
+  ask<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
+    return this.#aboard((line) => ask(line, statement))
+  }
+
+  async #aboard<T>(work: (line: FlightLine) => Promise<T>): Promise<T> {
+    const flying = this.#onLine(work)
     this.#flying.add(flying)
     try {
       return await flying
@@ -55,11 +65,11 @@ export class PostgresFlights {
     }
   }
 
-  async #fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
+  async #onLine<T>(work: (line: FlightLine) => Promise<T>): Promise<T> {
     const line = this.#take() ?? (await this.#connect())
     const { prologue } = this.#options
     try {
-      return await fly({ send: (statements) => line.groups.send(statements), prologue }, work)
+      return await work({ send: (statements) => line.groups.send(statements), prologue })
     } finally {
       // The last answer is the flight's end; the server's word that it is ready may come a packet later.
       if (line.groups.isIdle) this.#give(line)

@@ -198,6 +198,7 @@ export async function openPostgres(profile: {
     notify: (channel) => wakeUps.notify(channel),
     housekeep: () => Promise.resolve(),
     fly: (work) => flights.fly(work),
+    ask: (statement) => flights.ask(statement),
     raw: (work) => withClient(config, work),
     lost: new AbortController().signal,
     close: async () => {

@@ -43,7 +43,7 @@ export interface Places {
  * Takes places, by the database's clock; answers in the order of the wishes, whose buckets are all different. Rows are taken
  * in the order of their names, so that two replicas that count the same people wait for each other and never in a circle.
  */
-export async function takePlaces(db: Connection, wishes: readonly Wish[]): Promise<readonly Places[]> {
+export async function takePlaces(db: Pick<Connection, 'any'>, wishes: readonly Wish[]): Promise<readonly Places[]> {
   const buckets = wishes.map(({ bucket }) => bucket)
   const wanted = wishes.map((wish) => wish.wanted)
   const rows = await db.any(sql.type(Counted)`

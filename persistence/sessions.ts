@@ -115,7 +115,7 @@ const Met = z.object({
  * Rows of windows are locked in the order of their names, as by takePlaces; of sessions only those that nobody else has locked.
  */
 export async function meetArrivals(
-  db: Connection,
+  db: Pick<Connection, 'any'>,
   arrivals: readonly Arrivals[],
   good: GoodSessions,
   seenBefore: string | null,

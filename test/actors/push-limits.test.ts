@@ -73,7 +73,7 @@ describe.each(bothDatabases)('windows on %s', (database) => {
   })
 })
 
-test('who asks meanwhile is answered together, each in turn; a failure is told to all who wait, and to nobody after', async () => {
+test('who asks in one turn or meanwhile is answered together, each in turn; a failure is told to all who wait, and to nobody after', async () => {
   interface Batch {
     readonly asked: readonly (readonly [string, number])[]
     readonly end: (how: 'well' | 'badly') => void
@@ -94,19 +94,29 @@ test('who asks meanwhile is answered together, each in turn; a failure is told t
     const answers = await Promise.allSettled(questions.map((each) => gathering.ask(each, each)))
     return answers.map((each) => (each.status === 'fulfilled' ? each.value : 'failed'))
   }
-  const [first, meanwhile] = [ask('a'), ask('b', 'a', 'b')]
+  const left = (count: number) => expect.poll(() => batches.length).toBe(count)
+  const first = ask('a', 'c')
+  await left(1)
+  const meanwhile = ask('b', 'a', 'b')
   batches[0]?.end('well')
-  expect(await first).toEqual(['a 0'])
+  expect(await first).toEqual(['a 0', 'c 0'])
+  await left(2)
   batches[1]?.end('well')
   expect(await meanwhile).toEqual(['b 0', 'a 0', 'b 1'])
-  const [failing, waiting] = [ask('c'), ask('d')]
+  const failing = ask('c')
+  await left(3)
+  const waiting = ask('d')
   batches[2]?.end('badly')
   expect([await failing, await waiting]).toEqual([['failed'], ['failed']])
   const anew = ask('c')
+  await left(4)
   batches[3]?.end('well')
   expect(await anew).toEqual(['c 0'])
   expect(batches.map(({ asked }) => asked)).toEqual([
-    [['a', 1]],
+    [
+      ['a', 1],
+      ['c', 1],
+    ],
     [
       ['b', 2],
       ['a', 1],
@@ -180,6 +190,7 @@ test('who waits for a question that hangs is turned away in time, and so is who 
     { patienceMs: 30, waitingLimit: 2 },
   )
   const first = gathering.ask('hangs', 'hangs')
+  await expect.poll(() => asked.length).toBe(1)
   const waiting = [gathering.ask('a', 'a'), gathering.ask('b', 'b'), gathering.ask('c', 'c')]
   const turnedAway = await Promise.all(waiting.map((each) => each.catch((error: unknown) => error)))
   expect(turnedAway).toEqual([new DatabaseBusy(), new DatabaseBusy(), new DatabaseBusy()])
