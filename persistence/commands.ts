@@ -267,14 +267,18 @@ export interface CommandProjection {
   readonly taskId: string | null
 }
 
-/** Writes what people read of commands that moved. A status never goes back: a finished row is left alone. */
+/**
+ * Writes what people read of commands that moved. A status never goes back: a finished row is left alone. Of a success nothing
+ * changes that an index knows, and that is to stay so: no index is written then (migration 11).
+ */
 export async function projectCommands(
   tx: Transaction,
   commands: readonly CommandProjection[],
   at: string,
 ): Promise<void> {
   await tx.query(sql.unsafe`
-    update command c set status = p.status, error = p.error, reply = p.reply, task_id = p.task_id, updated_at = ${at}
+    update command c set status = p.status, error = p.error, reply = p.reply, task_id = p.task_id, updated_at = ${at},
+      unsettled_at = case when p.status in ('failed', 'uncertain') then ${at}::timestamptz end
     from ${sql.unnest(
       commands.map((c) => [c.id, c.status, c.error, c.reply, c.taskId]),
       ['uuid', 'text', 'text', 'text', 'uuid'],

@@ -28,9 +28,9 @@ export async function listUnsettledSends(
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error,
       coalesce(c.title, t.title, '') as title, t.id as "localId", c.created_at as "createdAt", c.updated_at as "updatedAt"
     from command c join agent a on a.id = c.agent_id ${aboutTask}
-    where c.organization_id = ${viewer.organizationId} and c.status in ('failed', 'uncertain') and c.updated_at > ${since}
+    where c.organization_id = ${viewer.organizationId} and c.unsettled_at > ${since}
       and ${commandHeld(viewer, 'read')}
-    order by c.updated_at desc, c.id desc limit ${limit}`)
+    order by c.unsettled_at desc, c.id desc limit ${limit}`)
   const doubtful = rows.flatMap(({ id, status }) => (status === 'uncertain' ? [id] : []))
   const evidence = await readEvidence(db, viewer, doubtful)
   return rows.map((row) => ({ ...row, evidence: evidence.get(row.id) ?? null }))

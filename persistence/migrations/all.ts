@@ -10,6 +10,7 @@ import { access } from './0007-access.ts'
 import { signIn } from './0008-sign-in.ts'
 import { credentials } from './0009-credentials.ts'
 import { auditChain } from './0010-audit-chain.ts'
+import { lighterUpdates } from './0011-lighter-updates.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   signIn,
   credentials,
   auditChain,
+  lighterUpdates,
 ]

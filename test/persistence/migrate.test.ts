@@ -109,6 +109,27 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('carries commands that need a person over, and no others', async () => {
+    await db.raw(async (client) => {
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 11).length)
+      await client.query(`
+        insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
+            body, status, created_at, updated_at)
+          select gen_random_uuid(), o, o, o, status, 'd', 'send', '', status, '{}', status, now() - interval '1 day', now()
+          from unnest(array['pending', 'dispatching', 'succeeded', 'failed', 'uncertain']) as status,
+            (values ('00000000-0000-7000-8000-000000000001'::uuid)) as ids(o)`)
+      await migrateUp(client, migrations)
+      const { rows } = await client.query(
+        'select status, unsettled_at = updated_at as same from command where unsettled_at is not null order by status',
+      )
+      expect(rows).toEqual([
+        { status: 'failed', same: true },
+        { status: 'uncertain', same: true },
+      ])
+      await client.query('delete from command')
+    })
+  })
+
   describe('with migrations of its own', () => {
     beforeEach(() =>
       db.raw((client) => client.query('drop schema public cascade; create schema public; set search_path to public')),

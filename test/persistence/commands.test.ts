@@ -1,0 +1,79 @@
+/** Rows of commands: what their end costs, and where those that need a person are found. */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Viewer } from '../../domain/access.ts'
+import { insertCommands, projectCommands, type NewCommand } from '../../persistence/commands.ts'
+import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+
+const ours = '00000000-0000-7000-8000-00000000000a'
+const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
+const at = (minute: number): string => new Date(Date.UTC(2026, 10, 22, 9, minute)).toISOString()
+const administrator: Viewer = {
+  organizationId: ours,
+  userId: ours,
+  membershipId: ours,
+  role: 'admin',
+  displayName: 'An administrator',
+}
+const newCommand = (n: number): NewCommand => ({
+  id: idOf(n),
+  auditId: idOf(1000 + n),
+  organizationId: ours,
+  agentId: ours,
+  personId: ours,
+  idempotencyKey: `key-${n}`,
+  contentDigest: 'digest',
+  messageId: `message-${n}`,
+  title: `Command ${n}`,
+  body: { action: 'send', tenant: '', text: 'Do it.' },
+  taskId: null,
+  skillId: null,
+  status: 'dispatching',
+})
+const ended = (n: number, status: 'succeeded' | 'failed' | 'uncertain') => ({
+  id: idOf(n),
+  status,
+  error: status === 'succeeded' ? null : 'Nobody knows.',
+  reply: status === 'succeeded' ? '{}' : null,
+  taskId: status === 'succeeded' ? idOf(2000 + n) : null,
+})
+
+describe.each(bothDatabases)('commands on %s', (database) => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase(database)
+    const { pool } = fresh.db
+    await pool.query(sql.unsafe`insert into organization (id, slug, name) values (${ours}, 'ours', 'Ours')`)
+    await pool.query(sql.unsafe`
+      insert into agent (id, organization_id, card_url, source, name) values (${ours}, ${ours}, 'http://agent.example/', 'managed', 'Agent')`)
+    await pool.transaction((tx) =>
+      insertCommands(
+        tx,
+        Array.from({ length: 6 }, (_, n) => newCommand(n)),
+        at(0),
+      ),
+    )
+  })
+  afterAll(() => fresh.close())
+
+  test('a success writes its row and no index, whatever else is in the batch', async () => {
+    const Updates = z.object({ all: z.number(), beside: z.number() })
+    const updates = await fresh.db.pool.transaction(async (tx) => {
+      await projectCommands(tx, [ended(0, 'succeeded'), ended(1, 'succeeded'), ended(2, 'failed')], at(1))
+      return tx.one(sql.type(Updates)`
+        select n_tup_upd as "all", n_tup_hot_upd as beside from pg_stat_xact_user_tables where relname = 'command'`)
+    })
+    expect(updates).toEqual({ all: 3, beside: 2 })
+  })
+
+  test('what ended failed or uncertain is found, the latest end first, and nothing else is', async () => {
+    await fresh.db.pool.transaction((tx) => projectCommands(tx, [ended(3, 'uncertain')], at(3)))
+    await fresh.db.pool.transaction((tx) => projectCommands(tx, [ended(4, 'failed')], at(2)))
+    const found = async (since: string): Promise<readonly string[]> =>
+      (await listUnsettledSends(fresh.db.pool, administrator, since, 10)).map(({ id }) => id)
+    expect(await found(at(0))).toEqual([idOf(3), idOf(4), idOf(2)])
+    expect(await found(at(1))).toEqual([idOf(3), idOf(4)])
+  })
+})
