@@ -15,7 +15,7 @@ import { openStage, type Stage } from './stage.ts'
 
 const concurrency = 16
 /** Rounds that are run and not counted. */
-const warmUps = 3
+const warmUps = 5
 /** A past is written in transactions of this many commands. */
 const finishedAtOnce = 100_000
 
