@@ -23,6 +23,11 @@ const batchFrames = 64
 /** A frame that takes longer is hostile: the worst that json-weight.ts lets through take seconds. Includes waiting for a thread. */
 const defaultTaskDeadlineMs = 60_000
 const closeDeadlineMs = 2_000
+/**
+ * Whoever answers people goes first: with as many threads as processors and a database beside them, the event loop would wait for
+ * its turn behind an agent's words. On Linux niceness is a thread's own; elsewhere it would be the whole process'.
+ */
+const niceness = process.platform === 'linux' ? 5 : 0
 /** The last resort, several times what json-weight.ts lets through: V8 may abort the process where a thread reaches it. */
 const threadMemoryMb = 1024
 
@@ -175,6 +180,7 @@ export class ParserPool {
       maxThreads: this.#threads,
       // Bounded by the callers: a stream has one task at a time, a reply is one.
       maxQueue: Infinity,
+      niceIncrement: niceness,
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: threadMemoryMb },
     })

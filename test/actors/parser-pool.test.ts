@@ -1,5 +1,6 @@
 /** The parsing pool: order over threads, what a poisoned frame costs, and the end of the pool. */
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Endpoint } from '../../a2a/client.ts'
@@ -43,6 +44,19 @@ const one = (events: ParsedEvent[]): ParsedEvent => {
   if (event === undefined || events.length > 1) throw new Error(`not one event: ${JSON.stringify(idsOf(events))}`)
   return event
 }
+
+/** Of each thread of this process, how nice it is; the first is the event loop's own. [proc(5): the 19th field of stat] */
+const nicenesses = (): readonly number[] =>
+  readdirSync('/proc/self/task').map((id) => {
+    const text = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
+    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[16])
+  })
+
+it.runIf(process.platform === 'linux')('threads let the event loop go first', async () => {
+  await stream().parse(textFrame('large', 300 * KiB))
+  const own = nicenesses()[0] ?? Number.NaN
+  expect(nicenesses().filter((niceness) => niceness === own + 5).length).toBeGreaterThanOrEqual(1)
+})
 
 describe('frames', () => {
   it('come out in order, whatever their sizes, chunks and neighbours', async () => {

@@ -94,7 +94,9 @@ test('who asks in one turn or meanwhile is answered together, each in turn; a fa
     const answers = await Promise.allSettled(questions.map((each) => gathering.ask(each, each)))
     return answers.map((each) => (each.status === 'fulfilled' ? each.value : 'failed'))
   }
-  const left = (count: number) => expect.poll(() => batches.length).toBe(count)
+  const left = async (count: number): Promise<void> => {
+    await expect.poll(() => batches.length).toBe(count)
+  }
   const first = ask('a', 'c')
   await left(1)
   const meanwhile = ask('b', 'a', 'b')
