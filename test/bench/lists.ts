@@ -16,8 +16,14 @@ const requests = 30
 const offsets = [0, 1_000]
 const agentCount = 100
 
-/** Milliseconds, p50, by what was asked. */
-type Answers = ReadonlyMap<string, number>
+/** By what was asked. */
+type Answers = ReadonlyMap<string, Answered>
+interface Answered {
+  /** How many tasks were on the page: among a thousand some have fewer than fit, and those are no measure for a full one. */
+  readonly rows: number
+  /** p50. */
+  readonly ms: number
+}
 
 const readers = { administrator: {}, operator: { [asOperator]: 'yes' } } as const
 const paths = [
@@ -28,19 +34,36 @@ const paths = [
 
 async function ask(http: Pool): Promise<Answers> {
   const samples = new Map<string, number[]>()
+  const rows = new Map<string, number>()
   for (let n = -3; n < requests; n++)
     for (const [reader, headers] of Object.entries(readers))
       for (const path of paths) {
         const startMs = sharedClock()
         const { statusCode, body } = await http.request({ method: 'GET', path: `/api/${path}`, headers })
-        await body.dump()
+        const text = await body.text()
+        const answeredMs = sharedClock()
         if (statusCode !== 200) throw new Error(`A list was answered with ${statusCode}.`)
         const key = `${reader}: ${path.replace('limit=50', '')}`
         // The first few prepare the statement on each connection.
-        if (n >= 0) samples.set(key, [...(samples.get(key) ?? []), sharedClock() - startMs])
+        if (n >= 0) samples.set(key, [...(samples.get(key) ?? []), answeredMs - startMs])
+        else rows.set(key, rowsIn(text))
       }
-  return new Map([...samples].map(([key, ms]) => [key, percentile(ms, 0.5)]))
+  return new Map([...samples].map(([key, ms]) => [key, { rows: rows.get(key) ?? 0, ms: percentile(ms, 0.5) }]))
 }
+
+/** Both answers are an object with one list. */
+function rowsIn(text: string): number {
+  const lists = Object.values(JSON.parse(text) as Record<string, unknown>).filter((value) => Array.isArray(value))
+  return lists[0]?.length ?? 0
+}
+
+/** `*`: of another number of rows, and so no ratio of the same thing. */
+const against = (base: Answered, now: Answered): readonly string[] => [
+  String(now.rows),
+  figure(now.ms),
+  `${figure(now.ms / base.ms)}${now.rows === base.rows ? '' : ' *'}`,
+]
+const missing: Answered = { rows: 0, ms: Number.NaN }
 
 export async function benchLists(options: BenchOptions): Promise<void> {
   const stage = await openStage()
@@ -64,14 +87,11 @@ export async function benchLists(options: BenchOptions): Promise<void> {
       const [first] = asked
       process.stdout.write(
         table(
-          `lists, ${name}: p50 in ms (1,000 tasks = 1)`,
-          ['list', ...asked.flatMap(({ size }) => [`${size.toLocaleString('en')} tasks`, 'ratio'])],
+          `lists, ${name}: p50 in ms (1,000 tasks = 1; * of another number of rows)`,
+          ['list', ...asked.flatMap(({ size }) => ['rows', `${size.toLocaleString('en')} tasks`, 'ratio'])],
           [...(first?.answers ?? [])].map(([key, base]) => [
             key,
-            ...asked.flatMap(({ answers }) => {
-              const ms = answers.get(key) ?? Number.NaN
-              return [figure(ms), figure(ms / base)]
-            }),
+            ...asked.flatMap(({ answers }) => against(base, answers.get(key) ?? missing)),
           ]),
         ),
       )

@@ -172,6 +172,7 @@ function commandRows({ organizationId: organization_id, people, commands, actors
         task_id: about?.id ?? null,
         created_at: at,
         updated_at: at,
+        unsettled_at: status === 'failed' || status === 'uncertain' ? at : null,
       })),
     ],
     [
