@@ -54,7 +54,8 @@ export class Api {
 
   /** `path` starts with `/api/`. Throws ApiFault. */
   async get<T>(path: string, schema: Schema<T>, signal?: AbortSignal): Promise<T> {
-    return this.#read(await this.request(path, signal ? { signal } : {}), schema)
+    const response = await this.request(path, signal ? { signal } : {})
+    return this.#read(response, schema, signal)
   }
 
   /** A change. Throws ApiFault; one of kind `unreachable` says nothing about whether it took place. */
@@ -100,8 +101,10 @@ export class Api {
     }
   }
 
-  async #read<T>(response: Response, schema: Schema<T>): Promise<T> {
+  async #read<T>(response: Response, schema: Schema<T>, signal?: AbortSignal): Promise<T> {
     const body: unknown = await response.json().catch(() => undefined)
+    // Cut off by this page itself: no fault, and nobody is to be told of one.
+    signal?.throwIfAborted()
     const parsed = schema.safeParse(body)
     if (parsed.success) return parsed.data
     throw this.#fault(

@@ -259,6 +259,28 @@ describe('the console', () => {
     await state(page, 'Completed').waitFor()
   })
 
+  it('leaves a task while its stream is still being asked for, and nothing is left unanswered', async () => {
+    const agent = await register(peer.cardUrl)
+    const headers = { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() }
+    const body = JSON.stringify({ text: 'hold', messageId: 'hold-and-leave' })
+    await fetch(`${server.url}/api/agents/${agent}/commands`, { method: 'POST', headers, body })
+    const asked = Promise.withResolvers<void>()
+    const left = Promise.withResolvers<void>()
+    await watched.page.route('**/stream', async (route) => {
+      asked.resolve()
+      await left.promise
+      await route.abort()
+    })
+    const page = await open(`/tasks/${await taskIn('TASK_STATE_WORKING')}`)
+    await asked.promise
+    const cut = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/stream'))
+    await page.getByRole('link', { name: 'Agents' }).click()
+    await cut
+    await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor()
+    left.resolve()
+    peer.script.finish('Left.')
+  })
+
   it('shows a trace beside the task, not among its artifacts, and again after a reload', async () => {
     const page = await compose(demo.cardUrls.showcase)
     await send(page, 'What leaves this morning?')

@@ -99,6 +99,8 @@ export class Follow implements ReactiveController {
         await this.#once(app, task, signal)
         if (isSettled(task.state)) return
       } catch (error) {
+        // Nobody looks any more, and the request was cut before its answer began.
+        if (signal.aborted) return
         const fault = faultOf(error)
         if (isSettled(task.state) || fault.kind === 'signed-out') return
         if (fault.kind === 'refused' && fault.status !== tooManyRequests) return
