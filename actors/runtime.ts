@@ -67,8 +67,8 @@ export class Runtime {
   readonly #express: Departures<Item>
   /** For commits that nobody acknowledged. */
   readonly #looks = new Set<Promise<void>>()
-  /** Of the leases that such a commit may have granted to this process. */
-  readonly #unheard = new Set<string>()
+  /** From their beginning until it is known here what became of them. */
+  readonly #undecided = new Set<Batch>()
 
   constructor(options: RuntimeOptions) {
     this.#o = options
@@ -79,9 +79,12 @@ export class Runtime {
     this.#express = new Departures({ usual: most, most }, (items) => this.#flushAtOnce(items))
   }
 
-  /** Tokens of leases that may be ours, and are as good as held until it is known: a clock that jumps must not end them. */
-  get unheard(): ReadonlySet<string> {
-    return this.#unheard
+  /**
+   * Tokens of leases that commits under way grant to this process, or may have granted: as good as held until it is known, for a
+   * clock that jumps must not end them.
+   */
+  get unheard(): readonly string[] {
+    return [...this.#undecided].flatMap(({ launches }) => launches.map(({ token }) => token))
   }
 
   /** Items that wait for a commit. */
@@ -214,9 +217,7 @@ export class Runtime {
   /** An attempt at once that failed. Only what the database itself reports as undone is known not to have been committed. */
   async #unacknowledged(items: readonly Item[], batch: Batch | undefined, error: unknown): Promise<void> {
     const isUndone = isTransient(error)
-    const tokens = (batch?.launches ?? []).map(({ token }) => token)
-    if (isUndone) batch?.keepOnly([])
-    else for (const token of tokens) this.#unheard.add(token)
+    if (isUndone) this.#undone(batch)
     if (!isUndone && !isOutage(error))
       this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
     let accepted = 0
@@ -233,7 +234,6 @@ export class Runtime {
     // Beside the flights: it may take a while, and others are not to wait for it.
     const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() => {
       this.#looks.delete(look)
-      for (const token of tokens) this.#unheard.delete(token)
     })
     this.#looks.add(look)
   }
@@ -257,7 +257,16 @@ export class Runtime {
 
   #newBatch(tx: Transaction, startedAt: number): Batch {
     const { kinds, reactions, intake, instruments } = this.#o
-    return new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+    const batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+    this.#undecided.add(batch)
+    return batch
+  }
+
+  /** Nothing of it is there, as far as anybody here will ever know. */
+  #undone(batch: Batch | null | undefined): void {
+    if (!batch) return
+    batch.keepOnly([])
+    this.#undecided.delete(batch)
   }
 
   /** One attempt. */
@@ -281,7 +290,7 @@ export class Runtime {
       try {
         fate = evidence !== null && !isTransient(error) ? await findFate(this.#o.db, evidence) : 'aborted'
       } finally {
-        if (fate !== 'committed') (batch as Batch | null)?.keepOnly([])
+        if (fate !== 'committed') this.#undone(batch)
       }
       if (fate !== 'committed') return { kind: 'failed', error, isUndone: fate === 'aborted' }
     }
@@ -292,6 +301,7 @@ export class Runtime {
 
   /** Never throws: whoever asked is to hear that it was committed, whatever goes wrong with what begins now. */
   #committed(batch: Batch): void {
+    this.#undecided.delete(batch)
     for (const launch of batch.launches.splice(0)) {
       try {
         this.#o.launch(launch)

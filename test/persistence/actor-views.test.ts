@@ -2,13 +2,13 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Viewer } from '../../domain/access.ts'
 import { statesOf } from '../../domain/chart.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { listActors, type ActorFilter, type ActorRecord } from '../../persistence/actor-views.ts'
 import { actorViews } from '../../persistence/migrations/0005-actor-views.ts'
 import { readQueues, readWait } from '../../persistence/queue-views.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { administratorOf } from '../support/viewers.ts'
 import { durableMachines } from '../support/machine-events.ts'
 
 const ours = '00000000-0000-7000-8000-00000000000a'
@@ -21,13 +21,7 @@ const attention = [
   { kind: 'ownership', state: '{"open":{"deadline":"overdue"}}' },
 ]
 const archivedRows = 30_000
-const administrator: Viewer = {
-  organizationId: ours,
-  userId: ours,
-  membershipId: ours,
-  role: 'admin',
-  displayName: 'An administrator',
-}
+const administrator = administratorOf(ours)
 
 describe('the index of unusual ends', () => {
   it('holds every end that a machine marks, and none of those that nearly everything has', () => {

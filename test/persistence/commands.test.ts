@@ -2,21 +2,15 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Viewer } from '../../domain/access.ts'
 import { insertCommands, projectCommands, type NewCommand } from '../../persistence/commands.ts'
 import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { administratorOf } from '../support/viewers.ts'
 
 const ours = '00000000-0000-7000-8000-00000000000a'
 const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
 const at = (minute: number): string => new Date(Date.UTC(2026, 10, 22, 9, minute)).toISOString()
-const administrator: Viewer = {
-  organizationId: ours,
-  userId: ours,
-  membershipId: ours,
-  role: 'admin',
-  displayName: 'An administrator',
-}
+const administrator = administratorOf(ours)
 const newCommand = (n: number): NewCommand => ({
   id: idOf(n),
   auditId: idOf(1000 + n),
