@@ -232,9 +232,9 @@ export class Runtime {
     await this.#flush(again)
     if (isUndone || !batch) return
     // Beside the flights: it may take a while, and others are not to wait for it.
-    const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() => {
-      this.#looks.delete(look)
-    })
+    const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() =>
+      this.#looks.delete(look),
+    )
     this.#looks.add(look)
   }
 

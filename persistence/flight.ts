@@ -70,18 +70,14 @@ export async function fly<T>(line: FlightLine, work: (flight: Flight) => Promise
 /** The rows of one statement that is a transaction of its own: nothing goes with it but the word that it is complete. */
 export async function ask<S extends StandardSchemaV1>(line: FlightLine, statement: QuerySqlToken<S>) {
   // Settings that go with a transaction need one.
-  if (line.prologue?.length) return fly(line, (flight) => andCommit(flight.any(statement), flight))
+  if (line.prologue?.length)
+    return fly(line, async (flight) => (await Promise.all([flight.any(statement), flight.commit()]))[0])
   const { text, name } = named(statement.sql)
   const { promise, resolve, reject } = Promise.withResolvers<GroupedAnswer>()
   const failed = (error: Error): void => reject(namedError(error, { sql: text }))
   line.send([{ text, name, values: statement.values.map(encoded), answered: resolve, failed }])
   const { rows } = await promise
   return rows.map((row) => validRow(statement, row))
-}
-
-async function andCommit<T>(answer: Promise<T>, flight: Flight): Promise<T> {
-  const [rows] = await Promise.all([answer, flight.commit()])
-  return rows
 }
 
 /** Whoever stopped waiting because another statement failed must not become an unhandled rejection. */

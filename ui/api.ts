@@ -54,8 +54,7 @@ export class Api {
 
   /** `path` starts with `/api/`. Throws ApiFault. */
   async get<T>(path: string, schema: Schema<T>, signal?: AbortSignal): Promise<T> {
-    const response = await this.request(path, signal ? { signal } : {})
-    return this.#read(response, schema, signal)
+    return this.#read(await this.request(path, signal ? { signal } : {}), schema, signal)
   }
 
   /** A change. Throws ApiFault; one of kind `unreachable` says nothing about whether it took place. */
