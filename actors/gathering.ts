@@ -1,9 +1,10 @@
 /**
- * Questions that many callers ask at once, as few statements: whoever comes while one is under way goes with the next. Unlike
- * gathered-reads.ts it counts who asks: callers of one question may get different answers, the last place and none. No timer:
- * an idle system keeps its latency. Behind a statement that hangs nobody waits for long. Does not know what is asked.
+ * Questions that many callers ask at once, as few statements: whoever comes while as many as may be are under way goes with the
+ * next. Unlike gathered-reads.ts it counts who asks: callers of one question may get different answers, the last place and none.
+ * No timer: an idle system keeps its latency. Behind statements that hang nobody waits for long. Does not know what is asked.
  */
 import { admissionQueue, admissionWaitMs, DatabaseBusy } from '../persistence/admission.ts'
+import type { Database } from '../persistence/database.ts'
 
 export interface Asked<Question> {
   readonly question: Question
@@ -22,27 +23,44 @@ interface Waiting<Question, Answer> {
 
 /** Questions in one statement. */
 const batchLimit = 500
-/** As long, and as many, as wait for a connection: then they are told so. */
-const usual = { patienceMs: admissionWaitMs, waitingLimit: admissionQueue }
+
+export interface GatheringLimits {
+  /** Statements under way. With one alone, who comes just after it has left waits for it and for their own. */
+  readonly atOnce: number
+  /** As long, and as many, as wait for a connection: then they are told so. */
+  readonly patienceMs: number
+  readonly waitingLimit: number
+}
+
+/** The embedded database has one session: a second statement would only wait for the first. */
+export const gatheringLimits = (db: Pick<Database, 'profile'>): GatheringLimits => ({
+  atOnce: db.profile === 'pglite' ? 1 : 2,
+  patienceMs: admissionWaitMs,
+  waitingLimit: admissionQueue,
+})
 
 export class Gathering<Question, Answer> {
   readonly #answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>
   #waiting = new Map<string, Waiting<Question, Answer>>()
   #callers = 0
-  #isAsking = false
+  #isLeaving = false
+  #underWay = 0
   #patience: NodeJS.Timeout | null = null
 
-  readonly #limits: typeof usual
+  readonly #limits: GatheringLimits
 
   /** `answerAll` answers in the order of what was asked. */
-  constructor(answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>, limits = usual) {
+  constructor(
+    answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>,
+    limits: GatheringLimits,
+  ) {
     this.#answerAll = answerAll
     this.#limits = limits
   }
 
   /**
-   * `key`: questions with the same one are the same question. Rejects, with all who wait, when the statement fails; with
-   * DatabaseBusy when the one before does not end, or too many wait for it.
+   * `key`: questions with the same one are the same question. Rejects, with all who wait, when a statement fails; with
+   * DatabaseBusy when those before do not end, or too many wait for them.
    */
   ask(key: string, question: Question): Promise<Answer> {
     if (this.#callers >= this.#limits.waitingLimit) return Promise.reject(new DatabaseBusy())
@@ -51,15 +69,19 @@ export class Gathering<Question, Answer> {
     waiting.callers.push(caller)
     this.#callers += 1
     this.#waiting.set(key, waiting)
-    if (!this.#isAsking) this.#begin()
+    if (this.#underWay < this.#limits.atOnce) this.#leave()
     else this.#patience ??= setTimeout(() => this.#turnAway(), this.#limits.patienceMs)
     return caller.promise
   }
 
   /** With everybody whom this turn of the event loop brings: left to the first, the others would wait for its statement. */
-  #begin(): void {
-    this.#isAsking = true
-    setImmediate(() => void this.#askWaiting())
+  #leave(): void {
+    if (this.#isLeaving) return
+    this.#isLeaving = true
+    setImmediate(() => {
+      this.#isLeaving = false
+      void this.#askWaiting()
+    })
   }
 
   /** Who asks what somebody else has asked for longer is turned away with them. */
@@ -82,6 +104,7 @@ export class Gathering<Question, Answer> {
   }
 
   async #askWaiting(): Promise<void> {
+    this.#underWay += 1
     while (this.#waiting.size > 0) {
       const all = [...this.#waiting]
       const batch = all.slice(0, batchLimit).map(([, waiting]) => waiting)
@@ -104,7 +127,7 @@ export class Gathering<Question, Answer> {
         for (const { callers } of [...batch, ...meanwhile]) for (const { reject } of callers) reject(error)
       }
     }
-    this.#isAsking = false
+    this.#underWay -= 1
     if (this.#patience) clearTimeout(this.#patience)
     this.#patience = null
   }

@@ -1,12 +1,12 @@
 /**
- * Rate limits, counted for many callers at once (gathering.ts), whatever the bucket, so that a flood costs one statement at a
+ * Rate limits, counted for many callers at once (gathering.ts), whatever the bucket, so that a flood costs few statements at a
  * time; and once a window is full its bucket costs none until it is over. Owns the limits' numbers; does not own the windows
  * (persistence/rate-limits.ts) or what is answered beyond them (http/). Who comes by a session is counted by the statement that
  * says who they are (sessions.ts).
  */
 import type { Database } from '../persistence/database.ts'
 import { takePlaces, type Places, type Wish } from '../persistence/rate-limits.ts'
-import { Gathering, type Answers, type Asked } from './gathering.ts'
+import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
 
 /** Places in each window of a minute [specification: "Limits"]. The first three are each person's. */
 export const rateLimits = {
@@ -27,7 +27,7 @@ export class RateCounter {
   readonly limits: RateLimits
   readonly #db: Database
   readonly #monotonic: () => number
-  readonly #gathering = new Gathering<Bucket, boolean>((asked) => this.#count(asked))
+  readonly #gathering: Gathering<Bucket, boolean>
   /** Monotonic milliseconds until which a bucket has no place for anybody. */
   readonly #fullUntil = new Map<string, number>()
 
@@ -35,6 +35,7 @@ export class RateCounter {
     this.#db = db
     this.limits = limits
     this.#monotonic = monotonic
+    this.#gathering = new Gathering((asked) => this.#count(asked), gatheringLimits(db))
   }
 
   /**

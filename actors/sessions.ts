@@ -11,7 +11,7 @@ import { findMember, type Identity, type LocalIds } from '../persistence/people.
 import { deleteSession, findSessions, insertSession, meetArrivals, type GoodSessions } from '../persistence/sessions.ts'
 import { act, type Act, type ActTools } from './act.ts'
 import { GatheredReads } from './gathered-reads.ts'
-import { Gathering, type Answers, type Asked } from './gathering.ts'
+import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
 import { hashOf, isSecret, newSecret } from './secrets.ts'
 
 export interface SessionRules {
@@ -46,11 +46,12 @@ export class Sessions {
   readonly #looks = new GatheredReads<Viewer>((tokenHashes) =>
     findSessions(this.#t.db.pool, tokenHashes, this.#good(this.#t.instruments.now())),
   )
-  readonly #arrivals = new Gathering<Question, Arrival | null>((asked) => this.#meet(asked))
+  readonly #arrivals: Gathering<Question, Arrival | null>
 
   constructor(tools: ActTools, rules: SessionRules) {
     this.#t = tools
     this.rules = rules
+    this.#arrivals = new Gathering((asked) => this.#meet(asked), gatheringLimits(tools.db))
   }
 
   /**

@@ -2,7 +2,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Gathering, type Answers } from '../../actors/gathering.ts'
+import { Gathering, gatheringLimits, type Answers } from '../../actors/gathering.ts'
 import { DatabaseBusy } from '../../persistence/admission.ts'
 import { RateCounter, rateLimits } from '../../actors/rate-counter.ts'
 import { Bodies } from '../../http/push-bodies.ts'
@@ -79,17 +79,20 @@ test('who asks in one turn or meanwhile is answered together, each in turn; a fa
     readonly end: (how: 'well' | 'badly') => void
   }
   const batches: Batch[] = []
-  const gathering = new Gathering<string, string>((asked) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Answers<string>[]>()
-    const answers = asked.map(
-      ({ question }) =>
-        (caller: number) =>
-          `${question} ${caller}`,
-    )
-    const end = (how: 'well' | 'badly') => (how === 'well' ? resolve(answers) : reject(new Error('Away.')))
-    batches.push({ asked: asked.map(({ question, callers }) => [question, callers]), end })
-    return promise
-  })
+  const gathering = new Gathering<string, string>(
+    (asked) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Answers<string>[]>()
+      const answers = asked.map(
+        ({ question }) =>
+          (caller: number) =>
+            `${question} ${caller}`,
+      )
+      const end = (how: 'well' | 'badly') => (how === 'well' ? resolve(answers) : reject(new Error('Away.')))
+      batches.push({ asked: asked.map(({ question, callers }) => [question, callers]), end })
+      return promise
+    },
+    gatheringLimits({ profile: 'pglite' }),
+  )
   const ask = async (...questions: string[]) => {
     const answers = await Promise.allSettled(questions.map((each) => gathering.ask(each, each)))
     return answers.map((each) => (each.status === 'fulfilled' ? each.value : 'failed'))
@@ -126,6 +129,35 @@ test('who asks in one turn or meanwhile is answered together, each in turn; a fa
     [['c', 1]],
     [['c', 1]],
   ])
+})
+
+test('PostgreSQL is asked twice at once: who comes while one is under way does not wait for it, and the third waits for either', async () => {
+  const asked: string[][] = []
+  const ends: (() => void)[] = []
+  const gathering = new Gathering<string, string>(
+    async (batch) => {
+      asked.push(batch.map(({ question }) => question))
+      await new Promise<void>((resolve) => ends.push(resolve))
+      return batch.map(
+        ({ question }) =>
+          () =>
+            question,
+      )
+    },
+    gatheringLimits({ profile: 'postgresql' }),
+  )
+  const answers: Promise<string>[] = []
+  for (const question of ['a', 'b', 'c', 'd']) {
+    answers.push(gathering.ask(question, question))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(asked).toEqual([['a'], ['b']])
+  ends[1]?.()
+  expect(await answers[1]).toBe('b')
+  await expect.poll(() => asked).toEqual([['a'], ['b'], ['c', 'd']])
+  ends[2]?.()
+  ends[0]?.()
+  expect(await Promise.all(answers)).toEqual(['a', 'b', 'c', 'd'])
 })
 
 test('replicas together grant no more than one alone, and once the window is full they do not even ask', async () => {
@@ -189,7 +221,7 @@ test('who waits for a question that hangs is turned away in time, and so is who 
             ),
           )
     },
-    { patienceMs: 30, waitingLimit: 2 },
+    { atOnce: 1, patienceMs: 30, waitingLimit: 2 },
   )
   const first = gathering.ask('hangs', 'hangs')
   await expect.poll(() => asked.length).toBe(1)

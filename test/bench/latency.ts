@@ -12,7 +12,8 @@ import { flow } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage } from './stage.ts'
 
-const warmUps = 40
+/** Rounds under load before anything counts: a server that has run for a while, its code compiled, and peers no less so. */
+const warmUps = 3
 const samplesPerRound = 60
 const loadHands = 16
 
@@ -110,7 +111,8 @@ export async function benchLatency(options: BenchOptions): Promise<void> {
       ].map(async ([name = '', file = '']) => {
         const child = startPeer(file)
         await child.call('open', { url: await stage.database(), concurrency: loadHands })
-        await child.call('starts', { count: warmUps })
+        for (let n = 0; n < warmUps; n++)
+          await child.call('flow', { forMs: options.seconds * 1000, concurrency: loadHands })
         return { name, child, starts: [] as number[] }
       }),
     )
@@ -122,7 +124,7 @@ export async function benchLatency(options: BenchOptions): Promise<void> {
         agent,
         child,
       )
-      await client.idle(warmUps)
+      for (let n = 0; n < warmUps; n++) await client.loaded(options.seconds * 1000)
       consoles.push({ name, client, idle: [] as Waits[], loaded: [] as Waits[] })
     }
     for (let n = 0; n < options.rounds; n++) {
