@@ -3,6 +3,7 @@
  * batch is filled with them; not who waits for whom (departures.ts), and not what becomes of a commit (runtime.ts).
  */
 import type { ActorBatch } from '../persistence/actors.ts'
+import { Outage } from '../persistence/outage.ts'
 import type { Batch } from './batch.ts'
 import type { BatchContext } from './kinds.ts'
 import type { Effects, Step } from './step.ts'
@@ -35,8 +36,8 @@ export interface AtOnce<Result> {
   readonly write: (actors: ActorBatch) => Promise<ReadonlySet<string>>
 }
 
-/** The store is not keeping up. An outage: its sentence says what the caller may rely on. */
-export class Overloaded extends Error {
+/** The store is not keeping up: its sentence says what the caller may rely on. */
+export class Overloaded extends Outage {
   override readonly name = 'Overloaded'
   constructor(message = 'The database is not keeping up; nothing was accepted.') {
     super(message)

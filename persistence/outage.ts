@@ -10,6 +10,9 @@ import { DatabaseClosed } from './database.ts'
 import { EmbeddedDatabaseBusy } from './pglite-session.ts'
 import { isConnectionFailure, isRetryable, isServerTrouble } from './sqlstate.ts'
 
+/** What the floors above call an outage: it says of itself that it is one. */
+export class Outage extends Error {}
+
 const kinds = [
   ArtifactsUnavailable,
   ConnectionError,
@@ -17,6 +20,7 @@ const kinds = [
   DatabaseClosed,
   EmbeddedDatabaseBusy,
   IdleTransactionTimeoutError,
+  Outage,
   StatementCancelledError,
   StatementTimeoutError,
 ] as const
