@@ -10,12 +10,12 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Connection } from './database.ts'
 
-/** Everything up to `last` was seen, but for the gaps. */
+/** Everything up to `last` was seen, but for the gaps. Whoever holds a number has drawn a transaction id before it. */
 export interface Horizon {
   readonly last: number
   /** Who wrote `last`: where another batch stands there now, the database went back in time (a restore, a failover). */
   readonly anchor: string | null
-  /** Missing numbers, each with the first transaction id that was not given out when it was missed. */
+  /** Missing numbers, each with a transaction id that was drawn after it was missed: who may fill it has a smaller one. */
   readonly gaps: ReadonlyMap<number, number>
   /** Until every transaction below this id has ended, there may be gaps that nobody remembers. */
   readonly blurredUntil: number
@@ -42,16 +42,31 @@ const newsLimit = 2_000
 /** Three processes at full speed have 4,800 numbers under way: four flights each at most, 100 commands a flight, four facts a command. */
 const gapsLimit = 10_000
 
-const Last = z.object({ last: z.number(), anchor: z.string().nullable(), next: z.number() })
+const Last = z.object({ last: z.number(), anchor: z.string().nullable(), missing: z.array(z.number()) })
 // A left join: without news there is one row, and it has no number. Transaction ids stay below 2^53 for our lifetimes.
-const Row = z.custom<{ [K in keyof ToldBy]: ToldBy[K] | null } & { isSame: boolean; oldest: number; next: number }>()
+const Row = z.custom<{ [K in keyof ToldBy]: ToldBy[K] | null } & { isSame: boolean; oldest: number }>()
+const Drawn = z.object({ id: z.number() })
 
-/** Where reading begins. What was under way at this moment makes the first looks blurred. */
+/**
+ * An id greater than that of everybody who holds a number which was seen, or was seen to be missing, before this is called. A
+ * statement of its own, for that order is the proof; a snapshot's `xmax` would not do, the newest of those who live may be above it.
+ */
+const drawId = (db: Connection): Promise<number> =>
+  db.oneFirst(sql.type(Drawn)`select pg_current_xact_id()::text::int8 as id`)
+
+/**
+ * Where reading begins. What is under way at this moment may fill any number that is missing among the last; who holds an older one
+ * took it ten thousand numbers ago. Not a blur until all who live now have ended: on a busy server somebody else's may live for hours.
+ */
 export async function openHorizon(db: Connection): Promise<Horizon> {
-  const { last, anchor, next } = await db.one(sql.type(Last)`
-    select coalesce(f.number, 0) as last, f.batch_id as anchor, pg_snapshot_xmax(s)::text::int8 as next
-    from pg_current_snapshot() s left join (select number, batch_id from fact order by number desc limit 1) f on true`)
-  return { last, anchor, gaps: new Map(), blurredUntil: next }
+  const { last, anchor, missing } = await db.one(sql.type(Last)`
+    select coalesce(f.number, 0) as last, f.batch_id as anchor, (
+        select coalesce(json_agg(m.number), '[]') from (
+          select generate_series(greatest(f.number - ${gapsLimit} + 1, 1), f.number) as number
+          except select number from fact where number > f.number - ${gapsLimit}) m) as missing
+    from (select) one left join (select number, batch_id from fact order by number desc limit 1) f on true`)
+  const since = missing.length > 0 ? await drawId(db) : 0
+  return { last, anchor, gaps: new Map(missing.map((number) => [number, since])), blurredUntil: 0 }
 }
 
 const told = sql.fragment`number, organization_id as "organizationId", subject_id as "subjectId", batch_id as "batchId"`
@@ -65,27 +80,30 @@ const told = sql.fragment`number, organization_id as "organizationId", subject_i
 export async function lookFrom(db: Connection, horizon: Horizon): Promise<Look> {
   const { last, anchor, gaps, blurredUntil } = horizon
   const rows = await db.any(sql.type(Row)`
-    select f.*, pg_snapshot_xmin(s)::text::int8 as oldest, pg_snapshot_xmax(s)::text::int8 as next,
+    select f.*, pg_snapshot_xmin(s)::text::int8 as oldest,
       ${anchor}::uuid is null or exists (select 1 from fact where number = ${last} and batch_id = ${anchor}) as "isSame"
     from pg_current_snapshot() s left join lateral (
       (select ${told} from fact where number = any(${sql.array([...gaps.keys()], 'int8')}))
       union all (select ${told} from fact where number > ${last} order by number limit ${newsLimit})
       order by number) f on true`)
-  const [{ isSame, oldest, next } = { isSame: false, oldest: 0, next: 0 }] = rows
+  const [{ isSame, oldest } = { isSame: false, oldest: 0 }] = rows
   if (!isSame) return { news: [], horizon: await openHorizon(db), more: false, isBlurred: true }
   const news = rows.filter((row): row is typeof row & ToldBy => row.number !== null)
   const newest = news.at(-1)
   const to = newest !== undefined && newest.number > last ? newest : { number: last, batchId: anchor }
-  const open = new Map([...gaps].filter(([, since]) => oldest < since))
+  const seen = new Set(news.map(({ number }) => number))
+  const still = [...gaps].filter(([number, since]) => oldest < since && !seen.has(number))
   // A sequence jumps when a server crashes, or when somebody sets it: only so many numbers are worth remembering.
-  for (let number = Math.max(last, to.number - gapsLimit) + 1; number <= to.number; number++) open.set(number, next)
-  for (const { number } of news) open.delete(number)
-  const forgets = open.size > gapsLimit || to.number - last > gapsLimit
-  const kept = forgets ? new Map([...open].slice(-gapsLimit)) : open
+  const missed: number[] = []
+  for (let number = Math.max(last, to.number - gapsLimit) + 1; number <= to.number; number++)
+    if (!seen.has(number)) missed.push(number)
+  const forgets = still.length + missed.length > gapsLimit || to.number - last > gapsLimit
+  const next = missed.length > 0 || forgets ? await drawId(db) : 0
+  const open = [...still, ...missed.map((number) => [number, next] as const)].slice(-gapsLimit)
   const stillBlurred = oldest < blurredUntil ? blurredUntil : 0
   return {
     news,
-    horizon: { last: to.number, anchor: to.batchId, gaps: kept, blurredUntil: forgets ? next : stillBlurred },
+    horizon: { last: to.number, anchor: to.batchId, gaps: new Map(open), blurredUntil: forgets ? next : stillBlurred },
     more: news.length >= newsLimit,
     isBlurred: blurredUntil > 0 || forgets,
   }
