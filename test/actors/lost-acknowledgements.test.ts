@@ -13,6 +13,7 @@ import { Runtime } from '../../actors/runtime.ts'
 import type { Launch } from '../../actors/step.ts'
 import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
+import { claimActors } from '../../persistence/leases.ts'
 import type { Flight } from '../../persistence/flight.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { capturedLog } from '../support/system.ts'
@@ -53,8 +54,8 @@ describe.each(bothDatabases)('a commit that nobody acknowledged on %s', (kind) =
   })
   afterAll(() => fresh.close())
 
-  /** A runtime whose next commits are executed and then said to have failed with `losses`, one each. */
-  function losingRuntime(losses: Error[], questions: Error[] = []) {
+  /** A runtime whose next commits are executed and then said to have failed with `losses`, one each, not before `heard`. */
+  function losingRuntime(losses: Error[], questions: Error[] = [], heard: Promise<void> = Promise.resolve()) {
     const launches: Launch[] = []
     const pool = new Proxy(fresh.db.pool, {
       get(target, name, receiver) {
@@ -68,6 +69,7 @@ describe.each(bothDatabases)('a commit that nobody acknowledged on %s', (kind) =
       pool,
       async fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
         const result = await fresh.db.fly(work)
+        await heard
         const lost = losses.shift()
         if (lost) throw lost
         return result
@@ -127,6 +129,35 @@ describe.each(bothDatabases)('a commit that nobody acknowledged on %s', (kind) =
       where a.id = ${ref.id} group by a.revision`)
     expect(row).toEqual({ revision: 2, logged: 1 })
   })
+
+  it.each(['acknowledged', 'lost'])(
+    'holds the leases that it grants while nobody knows: a clock that jumps meanwhile ends none (then %s)',
+    async (end) => {
+      const losses = end === 'lost' ? [new BackendTerminatedUnexpectedlyError(new Error('Connection terminated'))] : []
+      const heard = Promise.withResolvers<void>()
+      const { runtime, launches } = losingRuntime(losses, [], heard.promise)
+      const isThere = async (ref: ActorRef): Promise<boolean> =>
+        fresh.db.pool.exists(sql.unsafe`select from actor where id = ${ref.id}`)
+      const ref = { kind: 'counter', id: newToken() }
+      const spawned = runtime.perform(spawn, ref)
+      await expect.poll(() => isThere(ref)).toBe(true)
+      const { unheard } = runtime
+      // As if the clock had been set forward: by the row alone, the lease of work that is about to begin is over.
+      await fresh.db.pool.query(sql.unsafe`
+        update actor set lease_until = lease_until - interval '1 hour', wake_at = wake_at - interval '1 hour'
+        where id = ${ref.id}`)
+      const claimed = async (held: readonly string[]): Promise<boolean> => {
+        const claim = { kind: 'counter', limit: 100, leaseMs: 60_000, fullLanes: [] }
+        const due = await claimActors(fresh.db.pool, claim, { owner: 'test', exclusive: true, held })
+        return due.some((each) => each.id === ref.id && each.claimed)
+      }
+      expect(await claimed(unheard)).toBe(false)
+      heard.resolve()
+      await spawned
+      expect(unheard).toEqual(launches.map(({ token }) => token))
+      expect(runtime.unheard).toEqual([])
+    },
+  )
 
   it('is found when the line died of something that has no name', async () => {
     const losses: Error[] = []

@@ -23,13 +23,15 @@ interface Line {
 
 export class Hands {
   readonly #host: string
-  readonly #lines: Line[]
+  readonly #open: () => Line
+  readonly #lines: Set<Line>
   readonly #idle: Line[]
 
   constructor(origin: string, count: number) {
     const { host, hostname, port } = new URL(origin)
     this.#host = host
-    this.#lines = Array.from({ length: count }, () => lineTo(hostname, Number(port)))
+    this.#open = () => lineTo(hostname, Number(port))
+    this.#lines = new Set(Array.from({ length: count }, this.#open))
     this.#idle = [...this.#lines]
   }
 
@@ -40,8 +42,10 @@ export class Hands {
   }
 
   #send({ path, key, body }: Post): Promise<number> {
-    const line = this.#idle.pop()
-    if (!line) throw new Error('Every hand is busy.')
+    const kept = this.#idle.pop()
+    if (!kept) throw new Error('Every hand is busy.')
+    // The server hangs up on a connection that was idle for long: a million commands of the past take minutes to write.
+    const line = kept.socket.destroyed ? this.#instead(kept) : kept
     const named = Object.entries({
       host: this.#host,
       'content-type': 'application/json',
@@ -51,6 +55,13 @@ export class Hands {
     line.answered = Promise.withResolvers()
     line.socket.write(`POST ${path} HTTP/1.1\r\n${named.join('')}\r\n${body}`)
     return line.answered.promise.finally(() => this.#idle.push(line))
+  }
+
+  #instead(gone: Line): Line {
+    const line = this.#open()
+    this.#lines.delete(gone)
+    this.#lines.add(line)
+    return line
   }
 
   close(): void {
