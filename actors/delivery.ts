@@ -14,6 +14,7 @@ import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
+import type { ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { isOutage } from '../persistence/outage.ts'
@@ -92,35 +93,40 @@ export class Deliveries {
     this.#saved = new GatheredReads((ids) => readDeliveries(tools.db.pool, ids))
   }
 
-  /** Nothing leaves for the agent but the request for its card, so this may be done again. */
-  async discover({ ref }: LeasedActor, { signal }: Held): Promise<Done> {
-    const delivery = await this.#saved.read(ref.id)
-    if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
-    // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
-    const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(signal)])
-    if (card.kind === 'found') {
-      this.#select(ref.id, card.endpoint)
-      return found({ kind: 'found' })
-    }
-    return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
+  /**
+   * Nothing leaves for the agent but the request for its card, so this may be done again. It has three attempts, and a database
+   * that does not keep up takes none of them: it is read before each look, so that who waits for it asks the agent nothing.
+   */
+  async discover({ ref }: LeasedActor, held: Held): Promise<Done> {
+    return unlessLost(ref, held, async () => {
+      const delivery = await this.#saved.read(ref.id)
+      if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
+      // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
+      const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(held.signal)])
+      if (card.kind === 'found') {
+        this.#select(ref.id, card.endpoint)
+        return found({ kind: 'found' })
+      }
+      return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
+    })
   }
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
   async deliver(actor: LeasedActor, held: Held): Promise<Done> {
     const { ref } = actor
-    const { delivery, knownAt } = this.#carried(actor) ?? (await this.#read(ref.id, held))
+    const { delivery, knownAt } = this.#carried(actor) ?? (await this.#read(ref, held))
     // An agent that was removed since gets nothing any more; since its acceptance, where that came with this very commit.
     if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
-    const card = await this.#cardOf(delivery, held)
+    const card = await this.#cardOf(ref, delivery, held)
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
-    const known = this.#isRecent(knownAt) ? delivery : (await this.#read(ref.id, held)).delivery
+    const known = this.#isRecent(knownAt) ? delivery : (await this.#read(ref, held)).delivery
     if (!known?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const selected = this.#selected.get(ref.id) ?? card.endpoint
     this.#selected.delete(ref.id)
     if (!advertises(card.card, selected)) return ended({ kind: 'unsent', message: interfaceGone })
     const request = this.#encode({ ...card, endpoint: selected }, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
-    const prepared = await this.#prepare(known, request.wire, held)
+    const prepared = await this.#prepare(ref, known, request.wire, held)
     if (prepared.kind === 'unsent') return ended({ kind: 'unsent', message: prepared.message })
     // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
     if (!held.isHeld()) throw new LeaseLost(ref)
@@ -148,10 +154,10 @@ export class Deliveries {
   }
 
   /** What has no binding needs none read: that was seen a second ago at most, in the commit that accepted. */
-  #prepare({ bound, agentId }: Delivery, request: WireRequest, held: Held): Promise<Prepared | Unsent> {
+  #prepare(ref: ActorRef, { bound, agentId }: Delivery, request: WireRequest, held: Held): Promise<Prepared | Unsent> {
     const { door } = this.#t
     if (!bound) return Promise.resolve(door.unbound(request))
-    const preparing = whileHeld(held, () => door.prepare(agentId, request, held.signal))
+    const preparing = unlessLost(ref, held, () => door.prepare(agentId, request, held.signal))
     return Promise.race([preparing, aborted(held.signal)])
   }
 
@@ -166,9 +172,9 @@ export class Deliveries {
     return delivery && { delivery, knownAt: trustedFrom }
   }
 
-  async #read(commandId: string, held: Held): Promise<Known> {
+  async #read(ref: ActorRef, held: Held): Promise<Known> {
     const knownAt = this.#t.monotonic()
-    return { delivery: await whileHeld(held, () => this.#saved.read(commandId)), knownAt }
+    return { delivery: await unlessLost(ref, held, () => this.#saved.read(ref.id)), knownAt }
   }
 
   /** Where another process delivers, it chooses by the card that it sees. */
@@ -179,9 +185,9 @@ export class Deliveries {
   }
 
   /** The card it was discovered by, or another look: three at most, as before dispatch. */
-  async #cardOf(delivery: Delivery, held: Held): Promise<FoundAgent | MissedCard> {
+  async #cardOf(ref: ActorRef, delivery: Delivery, held: Held): Promise<FoundAgent | MissedCard> {
     for (let attempt = 1; ; attempt++) {
-      const looking = whileHeld(held, () => this.#t.discovery.forDelivery(agentOf(delivery)))
+      const looking = unlessLost(ref, held, () => this.#t.discovery.forDelivery(agentOf(delivery)))
       const card = await Promise.race([looking, aborted(held.signal)])
       if (card.kind === 'found' || card.permanent || attempt === looksLimit) return card
       await new Bell().wait(lookPauseMs * attempt, held.signal)
@@ -310,7 +316,7 @@ function messageOf(body: CommandBody, messageId: string, extensions: readonly st
 const mayHaveWorked = (error: AgentError): boolean =>
   error.httpStatus >= 500 || error.code === -32603 || error.code === -32006
 
-/** Before the first byte a database that is away costs only time: the command is not yet in doubt. */
+/** A database that is away costs only time while the lease is trusted. */
 async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -319,6 +325,15 @@ async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
       if (!isOutage(error) || !held.isHeld()) throw error
       await new Bell().wait(outagePauseMs, held.signal)
     }
+  }
+}
+
+/** The same before the first byte: once the lease is not trusted any more, nothing was done, and the work goes back unbegun. */
+async function unlessLost<T>(ref: ActorRef, held: Held, work: () => Promise<T>): Promise<T> {
+  try {
+    return await whileHeld(held, work)
+  } catch (error) {
+    throw isOutage(error) ? new LeaseLost(ref) : error
   }
 }
 
