@@ -34,6 +34,8 @@ export interface HeldLease {
 
 /** Work stops this long before its lease can be taken over, so that two holders never overlap. */
 const trustMarginMs = 1000
+/** How often leases are looked at: most of the margin is left for the work to stop in. */
+const lookMs = 250
 
 export const isTrusted = (lease: HeldLease, now: number): boolean =>
   !lease.abort.signal.aborted && now - lease.trustedFrom < lease.leaseMs - trustMarginMs
@@ -74,22 +76,36 @@ export class Leases {
     if (this.#held.get(lease.token) === lease) this.#held.delete(lease.token)
   }
 
-  /** One turn: renews what is due, aborts what can no longer be trusted. Call at least every second. */
+  /** One turn: renews what is due, and ends what went to somebody else. Call at least every second. */
   async renewDue(db: Database, now: () => number): Promise<void> {
     const started = now()
     const due = this.list().filter((lease) => started - lease.trustedFrom >= lease.leaseMs / 3)
-    try {
-      for (const [leaseMs, leases] of Map.groupBy(due, (lease) => lease.leaseMs)) {
-        const renewed = await renewLeases(db.pool, leases, leaseMs)
-        for (const lease of leases) {
-          if (renewed.has(lease.token)) lease.trustedFrom = started
-          // A lease that finished meanwhile was dropped; one that is still held here went to somebody else.
-          else if (this.#held.get(lease.token) === lease) lease.abort.abort(new LeaseLost(lease.ref))
-        }
+    for (const [leaseMs, leases] of Map.groupBy(due, (lease) => lease.leaseMs)) {
+      const renewed = await renewLeases(db.pool, leases, leaseMs)
+      for (const lease of leases) {
+        if (renewed.has(lease.token)) lease.trustedFrom = started
+        // A lease that finished meanwhile was dropped; one that is still held here went to somebody else.
+        else if (this.#held.get(lease.token) === lease) lease.abort.abort(new LeaseLost(lease.ref))
       }
-    } finally {
-      this.#distrust(now())
     }
+  }
+
+  /**
+   * Ends what can no longer be trusted, until the returned function is called. Beside the renewals, since one may hang for longer
+   * than a lease lasts when the line has gone silent, and none is asked for while their loop waits for a database that is away.
+   */
+  watch(now: () => number): () => void {
+    let lookedAt = now()
+    let stoodStill = false
+    const look = (): void => {
+      const from = lookedAt
+      lookedAt = now()
+      // A process that stood still hears first what came meanwhile, and asks once: the lease may be its own all the same.
+      stoodStill = !stoodStill && lookedAt - from >= 2 * lookMs
+      if (!stoodStill) this.#distrust(lookedAt)
+    }
+    const timer = setInterval(look, lookMs).unref()
+    return () => clearInterval(timer)
   }
 
   #distrust(now: number): void {

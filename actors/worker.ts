@@ -58,6 +58,7 @@ export class Worker implements Intake {
   /** Kinds of which something due may wait in its row for room here. */
   readonly #crowded = new Set<string>()
   #state: 'closed' | 'open' | 'draining' = 'closed'
+  #unwatch: (() => void) | null = null
 
   /** `runtime` is asked for when it is needed: the two know each other. */
   constructor(options: WorkerOptions, runtime: () => Runtime) {
@@ -68,7 +69,9 @@ export class Worker implements Intake {
 
   /** From now on work is taken; before, everything that becomes due waits in its row. */
   open(): void {
-    if (this.#state === 'closed') this.#state = 'open'
+    if (this.#state !== 'closed') return
+    this.#state = 'open'
+    this.#unwatch = this.leases.watch(() => this.#o.instruments.monotonic())
   }
 
   // --- room: how much may be under way at once, and how much of it for one agent --------------------------------------
@@ -351,7 +354,7 @@ export class Worker implements Intake {
     }
   }
 
-  /** Renews and distrusts leases until the signal aborts. */
+  /** Renews leases until the signal aborts. */
   async keepLeases(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.leases.renewDue(this.#o.db, () => this.#o.instruments.monotonic())
@@ -389,5 +392,6 @@ export class Worker implements Intake {
     await this.#runtime().idle()
     // What the last commits would have begun is on its way back.
     await Promise.all(this.#working)
+    this.#unwatch?.()
   }
 }
