@@ -6,6 +6,7 @@ import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import type { Connection, Transaction } from './database.ts'
+import { drawnId, hadEnded } from './transaction-ids.ts'
 
 export interface ActorRef {
   readonly kind: string
@@ -248,8 +249,7 @@ export async function findBorn(db: Connection, batchId: string, refs: readonly A
  * What became of a transaction whose commit was never acknowledged. Its own rows are the proof: a transaction id alone is
  * none, for a server that crashed before the record was on disk gives the id to somebody else. That the rows are missing proves
  * something only of a transaction that had ended for the snapshot which does not show them, or whose id is still to be given
- * out. `unknown`: of any other, it may be under way in a server that has not noticed. (A snapshot's `xmax` is no such bound: it
- * stands behind the last transaction that ended, and the newest may be above it and alive.)
+ * out. `unknown`: of any other, it may be under way in a server that has not noticed.
  */
 export async function fateOf(db: Connection, evidence: Evidence): Promise<'committed' | 'aborted' | 'unknown'> {
   const { batchId, xid, number, entry, moved } = evidence
@@ -262,7 +262,7 @@ export async function fateOf(db: Connection, evidence: Evidence): Promise<'commi
       when exists (
         select 1 from actor where kind = ${moved?.kind ?? null} and id = ${moved?.id ?? null}
           and revision = ${moved?.revision ?? null} and xmin = ${xid}::xid8::xid) then 'committed'
-      when ${xid}::xid8 >= pg_current_xact_id() then 'aborted'
-      when not pg_visible_in_snapshot(${xid}::xid8, pg_current_snapshot()) then 'unknown'
+      when ${xid}::xid8 >= ${drawnId} then 'aborted'
+      when not ${hadEnded(xid)} then 'unknown'
       else 'aborted' end as fate`)
 }

@@ -18,6 +18,7 @@ import {
   type Digest,
 } from '../domain/audit-chain.ts'
 import type { Connection, Database, Transaction } from './database.ts'
+import { drawnId, oldestAlive } from './transaction-ids.ts'
 
 /** Some five milliseconds of the main thread, and one statement's worth of rows. */
 const rowsAtOnce = 250
@@ -59,10 +60,9 @@ export async function linkRows(db: Database['pool'], digest: Digest, at: string)
   // Somebody took it away: linking goes on behind the last link.
   if (known === null) await db.query(sql.unsafe`insert into audit_linking (place) values (0) on conflict do nothing`)
   return db.transaction(async (tx) => {
-    // Transaction ids stay below 2^53 for our lifetimes.
     const linking = await tx.maybeOne(sql.type(Linking)`
       select greatest(place, (select max(place) from audit_link)) as place, pending_place as "pendingPlace",
-        pending_xid::text::int8 as "pendingXid", pg_current_xact_id()::text::int8 as xid, pg_snapshot_xmin(pg_current_snapshot())::text::int8 as oldest
+        pending_xid::text::int8 as "pendingXid", ${drawnId}::text::int8 as xid, ${oldestAlive} as oldest
       from audit_linking for update skip locked`)
     if (!linking) return nothing
     const { settled, wanted } = boundsOf(linking, last)

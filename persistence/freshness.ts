@@ -9,6 +9,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Connection } from './database.ts'
+import { drawnId, oldestAlive } from './transaction-ids.ts'
 
 /** Everything up to `last` was seen, but for the gaps. Whoever holds a number has drawn a transaction id before it. */
 export interface Horizon {
@@ -43,16 +44,15 @@ const newsLimit = 2_000
 const gapsLimit = 10_000
 
 const Last = z.object({ last: z.number(), anchor: z.string().nullable(), missing: z.array(z.number()) })
-// A left join: without news there is one row, and it has no number. Transaction ids stay below 2^53 for our lifetimes.
+// A left join: without news there is one row, and it has no number.
 const Row = z.custom<{ [K in keyof ToldBy]: ToldBy[K] | null } & { isSame: boolean; oldest: number }>()
 const Drawn = z.object({ id: z.number() })
 
 /**
- * An id greater than that of everybody who holds a number which was seen, or was seen to be missing, before this is called. A
- * statement of its own, for that order is the proof; a snapshot's `xmax` would not do, the newest of those who live may be above it.
+ * An id greater than that of everybody who holds a number which was seen, or was seen to be missing, before this is called: a
+ * statement of its own, for that order is the proof.
  */
-const drawId = (db: Connection): Promise<number> =>
-  db.oneFirst(sql.type(Drawn)`select pg_current_xact_id()::text::int8 as id`)
+const drawId = (db: Connection): Promise<number> => db.oneFirst(sql.type(Drawn)`select ${drawnId}::text::int8 as id`)
 
 /**
  * Where reading begins. What is under way at this moment may fill any number that is missing among the last; who holds an older one
@@ -80,9 +80,9 @@ const told = sql.fragment`number, organization_id as "organizationId", subject_i
 export async function lookFrom(db: Connection, horizon: Horizon): Promise<Look> {
   const { last, anchor, gaps, blurredUntil } = horizon
   const rows = await db.any(sql.type(Row)`
-    select f.*, pg_snapshot_xmin(s)::text::int8 as oldest,
+    select f.*, ${oldestAlive} as oldest,
       ${anchor}::uuid is null or exists (select 1 from fact where number = ${last} and batch_id = ${anchor}) as "isSame"
-    from pg_current_snapshot() s left join lateral (
+    from (select) one left join lateral (
       (select ${told} from fact where number = any(${sql.array([...gaps.keys()], 'int8')}))
       union all (select ${told} from fact where number > ${last} order by number limit ${newsLimit})
       order by number) f on true`)
