@@ -63,6 +63,7 @@ export class Session {
   #running = 0
   #idle: NodeJS.Timeout | undefined
   #expired = false
+  #undoing: Promise<void> | undefined
 
   constructor(client: pg.Client, turns: Turns, limits: SessionLimits) {
     this.#client = client
@@ -111,7 +112,13 @@ export class Session {
     this.#undo().catch(() => undefined)
   }
 
-  async #undo(): Promise<void> {
+  /** Once: a second turn would be passed that is somebody else's, and what they do undone. */
+  #undo(): Promise<void> {
+    this.#undoing ??= this.#rollback()
+    return this.#undoing
+  }
+
+  async #rollback(): Promise<void> {
     try {
       await this.#client.query('rollback')
     } finally {

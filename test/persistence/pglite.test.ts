@@ -53,6 +53,44 @@ describe('a session', () => {
     await server.close()
     expect(server.lost.aborted).toBe(false)
   })
+
+  it('is left once, though it is ended while what idled in it is being undone', async () => {
+    const { server, client } = await startPglite({ template: await migratedDump() })
+    const asked = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    let undone = 0
+    const slow = new Proxy(client, {
+      get(target, name) {
+        if (name !== 'query') return Reflect.get(target, name, target) as unknown
+        return async (text: string) => {
+          if (text !== 'rollback') return target.query(text)
+          undone += 1
+          asked.resolve()
+          await goOn.promise
+          return target.query(text)
+        }
+      },
+    })
+    const turns = new Turns(5_000)
+    const limits = { idleMs: 20, betweenTurns: () => Promise.resolve() }
+    const idle = new Session(slow, turns, limits)
+    const next = new Session(client, turns, { ...limits, idleMs: 5_000 })
+    const last = new Session(client, turns, limits)
+    await idle.run((held) => held.query('begin'))
+    await asked.promise
+    const begun = next.run((held) => held.query('begin; create table under_way (id int)'))
+    const seen = last.run((held) => held.query("select to_regclass('under_way')::text as found"))
+    // Slonik's way with a connection whose statement failed.
+    await expect(idle.run((held) => held.query('select 1'))).rejects.toThrow(IdleTransactionTimeoutError)
+    const ended = idle.end()
+    goOn.resolve()
+    await Promise.all([ended, begun])
+    await next.run((held) => held.query('rollback'))
+    expect((await seen).rows).toEqual([{ found: null }])
+    expect(undone).toBe(1)
+    await client.end()
+    await server.close()
+  })
 })
 
 describe('its thread', () => {
