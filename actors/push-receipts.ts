@@ -7,6 +7,7 @@ import { Refusal } from '../domain/refusal.ts'
 import type { Report } from '../domain/fact.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
+import { Outage } from '../persistence/outage.ts'
 import { findTarget, noteDeliveries, type DeliveryKey, type PushTarget } from '../persistence/push.ts'
 import type { AgentDoor } from './credentials.ts'
 import { weightOfReport } from './flight-weight.ts'
@@ -37,6 +38,14 @@ export interface PushDelivery {
   /** The sender's own id of it. */
   readonly deliveryId: string | null
   readonly body: Uint8Array
+}
+
+/** No thread has read the delivery to its end: that says nothing of the event, which is to come again. */
+class ParsingLost extends Outage {
+  override readonly name = 'ParsingLost'
+  constructor(end: string) {
+    super(`A delivery was not parsed: its thread died or took too long (${end}).`)
+  }
 }
 
 interface Receipt {
@@ -75,6 +84,7 @@ export class PushReceipts {
 
   async #receive({ target, deliveryId, body }: PushDelivery): Promise<void> {
     const event = await this.#t.pool.parsePush(await this.#t.door.masked(target.agentId, body))
+    if (event.kind === 'invalid' && event.lost !== undefined) throw new ParsingLost(event.lost)
     if (event.kind !== 'observation') {
       throw new Refusal(event.kind === 'invalid' && event.fault === 'envelope' ? 'push.envelope' : 'push.payload')
     }

@@ -25,14 +25,15 @@ export type ParsedEvent =
   /** The agent declined, in its own words. */
   | { readonly kind: 'refused'; readonly error: AgentError }
   /**
-   * What was received proves nothing. `defect` is for the log: our own code failed on it, or a thread died of it. `oversized`:
-   * it is over a limit of ours, and will be however often it is said.
+   * What was received proves nothing. `defect` is for the log: our own code failed on it. `oversized`: it is over a limit of ours,
+   * and will be however often it is said. `lost`: what its thread ended with, which died or took too long: nobody has read it.
    */
   | {
       readonly kind: 'invalid'
       readonly message: string
       readonly defect?: string
       readonly oversized?: true
+      readonly lost?: string
       /** A push only: whether its body is no event at all, or an event that cannot be read. */
       readonly fault?: 'envelope' | 'payload'
     }

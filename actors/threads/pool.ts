@@ -66,8 +66,13 @@ export interface ParserStats {
   readonly framesInThreads: number
   /** Tasks that were given up because their thread died or took too long. */
   readonly tasksLost: number
-  /** What the last of them ended with: for the log. */
-  readonly lastLoss: string | null
+}
+
+export interface ParserOptions {
+  readonly threads: number
+  readonly taskDeadlineMs?: number
+  /** Told what each lost task ended with: for the log, to which the console's page points. */
+  readonly lost?: (error: unknown) => void
 }
 
 export class ParserPool {
@@ -75,6 +80,7 @@ export class ParserPool {
   readonly heavy = new HeavyTurns()
   readonly #threads: number
   readonly #taskDeadlineMs: number
+  readonly #tellLoss: (error: unknown) => void
   readonly #underWay = new Set<Promise<unknown>>()
   #pool: Piscina<ParserTask, ParsedEvent[]> | null = null
   #closed = false
@@ -82,11 +88,11 @@ export class ParserPool {
   #framesInThreads = 0
   #bytesUnderWay = 0
   #tasksLost = 0
-  #lastLoss: string | null = null
 
-  constructor(options: { readonly threads: number; readonly taskDeadlineMs?: number }) {
+  constructor(options: ParserOptions) {
     this.#threads = options.threads
     this.#taskDeadlineMs = options.taskDeadlineMs ?? defaultTaskDeadlineMs
+    this.#tellLoss = options.lost ?? (() => undefined)
   }
 
   get stats(): ParserStats {
@@ -98,7 +104,6 @@ export class ParserPool {
       framesHere: this.#framesHere,
       framesInThreads: this.#framesInThreads,
       tasksLost: this.#tasksLost,
-      lastLoss: this.#lastLoss,
     }
   }
 
@@ -164,7 +169,8 @@ export class ParserPool {
     } catch (error) {
       if (this.#closed) throw new ParserPoolClosed('cut off', { cause: error })
       // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash.
-      return [{ kind: 'invalid', message: 'The event could not be read.', defect: this.#lost(error) }]
+      this.#lost(error)
+      return [{ kind: 'invalid', message: 'The event could not be read.', lost: String(error) }]
     }
   }
 
@@ -189,10 +195,9 @@ export class ParserPool {
     return this.#pool
   }
 
-  #lost(error: unknown): string {
+  #lost(error: unknown): void {
     this.#tasksLost += 1
-    this.#lastLoss = String(error)
-    return this.#lastLoss
+    this.#tellLoss(error)
   }
 }
 

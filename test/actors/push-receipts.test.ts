@@ -1,0 +1,75 @@
+/** Taking deliveries: which are the same, and what a sender is told when it was not the delivery's fault. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PushReceipts } from '../../actors/push-receipts.ts'
+import { instruments } from '../../actors/system.ts'
+import { ParserPool } from '../../actors/threads/pool.ts'
+import { failureOf } from '../../http/refusals.ts'
+import type { TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import {
+  callsOnly,
+  credentialFor,
+  deliver,
+  pushConsole,
+  pushStateOf,
+  signingKey,
+  toldTo,
+  type Callback,
+} from '../support/push.ts'
+
+let house: TestConsole
+let peer: RawPeer
+let agentId: string
+beforeAll(async () => {
+  house = await pushConsole('postgresql')
+  peer = await startRawPeer({ card: callsOnly })
+  // Nothing is learned by asking: what is known of these tasks came by a call.
+  peer.script.fault('GetTask', { fault: 'status', status: 503 }, Infinity)
+  peer.script.fault('ListTasks', { fault: 'status', status: 503 }, Infinity)
+  agentId = await house.api.register(peer.cardUrl)
+})
+afterAll(async () => {
+  await house.close()
+  await peer.close()
+})
+
+const working = async (): Promise<Callback> => {
+  const { localId } = await house.api.send(agentId, { text: 'hold' })
+  await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
+  const { taskId, contextId } = await house.api.task(localId)
+  if (taskId === null || contextId === null) throw new Error('The agent named no task.')
+  return { localId, agentId, taskId, contextId, registrationId: toldTo(peer).id }
+}
+const chunk = ({ taskId, contextId }: Callback, text: string, append = false) => ({
+  artifactUpdate: { taskId, contextId, artifact: { artifactId: 'words', parts: [{ text }] }, append },
+})
+
+test('a delivery whose parsing was lost is to come again, the loss is told, and then it is taken', async () => {
+  const { system, db } = house
+  const callback = await working()
+  const { registrationId } = callback
+  const losses: unknown[] = []
+  const pool = new ParserPool({ threads: 1, taskDeadlineMs: 1, lost: (error) => losses.push(error) })
+  const receipts = new PushReceipts({
+    db,
+    pool,
+    instruments,
+    runtime: system.runtime,
+    artifacts: system.artifacts,
+    rates: system.rates,
+    door: { masked: (_agentId, said) => Promise.resolve(said) },
+    push: { callbackOrigin: 'http://127.0.0.1:9', signingKey },
+  })
+  const target = await receipts.admit(registrationId, [credentialFor(registrationId)])
+  // Large enough for a thread, which takes longer than that to start.
+  const event = chunk(callback, 'signal '.repeat(10_000))
+  const body = new TextEncoder().encode(JSON.stringify(event))
+  const error: unknown = await receipts.receive({ target, deliveryId: 'd1', body }).catch((thrown: unknown) => thrown)
+  expect(failureOf(error)).toMatchObject({ status: 503, alarm: 'outage' })
+  expect(losses).toHaveLength(1)
+  expect(pool.stats.tasksLost).toBe(1)
+  await pool.close()
+  expect((await house.api.task(callback.localId)).artifacts).toEqual([])
+  expect((await deliver(house, registrationId, event, { 'x-a2a-delivery-id': 'd1' })).status).toBe(204)
+  expect((await house.api.task(callback.localId)).artifacts).toHaveLength(1)
+})
