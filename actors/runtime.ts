@@ -214,11 +214,14 @@ export class Runtime {
     this.#departures.add(item)
   }
 
-  /** An attempt at once that failed. Only what the database itself reports as undone is known not to have been committed. */
+  /**
+   * An attempt at once that failed. It is known not to have been committed only where the database itself reports it as undone, or
+   * where it had no line: then there is no batch, and nothing was sent.
+   */
   async #unacknowledged(items: readonly Item[], batch: Batch | undefined, error: unknown): Promise<void> {
-    const isUndone = isTransient(error)
+    const isUndone = !batch || isTransient(error)
     if (isUndone) this.#undone(batch)
-    if (!isUndone && !isOutage(error))
+    if (!isTransient(error) && !isOutage(error))
       this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
     let accepted = 0
     if (!isUndone) for (const item of items) item.earlier = 'unheard'
@@ -230,7 +233,7 @@ export class Runtime {
       },
     }))
     await this.#flush(again)
-    if (isUndone || !batch) return
+    if (isUndone) return
     // Beside the flights: it may take a while, and others are not to wait for it.
     const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() =>
       this.#looks.delete(look),

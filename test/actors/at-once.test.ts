@@ -208,6 +208,11 @@ describe.each(bothDatabases)('a command accepted at once on %s', (kind) => {
     expect(heard).toEqual([])
   })
 
+  it('is refused as ever when no line was there: nothing of it was sent', async () => {
+    losses.push('line')
+    await expect(ask(newToken(), 'direct', newToken())).rejects.toMatchObject({ code: 'agent.unknown' })
+  })
+
   it('gives back the room of what never arrived', async () => {
     for (let n = 0; n < 70; n++) {
       losses.push('request')
