@@ -119,6 +119,17 @@ export class PostgresWakeUps {
     // The loss of the connection is seen by its 'end'; without a listener this event would end the process.
     client.on('error', () => {})
     await client.connect()
+    try {
+      await this.#hear(client)
+    } catch (error) {
+      // A server that is there and lets nobody listen, as before its promotion, would keep the connection of every attempt.
+      await hangUp(client)
+      throw error
+    }
+    return { client, gone }
+  }
+
+  async #hear(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
     const own = rows[0]?.pid
     client.on('notification', ({ channel, processId }) => {
@@ -127,7 +138,6 @@ export class PostgresWakeUps {
     })
     const heard = this.#route.isPooled ? [] : this.#local.channels()
     for (const channel of heard) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
-    return { client, gone }
   }
 
   /** Ends only when closed: a console without wake-ups still works, by polling, so this never gives up; its pauses grow. */

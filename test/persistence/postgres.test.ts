@@ -95,6 +95,27 @@ describe('postgresql', () => {
     await other.close()
   })
 
+  it('leaves no connection behind at a server that lets nobody listen', async () => {
+    const own = await freshDatabase('postgresql')
+    const other = await openDatabase(own.profile)
+    // As on a standby before its promotion.
+    await own.db.raw((client) =>
+      client.query(`
+        create schema refusing;
+        create function refusing.pg_backend_pid() returns int language plpgsql as
+          $$ begin raise exception 'only reading' using errcode = '25006'; end $$;
+        do $$ begin execute format('alter database %I set search_path = refusing, pg_catalog, public', current_database()); end $$`),
+    )
+    for (let tries = 0; tries < 3; tries += 1)
+      await expect(other.listen('actors', () => undefined)).rejects.toMatchObject({ code: '25006' })
+    const left = () =>
+      own.db.pool.oneFirst(sql.unsafe`
+        select count(*)::int from pg_stat_activity where datname = current_database() and query like 'select pg_backend_pid%'`)
+    await expect.poll(left).toBe(0)
+    await other.close()
+    await own.close()
+  })
+
   it('says at the start that there is no such database', async () => {
     const absent = new URL(pgUrl())
     absent.pathname = '/absent'
