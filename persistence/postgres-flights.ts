@@ -11,8 +11,11 @@ import { hangUp } from './hang-up.ts'
 import { namedError } from './sqlstate.ts'
 import { Prepared } from './statement-group.ts'
 
-/** Idle lines beyond these are closed: the loop has four flights under way at most (actors/runtime.ts), and two of what every request asks. */
-const keptLimit = 6
+/**
+ * Idle lines beyond these are closed: the loop has four flights under way at most (actors/runtime.ts), and each of the two questions
+ * that every request asks two statements (actors/gathering.ts).
+ */
+const keptLimit = 8
 /** A line that is this old is replaced: what a server keeps for a session grows with it. */
 const ageLimitMs = 30 * 60_000
 /** How long closing waits for flights: whoever drained has none, and one that hangs must not keep a process. */
