@@ -24,9 +24,10 @@ import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
 import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './kinds.ts'
+import { LargeAnswers } from './large-answers.ts'
 import { LeaseLost } from './lease.ts'
 import { crossesSkill } from './skill-boundary.ts'
-import { limits } from './outbound.ts'
+import { limits, type Sent } from './outbound.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -82,9 +83,25 @@ interface Known {
   readonly knownAt: number
 }
 
+/** What went out, for who reads what came back. */
+interface Attempt {
+  readonly ref: ActorRef
+  readonly delivery: Delivery
+  readonly card: FoundAgent
+  readonly request: Encoded
+  /** The sentence for an agent that refuses the credential. */
+  readonly denial: string
+}
+
+interface Encoded {
+  readonly wire: WireRequest
+  readonly endpoint: Endpoint
+}
+
 export class Deliveries {
   readonly #t: DeliveryTools
   readonly #saved: GatheredReads<Delivery>
+  readonly #largeAnswers = new LargeAnswers()
   /** By command: the interface that its discovery chose here, until it is delivered. */
   readonly #selected = new Map<string, Endpoint>()
 
@@ -130,7 +147,16 @@ export class Deliveries {
     if (prepared.kind === 'unsent') return ended({ kind: 'unsent', message: prepared.message })
     // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
     if (!held.isHeld()) throw new LeaseLost(ref)
-    const sent = await prepared.exchange({ ...limits.answer, connection: 'warm' }, held.signal)
+    const guest = this.#largeAnswers.guest(delivery.agentId)
+    try {
+      const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room: guest.enter }, held.signal)
+      return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial }, held)
+    } finally {
+      guest.leave()
+    }
+  }
+
+  async #understand(sent: Sent, { ref, delivery, card, request, denial }: Attempt, held: Held): Promise<Done> {
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
     if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: sent.message })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
@@ -139,8 +165,8 @@ export class Deliveries {
     const parse = () => pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
     const event = await pool.heavy.take(reply.body.length, parse)
     if (event.kind === 'refused' && mayHaveWorked(event.error))
-      return ended({ kind: 'unknown', cause: doubtOf(sent.status, refusalOf(event.error, prepared.denial)) })
-    if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error, prepared.denial) })
+      return ended({ kind: 'unknown', cause: doubtOf(sent.status, refusalOf(event.error, denial)) })
+    if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error, denial) })
     if (event.kind === 'invalid')
       return ended({
         kind: 'unknown',
@@ -194,11 +220,7 @@ export class Deliveries {
     }
   }
 
-  #encode(
-    card: FoundAgent,
-    delivery: Delivery,
-    commandId: string,
-  ): { readonly wire: WireRequest; readonly endpoint: Endpoint } | WireError {
+  #encode(card: FoundAgent, delivery: Delivery, commandId: string): Encoded | WireError {
     const { body, messageId } = delivery
     const endpoint = body.tenant === '' ? card.endpoint : { ...card.endpoint, tenant: body.tenant }
     const extensions = this.#extensions(card, delivery)

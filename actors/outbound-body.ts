@@ -5,7 +5,7 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import type { Head } from './outbound-call.ts'
+import type { Call, Head } from './outbound-call.ts'
 import { OutboundFailure } from './outbound-policy.ts'
 
 /** One layer only: no server stacks encodings that nobody asked for, and each layer multiplies a bomb. */
@@ -35,8 +35,26 @@ function plain(head: Head): Readable {
   return pipeline(head.body, decoder(), () => undefined)
 }
 
-export async function collect(head: Head, maxBytes: number): Promise<Uint8Array> {
+/** An answer of so much is read at once. */
+const smallBytes = 1024 * 1024
+
+export interface Collecting {
+  readonly maxBytes: number
+  /** Asked once, when an answer turns out to be large: the rest stays with the network until it resolves. */
+  readonly room?: () => Promise<void>
+}
+
+/** The whole body. Rejects as `decoded` does, and with why the call was stopped while it waited for room. */
+export async function collect(head: Head, call: Call, { maxBytes, room }: Collecting): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of decoded(head, maxBytes)) chunks.push(chunk)
+  let bytes = 0
+  let isSmall = true
+  for await (const chunk of decoded(head, maxBytes)) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (!isSmall || bytes <= smallBytes) continue
+    isSmall = false
+    if (room) await Promise.race([room(), call.stopped])
+  }
   return Buffer.concat(chunks)
 }

@@ -26,6 +26,7 @@ const hintLimit = 16
 
 export class Call implements Dispatcher.DispatchHandler {
   readonly #head = Promise.withResolvers<Head>()
+  readonly #stop = Promise.withResolvers<never>()
   readonly #maxBytes: number
   #received = 0
   #hints = 0
@@ -40,6 +41,12 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#maxBytes = maxBytes
     // Who stops a call that was never sent does not wait for its head.
     this.#head.promise.catch(() => undefined)
+    this.#stop.promise.catch(() => undefined)
+  }
+
+  /** Rejects when the call is stopped, for who waits for something else than its bytes. */
+  get stopped(): Promise<never> {
+    return this.#stop.promise
   }
 
   /** True from the moment undici may write the first byte. While false nothing left; once stopped it stays false. */
@@ -63,6 +70,7 @@ export class Call implements Dispatcher.DispatchHandler {
     if (this.#stopped !== null) return
     this.#stopped = reason
     this.#head.reject(reason)
+    this.#stop.reject(reason)
     this.#body?.destroy(reason)
     this.#controller?.abort(reason)
   }

@@ -39,6 +39,8 @@ export interface ExchangeLimits {
    * one only within half a second. Everything but GET is `fresh` unless it says otherwise.
    */
   readonly connection?: 'fresh' | 'warm' | 'kept'
+  /** Where a large answer waits for room before it is read on; the deadline goes on. */
+  readonly room?: () => Promise<void>
 }
 
 export interface StreamLimits {
@@ -151,7 +153,7 @@ export class Outbound {
       leash.endAfter(Math.min(bounds.deadlineMs, this.#longestMs))
       const { sockets = this.#sockets, headers } = attachment
       const head = await this.#headOf(call, sockets[connection], request, headers)
-      return answered(head, await collect(head, bounds.maxBytes))
+      return answered(head, await collect(head, call, bounds))
     } catch (error) {
       return verdict(call, told(asFailure(error)), bounds.overflow)
     } finally {
@@ -176,7 +178,7 @@ export class Outbound {
         leash.endAfter(bounds.deadlineMs)
         return streaming(head, call, leash, { ...bounds, idleMs: Math.min(bounds.idleMs, this.#longestMs) })
       }
-      const answer = answered(head, await collect(head, bounds.maxBytes))
+      const answer = answered(head, await collect(head, call, { maxBytes: bounds.maxBytes }))
       leash.release()
       return answer
     } catch (error) {

@@ -1,0 +1,63 @@
+/**
+ * Room for what is large in the answers to deliveries: so many are held in memory at once, and of one agent fewer, from their second
+ * mebibyte until they were parsed and kept. Who has no room yet leaves the rest with the network, under its own deadline: agents that
+ * answer two hundred sends with 24 MiB each would otherwise end the process, and with it every delivery under way. Does not read
+ * (outbound-body.ts) and does not parse (threads/heavy-turns.ts).
+ */
+
+/** Of 25 MiB each at most. */
+const places = 8
+/** One agent's: three of them fill less than there is. */
+const placesEach = 2
+
+export interface Guest {
+  /** Resolves when there is room; asked again it is the same place. */
+  readonly enter: () => Promise<void>
+  /** Gives the place, or the wait for one, up. */
+  readonly leave: () => void
+}
+
+interface Visit {
+  readonly agentId: string
+  readonly letIn: () => void
+}
+
+export class LargeAnswers {
+  readonly #inside = new Set<Visit>()
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Visit>()
+
+  /** How many have room, and how many wait for it. */
+  get counts(): { readonly inside: number; readonly waiting: number } {
+    return { inside: this.#inside.size, waiting: this.#waiting.size }
+  }
+
+  guest(agentId: string): Guest {
+    const entered = Promise.withResolvers<void>()
+    const visit: Visit = { agentId, letIn: entered.resolve }
+    let hasAsked = false
+    return {
+      enter: () => {
+        if (!hasAsked) this.#waiting.add(visit)
+        hasAsked = true
+        this.#letIn()
+        return entered.promise
+      },
+      leave: () => {
+        this.#waiting.delete(visit)
+        if (this.#inside.delete(visit)) this.#letIn()
+      },
+    }
+  }
+
+  #letIn(): void {
+    for (const visit of this.#waiting) {
+      if (this.#inside.size >= places) return
+      const mates = [...this.#inside].filter(({ agentId }) => agentId === visit.agentId)
+      if (mates.length >= placesEach) continue
+      this.#waiting.delete(visit)
+      this.#inside.add(visit)
+      visit.letIn()
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Large answers wait for room: with the network and not in memory, under their own deadline, and agents do not take each other's. The
+ * peers are real listeners that answer with megabytes.
+ */
+import { gzipSync } from 'node:zlib'
+import { expect, it } from 'vitest'
+import { LargeAnswers } from '../../actors/large-answers.ts'
+import { bounds, door, post, web } from './listeners.ts'
+
+const MiB = 1024 * 1024
+const large = { ...bounds, maxBytes: 25 * MiB }
+
+it('one agent takes two places, and who waits behind it goes by; eight are all there are', async () => {
+  const room = new LargeAnswers()
+  const inside: string[] = []
+  const guest = (agentId: string, name: string) => {
+    const each = room.guest(agentId)
+    void each.enter().then(() => inside.push(name))
+    return each
+  }
+  const greedy = ['a1', 'a2', 'a3', 'a4'].map((name) => guest('a', name))
+  const others = ['b1', 'c1', 'd1', 'd2', 'e1', 'f1', 'g1'].map((name) => guest(name.slice(0, 1), name))
+  await expect.poll(() => inside).toEqual(['a1', 'a2', 'b1', 'c1', 'd1', 'd2', 'e1', 'f1'])
+  // Who asks again has the same place; who gives up a wait leaves no hole.
+  await greedy[0]?.enter()
+  greedy[2]?.leave()
+  expect(room.counts).toEqual({ inside: 8, waiting: 2 })
+  greedy[0]?.leave()
+  others[0]?.leave()
+  await expect.poll(() => inside.slice(8)).toEqual(['a4', 'g1'])
+  for (const each of [...greedy, ...others]) each.leave()
+  expect(room.counts).toEqual({ inside: 0, waiting: 0 })
+})
+
+it.each(['as it is', 'packed'])(
+  'an answer of three megabytes, %s, is read on when there is room, a small one at once',
+  async (how) => {
+    const text = JSON.stringify({ text: 'x'.repeat(3 * MiB) })
+    const url = await web((request, response) => {
+      if (request.url === '/small') return void response.end('{}')
+      if (how === 'packed') return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text))
+      response.end(text)
+    })
+    const room = new LargeAnswers()
+    const holders = ['agent', 'agent'].map((agentId) => room.guest(agentId))
+    for (const holder of holders) await holder.enter()
+    const guest = room.guest('agent')
+    const outbound = door()
+    const sent = outbound.exchange(post(url), { ...large, room: guest.enter })
+    await expect.poll(() => room.counts).toEqual({ inside: 2, waiting: 1 })
+    expect(await outbound.exchange(post(`${url}small`), { ...large, room: guest.enter })).toMatchObject({
+      kind: 'answered',
+    })
+    holders[0]?.leave()
+    const answer = await sent
+    expect(answer.kind === 'answered' && Buffer.from(answer.body).toString()).toBe(text)
+  },
+)
+
+it.each(['deadline', 'signal'])(
+  'who waits for room is ended by its %s, and what it had sent is in doubt',
+  async (by) => {
+    const url = await web((_request, response) => response.end(gzipSync(Buffer.alloc(3 * MiB), { level: 0 })))
+    const room = new LargeAnswers()
+    for (const holder of ['agent', 'agent'].map((agentId) => room.guest(agentId))) await holder.enter()
+    const guest = room.guest('agent')
+    const stop = new AbortController()
+    const sending = door().exchange(
+      post(url),
+      { ...large, deadlineMs: by === 'deadline' ? 300 : 5_000, room: guest.enter },
+      stop.signal,
+    )
+    await expect.poll(() => room.counts.waiting).toBe(1)
+    if (by === 'signal') stop.abort()
+    expect(await sending).toMatchObject({ kind: 'lost', code: by === 'deadline' ? 'timeout' : 'aborted' })
+    guest.leave()
+    expect(room.counts).toEqual({ inside: 2, waiting: 0 })
+  },
+)
