@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openAdmission } from './admission.ts'
+import { openAdmission, type Admission } from './admission.ts'
 import { openSystem, type Parts } from './composition.ts'
 import { readConfig } from './config.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
@@ -60,23 +60,26 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
     import('../http/server.ts'),
     openSystem(config, log, config.worker.mode === 'embedded', true, parts),
   ])
-  const admission = await openAdmission(config.auth, running)
-  await running.system.agents.seed(admission.organizationId, config.agents.registered)
   const drain = new AbortController()
-  const server = buildServer({
-    system: running.system,
-    db: running.db,
-    auth: admission.auth,
-    identify: admission.identify,
-    loopbackOnly: config.auth.mode === 'development' && isLoopbackHost(config.listen.host),
-    sidebandUris: config.agents.sidebandExtensionUris,
-    drain: drain.signal,
-    uiDirectory: uiDirectory(),
-    version: version(),
-    log,
-  })
+  let admission: Admission | null = null
+  let server: FastifyInstance | null = null
   let closeMetrics = (): Promise<void> => Promise.resolve()
+  // Workers run from here on: whatever fails, they are drained.
   try {
+    admission = await openAdmission(config.auth, running)
+    await running.system.agents.seed(admission.organizationId, config.agents.registered)
+    server = buildServer({
+      system: running.system,
+      db: running.db,
+      auth: admission.auth,
+      identify: admission.identify,
+      loopbackOnly: config.auth.mode === 'development' && isLoopbackHost(config.listen.host),
+      sidebandUris: config.agents.sidebandExtensionUris,
+      drain: drain.signal,
+      uiDirectory: uiDirectory(),
+      version: version(),
+      log,
+    })
     closeMetrics = await listenMetrics(config, running, drain.signal, server)
     await server.listen(config.listen)
     log.info({ port: config.listen.port, pid: process.pid }, 'console ready')
@@ -84,8 +87,8 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
   } finally {
     // Streams end politely and new requests are refused before the system stops taking work.
     drain.abort()
-    await closeServer(server)
-    await admission.close()
+    if (server) await closeServer(server)
+    await admission?.close()
     await running.close()
     await closeMetrics()
   }
