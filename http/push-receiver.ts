@@ -28,8 +28,16 @@ interface OfRegistration {
   readonly registrationId: string
 }
 
-/** Of all bodies under way, bytes: a few of the largest. Agents that are let in must not fill this process's memory. */
-const bodiesLimitBytes = 4 * bodyLimitBytes
+/**
+ * Of bodies under way, bytes: a few of the largest. Agents that are let in must not fill this process's memory, and one of them,
+ * with however many tasks, not the place of all others: two of the largest at once. 30 s are 16 MiB at 4.5 Mbit/s.
+ */
+const bodyLimits = {
+  eachBytes: bodyLimitBytes,
+  senderBytes: 2 * bodyLimitBytes,
+  togetherBytes: 4 * bodyLimitBytes,
+  withinMs: 30_000,
+}
 /** How long the rest of a refused body is thrown away: a socket that closes at once often loses the answer, too. */
 const lingerMs = 1_000
 const retryAfterSeconds = '60'
@@ -61,7 +69,7 @@ const schema = {
 } as const
 
 export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done) => {
-  const bodies = new Bodies({ eachBytes: bodyLimitBytes, togetherBytes: bodiesLimitBytes })
+  const bodies = new Bodies(bodyLimits)
   app.decorateRequest('delivery', null)
   app.removeAllContentTypeParsers()
   // The handler reads the body itself, within the bounds of all that are read at the time.
@@ -81,7 +89,8 @@ export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done
     async (request, reply) => {
       const { delivery } = request
       if (!delivery) throw new Refusal('push.unauthenticated')
-      await bodies.read(request.raw, (body) => system.receipts.receive({ ...delivery, body }))
+      const { agentId } = delivery.target
+      await bodies.read(agentId, request.raw, (body) => system.receipts.receive({ ...delivery, body }))
       return reply.code(204).send()
     },
   )

@@ -179,11 +179,11 @@ test('replicas together grant no more than one alone, and once the window is ful
 })
 
 test('bodies are bounded, each and together: who comes when too much is held is told to come later', async () => {
-  const bodies = new Bodies({ eachBytes: 100, togetherBytes: 250 })
+  const bodies = new Bodies({ eachBytes: 100, senderBytes: 250, togetherBytes: 250, withinMs: 60_000 })
   const refusal = (code: string) => ({ name: 'Refusal', code })
   const used: number[] = []
   const whole = (bytes: number, until: Promise<void> = Promise.resolve()): Promise<void> =>
-    bodies.read(Readable.from([Buffer.alloc(bytes / 2), Buffer.alloc(bytes / 2)]), async (body) => {
+    bodies.read('one', Readable.from([Buffer.alloc(bytes / 2), Buffer.alloc(bytes / 2)]), async (body) => {
       used.push(body.length)
       await until
     })
@@ -192,7 +192,7 @@ test('bodies are bounded, each and together: who comes when too much is held is 
   // One whose delivery is under way counts, and so does one whose sender takes its time.
   const held = [whole(100, promise), whole(100, promise)]
   const slow = new PassThrough()
-  const late = bodies.read(slow, () => Promise.resolve())
+  const late = bodies.read('one', slow, () => Promise.resolve())
   slow.write(Buffer.alloc(40))
   await expect.poll(() => slow.readableLength).toBe(0)
   await expect(whole(12)).rejects.toMatchObject(refusal('push.unavailable'))
@@ -203,6 +203,31 @@ test('bodies are bounded, each and together: who comes when too much is held is 
   await expect(late).rejects.toThrow('hung up')
   await Promise.all([whole(100), whole(100)])
   expect(used).toEqual([100, 100, 10, 100, 100])
+})
+
+test('one sender takes no more than its part, and what does not come in time gives its place back', async () => {
+  const limits = { eachBytes: 100, senderBytes: 200, togetherBytes: 400 }
+  const later = { name: 'Refusal', code: 'push.unavailable' }
+  const done = (): Promise<void> => Promise.resolve()
+  const bodies = new Bodies({ ...limits, withinMs: 60_000 })
+  const stalled = [new PassThrough(), new PassThrough()]
+  const waiting = stalled.map((body) => bodies.read('one', body, done))
+  for (const body of stalled) body.write(Buffer.alloc(99))
+  await expect.poll(() => stalled.map((body) => body.readableLength)).toEqual([0, 0])
+  await expect(bodies.read('one', Readable.from([Buffer.alloc(3)]), done)).rejects.toMatchObject(later)
+  await Promise.all([0, 1].map(() => bodies.read('other', Readable.from([Buffer.alloc(100)]), done)))
+  for (const body of stalled) body.end()
+  await Promise.all(waiting)
+
+  const hasty = new Bodies({ ...limits, withinMs: 50 })
+  const slow = new PassThrough()
+  // However it comes: a byte now and then is no progress.
+  const dripping = setInterval(() => slow.write(Buffer.alloc(1)), 5)
+  await expect(hasty.read('one', slow, done)).rejects.toMatchObject(later)
+  clearInterval(dripping)
+  // It can still be answered, and nothing of it is held any more.
+  expect(slow.destroyed).toBe(false)
+  await Promise.all([0, 1].map(() => hasty.read('one', Readable.from([Buffer.alloc(100)]), done)))
 })
 
 test('who waits for a question that hangs is turned away in time, and so is who finds too many waiting', async () => {

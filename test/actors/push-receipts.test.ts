@@ -1,4 +1,5 @@
 /** Taking deliveries: which are the same, and what a sender is told when it was not the delivery's fault. */
+import { request as ask, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PushReceipts } from '../../actors/push-receipts.ts'
 import { instruments } from '../../actors/system.ts'
@@ -10,6 +11,7 @@ import {
   callsOnly,
   credentialFor,
   deliver,
+  pathOf,
   pushConsole,
   pushStateOf,
   signingKey,
@@ -33,12 +35,12 @@ afterAll(async () => {
   await peer.close()
 })
 
-const working = async (): Promise<Callback> => {
-  const { localId } = await house.api.send(agentId, { text: 'hold' })
+const working = async (agent = { id: agentId, peer }): Promise<Callback> => {
+  const { localId } = await house.api.send(agent.id, { text: 'hold' })
   await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
   const { taskId, contextId } = await house.api.task(localId)
   if (taskId === null || contextId === null) throw new Error('The agent named no task.')
-  return { localId, agentId, taskId, contextId, registrationId: toldTo(peer).id }
+  return { localId, agentId: agent.id, taskId, contextId, registrationId: toldTo(agent.peer).id }
 }
 const chunk = ({ taskId, contextId }: Callback, text: string, append = false) => ({
   artifactUpdate: { taskId, contextId, artifact: { artifactId: 'words', parts: [{ text }] }, append },
@@ -72,4 +74,37 @@ test('a delivery whose parsing was lost is to come again, the loss is told, and 
   expect((await house.api.task(callback.localId)).artifacts).toEqual([])
   expect((await deliver(house, registrationId, event, { 'x-a2a-delivery-id': 'd1' })).status).toBe(204)
   expect((await house.api.task(callback.localId)).artifacts).toHaveLength(1)
+})
+
+const bodyLimitBytes = 16 * 1024 * 1024
+
+test('an agent that stalls with all it may send keeps no other agent from delivering', async () => {
+  const mine = [await working(), await working()]
+  const other = await startRawPeer({ card: callsOnly })
+  const theirs = await working({ id: await house.api.register(other.cardUrl), peer: other })
+  // Four deliveries about two tasks, each a byte short of the largest: two are held, the others are told to come later.
+  const answers: unknown[] = []
+  const stalled = [...mine, ...mine].map(({ registrationId }) => {
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': bodyLimitBytes,
+      authorization: `Bearer ${credentialFor(registrationId)}`,
+    }
+    const delivery = ask(house.url + pathOf(registrationId), { method: 'POST', headers })
+    delivery.on('error', () => undefined)
+    const answered = new Promise<void>((resolve) => {
+      delivery.on('response', ({ statusCode }: IncomingMessage) => {
+        answers.push(statusCode)
+        resolve()
+      })
+    })
+    const written = new Promise((resolve) => delivery.write(Buffer.alloc(bodyLimitBytes - 1, 0x20), resolve))
+    return { delivery, arrived: Promise.race([answered, written]) }
+  })
+  await Promise.all(stalled.map(({ arrived }) => arrived))
+  const largest = JSON.stringify(chunk(theirs, 'Words.')).padEnd(bodyLimitBytes)
+  expect((await deliver(house, theirs.registrationId, largest)).status).toBe(204)
+  await expect.poll(() => answers.slice(0, 2)).toEqual([503, 503])
+  for (const { delivery } of stalled) delivery.destroy()
+  await other.close()
 })
