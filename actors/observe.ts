@@ -15,6 +15,8 @@ import { claimsAnother } from './skill-boundary.ts'
 
 interface Told {
   readonly organizationId: string
+  /** The actor in whose name it is told. */
+  readonly teller: string
   readonly report: Report
 }
 
@@ -31,6 +33,8 @@ interface Subject {
   readonly sources: Set<Report['source']>
   /** Ways in which something came that claims another skill, and was not kept. */
   readonly crossed: Set<Report['source']>
+  /** How its end was told, once it has one. */
+  end: Pick<Fact & { type: 'task.settled' }, 'byFollower' | 'isPartial'> | null
 }
 
 /** What a poll finds it finds again in fifteen seconds: that it was not kept is told of what is said once. */
@@ -61,13 +65,13 @@ export async function foresee(batch: BatchContext, told: readonly Fact[]): Promi
 }
 
 export async function observe(batch: BatchContext, told: readonly ToldFact[]): Promise<Effects> {
-  const reports = told.flatMap(({ organizationId, fact }): Told[] =>
-    fact.type === 'agent.reported' ? [{ organizationId, report: fact.report }] : [],
+  const reports = told.flatMap(({ organizationId, subjectId: teller, fact }): Told[] =>
+    fact.type === 'agent.reported' ? [{ organizationId, teller, report: fact.report }] : [],
   )
   const locked = batch.tasks
   const subjects = new Map<string, Subject>()
   const known = await readKnown(batch.tx, namesIn(reports, locked))
-  for (const { organizationId, report } of reports) {
+  for (const { organizationId, teller, report } of reports) {
     const remoteId = remoteIdOf(report)
     const key = remoteId === null ? `direct ${batch.newToken()}` : keyOf({ ...report, remoteId })
     const row = locked.get(key)
@@ -79,7 +83,7 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
     // batch, is kept apart all the same.
     if (report.command && report.command.skillId !== subject.skillId) continue
     subjects.set(key, subject)
-    foldIn(subject, report)
+    foldIn(subject, report, teller)
     if (report.command) batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply })
   }
   return settle(batch, [...subjects.values()])
@@ -109,7 +113,7 @@ function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<Retur
   const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
   const { id, organizationId, agentId, skillId, contextId } = row
   const own = { id, organizationId, agentId, skillId, contextId }
-  return { ...own, fresh: null, fold, before: row, sources: new Set(), crossed: new Set() }
+  return { ...own, fresh: null, fold, before: row, sources: new Set(), crossed: new Set(), end: null }
 }
 
 const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0 }
@@ -145,14 +149,19 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
     contextId: null,
     sources: new Set(),
     crossed: new Set(),
+    end: null,
   }
 }
 
-function foldIn(subject: Subject, report: Report): void {
+function foldIn(subject: Subject, report: Report, teller: string): void {
   // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
   const told = (observation: Observation, source: Report['source']): void => {
+    const wasOver = isTerminal(subject.fold.state)
     if (subject.fold.add(observation, source))
       subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
+    if (wasOver || !isTerminal(subject.fold.state)) return
+    const byFollower = teller === subject.id && (source === 'stream' || source === 'poll')
+    subject.end = { byFollower, isPartial: source === 'reply' && isBare(observation) }
   }
   if (report.command?.sent) told(report.command.sent, 'sent')
   for (const observation of report.observations) {
@@ -163,6 +172,10 @@ function foldIn(subject: Subject, report: Report): void {
   }
   subject.sources.add(report.source)
 }
+
+/** It shows a state and no more; what stands in the status is the state's own word. */
+const isBare = ({ artifacts, messages }: Observation): boolean =>
+  artifacts.length === 0 && messages.every(({ fromStatus }) => fromStatus)
 
 /** Tells what changed, and has it written with the batch. A reply is told even when it changed nothing: it means that somebody answered. */
 function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
@@ -180,7 +193,7 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     const { before } = subject
     const asksAnew = isWaiting(state) && (state !== before.state || stateAt !== before.stateAt)
     tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
-    if (isTerminal(state) && !isTerminal(before.state)) tell({ type: 'task.settled', state, sources })
+    if (subject.end) tell({ type: 'task.settled', state, sources, ...subject.end })
   }
   if (writes.length > 0) batch.writes.push(() => writeTasks(batch.tx, writes, batch.at.toISOString()))
   return { told }

@@ -22,8 +22,6 @@ import { Searching, searchesFor, type Patience, type SearchTools } from './evide
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
 import { guarded, readPage } from './reconciliation-list.ts'
-import type { Runtime } from './runtime.ts'
-import { ActorGone } from './step.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -31,8 +29,6 @@ import { observed } from './threads/stream-parser.ts'
 export interface ReconcilingTools extends SearchTools {
   /** Wall clock. */
   readonly now: () => Date
-  /** Tells whoever follows the task that it has ended: a stream that missed the end would be held on to. */
-  readonly endFollowing: (taskId: string) => Promise<void>
 }
 
 export interface ReconcilingPatience extends Patience {
@@ -191,7 +187,7 @@ export class Reconciling {
     await commitSeen(this.#t, { ...line, remoteId: task.remoteId }, 'poll', [event], held)
     this.#answers.delete(task.id)
     const { status } = event.observation
-    if (status && isTerminal(status.state)) return this.#t.endFollowing(task.id)
+    if (status && isTerminal(status.state)) return
     this.#answers.set(task.id, answer)
     const [oldest] = this.#answers.keys()
     if (this.#answers.size > answersRemembered && oldest !== undefined) this.#answers.delete(oldest)
@@ -298,18 +294,6 @@ function isNews({ status }: Task, known: UnfinishedTask): boolean {
   const listedMs = Date.parse(status.timestamp ?? '')
   return known.stateAt !== null && listedMs > Date.parse(known.stateAt)
 }
-
-/** In a step of its own, which locks the subscription as every step does: first, and in order. */
-export const followerEnder =
-  (runtime: () => Runtime) =>
-  async (taskId: string): Promise<void> => {
-    try {
-      await runtime().send({ kind: 'subscription', id: taskId }, { type: 'settled' }, 'reconciliation')
-    } catch (error) {
-      // Nobody follows it, or it has ended already.
-      if (!(error instanceof ActorGone)) throw error
-    }
-  }
 
 export const reconciliationKind = (reconciling: Reconciling): Kind => ({
   machine: reconciliationMachine,

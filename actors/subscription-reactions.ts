@@ -1,6 +1,7 @@
 /** When a task needs to be followed, and when no longer: the two reactions of a subscription. */
 import { isSettled, isTerminal } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
+import type { SubscriptionEvent } from '../machines/subscription.ts'
 import type { Spawn } from './step.ts'
 import type { Reaction } from './reactions.ts'
 
@@ -26,12 +27,15 @@ export const rearmSubscription: Reaction = (_batch, told) => {
   return Promise.resolve({ spawns, sends })
 }
 
-/** Whoever follows a task sees its end and says so; only an end that came another way is news to the subscription. */
+/**
+ * Whoever follows a task sees its end and says so; only an end that came another way is news to the subscription. It hears it
+ * in the same commit: nobody asks for a finished task again, and so nobody would tell it later.
+ */
 export const endSubscription: Reaction = (_batch, told) =>
   Promise.resolve({
-    sends: told.flatMap(({ subjectId, fact }) =>
-      fact.type === 'task.settled' && fact.sources.some((source) => source === 'reply' || source === 'push')
-        ? [{ ref: { kind: 'subscription', id: subjectId }, event: { type: 'settled' } }]
-        : [],
-    ),
+    sends: told.flatMap(({ subjectId, fact }) => {
+      if (fact.type !== 'task.settled' || fact.byFollower) return []
+      const event: SubscriptionEvent = { type: 'settled', isPartial: fact.isPartial }
+      return [{ ref: { kind: 'subscription', id: subjectId }, event }]
+    }),
   })

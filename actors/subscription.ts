@@ -4,14 +4,14 @@
  * task (task-line.ts), when to try again (machines/subscription.ts) or what an event changes (observe.ts).
  */
 import { isTerminal, isWaiting } from '../domain/task.ts'
-import { subscriptionMachine, type FollowOutcome } from '../machines/subscription.ts'
+import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../machines/subscription.ts'
 import { readProgress } from '../persistence/following.ts'
-import { readFollowed, storable } from '../persistence/tasks.ts'
+import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
-import { commitSeen, lookAt, openLine, type LineTools, type Look } from './task-line.ts'
+import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 
 const agentGone: FollowOutcome = { kind: 'gone', reason: 'The agent was removed.' }
@@ -43,19 +43,23 @@ export class Following {
   }
 
   async follow(actor: LeasedActor, held: Held): Promise<Done> {
-    const line = await this.#line(actor.ref.id, held.signal)
+    const task = await readFollowed(this.#t.db.pool, actor.ref.id)
+    if (!task) return ended(taskGone)
+    // Whoever saw it end did not come to say so, nor perhaps to look.
+    if (isTerminal(task.state)) return ended(await this.#close(task, held))
+    const line = await this.#line(task, held.signal)
     if ('kind' in line) return ended(line)
     if (!line.streaming) return ended({ kind: 'unsupported' })
     const answered = actor.context['answered'] === true
-    if (isTerminal(line.task.state)) return ended({ kind: 'finished' })
     if (isWaiting(line.task.state) && !answered) return ended({ kind: 'waiting' })
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
     const end = await this.#streams.hold(line, answered, held)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
     const look = end.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
-    if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     const settled = await this.#settled(line, actor, 'failures')
+    if (settled?.kind === 'finished') return ended(closedBy(look))
+    if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     if (settled) return ended(settled)
     if (end.kind === 'unsupported') return ended({ kind: 'unsupported' })
     const lasted = wasOpen(end) && performance.now() - startedAt >= goodStreamMs
@@ -64,7 +68,11 @@ export class Following {
   }
 
   async read(actor: LeasedActor, held: Held): Promise<Done> {
-    const line = await this.#line(actor.ref.id, held.signal)
+    const task = await readFollowed(this.#t.db.pool, actor.ref.id)
+    if (!task) return ended(taskGone)
+    // What told its end was such a read.
+    if (isTerminal(task.state)) return ended({ kind: 'finished' })
+    const line = await this.#line(task, held.signal)
     if ('kind' in line) return ended(line)
     const look = await this.#look(line, held)
     if (look.kind === 'refused' && look.error.reason === 'TASK_NOT_FOUND') return ended(taskGone)
@@ -73,27 +81,39 @@ export class Following {
     return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
 
-  async #line(taskId: string, signal: AbortSignal): Promise<TaskLine | FollowOutcome> {
-    const task = await readFollowed(this.#t.db.pool, taskId)
-    if (!task) return taskGone
+  /** Looks once more at a task that is over. */
+  async close({ ref }: LeasedActor, held: Held): Promise<Done> {
+    const task = await readFollowed(this.#t.db.pool, ref.id)
+    return ended(task ? await this.#close(task, held) : { kind: 'finished' })
+  }
+
+  async #close(task: FollowedTask, held: Held): Promise<CloseOutcome> {
+    const line = await openLine(this.#t, task, held.signal)
+    if ('kind' in line) return { kind: line.kind === 'gone' ? 'finished' : 'unseen' }
+    // The socket that was kept may be what failed the look before.
+    return closedBy(await this.#look({ ...line, task }, held, 'fresh'))
+  }
+
+  async #line(task: FollowedTask, signal: AbortSignal): Promise<TaskLine | FollowOutcome> {
     const line = await openLine(this.#t, task, signal)
     if ('kind' in line) return line.kind === 'gone' ? agentGone : broken(line.message, false)
     return { ...line, task }
   }
 
   /** Reads the task once and commits what it shows. An agent that says nothing keeps its place for a turn only. */
-  #look(line: TaskLine, held: Held): Promise<Look> {
-    return this.#see(line, held, AbortSignal.any([held.signal, held.turn]), limits.answer.deadlineMs)
+  #look(line: TaskLine, held: Held, connection: LookOptions['connection'] = 'kept'): Promise<Look> {
+    const signal = AbortSignal.any([held.signal, held.turn])
+    return this.#see(line, held, signal, { deadlineMs: limits.answer.deadlineMs, connection })
   }
 
   /** The last look before the place is given up. */
   #part(line: TaskLine, held: Held): Promise<Look> {
-    return this.#see(line, held, held.signal, partingDeadlineMs)
+    return this.#see(line, held, held.signal, { deadlineMs: partingDeadlineMs })
   }
 
-  #see(line: TaskLine, held: Held, signal: AbortSignal, deadlineMs: number): Promise<Look> {
+  #see(line: TaskLine, held: Held, signal: AbortSignal, options: LookOptions): Promise<Look> {
     const keep = (event: SeenEvent) => commitSeen(this.#t, line.task, 'poll', [event], held)
-    return lookAt(this.#t, line, line.task.remoteId, signal, { deadlineMs, keep })
+    return lookAt(this.#t, line, line.task.remoteId, signal, { ...options, keep })
   }
 
   /** What was committed counts, not what was said: an agent's late word may have changed nothing. Null: it still works. */
@@ -110,6 +130,17 @@ export class Following {
 
 const wasOpen = (end: StreamEnd): boolean => end.kind === 'closed' || ('opened' in end && end.opened)
 const wasHeard = (look: Look): boolean => look.kind !== 'unread' || look.answered || look.oversized === true
+
+/**
+ * Whether a finished task was seen whole, or never will be: it is too large, or its agent has forgotten it. A replica of the
+ * agent that lags behind shows the task as it was: that is no look at its end.
+ */
+function closedBy(look: Look): CloseOutcome {
+  if (look.kind === 'seen')
+    return { kind: isTerminal(look.event.observation.status?.state ?? '') ? 'finished' : 'unseen' }
+  const isVain = look.kind === 'unread' ? look.oversized === true : look.error.reason === 'TASK_NOT_FOUND'
+  return { kind: isVain ? 'finished' : 'unseen' }
+}
 
 function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
   if (end.kind === 'yielded' && end.opened) return { kind: 'yielded' }
@@ -143,6 +174,7 @@ export const subscriptionKind = (following: Following): Kind => ({
   work: {
     follow: (actor, held) => following.follow(actor, held),
     read: (actor, held) => following.read(actor, held),
+    close: (actor, held) => following.close(actor, held),
   },
-  repeatable: new Set(['follow', 'read']),
+  repeatable: new Set(['follow', 'read', 'close']),
 })

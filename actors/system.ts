@@ -29,7 +29,7 @@ import { pushReactions } from './push-reactions.ts'
 import { PushReceipts } from './push-receipts.ts'
 import { RateCounter, rateLimits, type RateLimits } from './rate-counter.ts'
 import { reactions } from './reactions.ts'
-import { followerEnder, Reconciling, reconciliationKind } from './reconciliation.ts'
+import { Reconciling, reconciliationKind } from './reconciliation.ts'
 import { watchScopes } from './reconciliation-scopes.ts'
 import { Runtime, type Instruments } from './runtime.ts'
 import { Following, subscriptionKind } from './subscription.ts'
@@ -127,7 +127,6 @@ export class System {
           ...tools,
           newToken,
           now: () => time.now(),
-          endFollowing: followerEnder(() => this.runtime),
         }),
       ),
       push: pushKind(new Pushing({ ...tools, newToken, push, now: () => time.now() })),

@@ -101,6 +101,8 @@ export type Look =
 export interface LookOptions {
   readonly historyLength?: number
   readonly deadlineMs: number
+  /** `kept` where it is not said: a read may be repeated, and is repeated often. */
+  readonly connection?: 'fresh' | 'kept'
   /** Commits what was seen, where it is to be: here, while a large answer has its turn (threads/heavy-turns.ts). */
   readonly keep?: (event: SeenEvent) => Promise<void>
 }
@@ -111,13 +113,13 @@ export async function lookAt(
   line: AgentLine,
   remoteId: string,
   signal: AbortSignal,
-  { historyLength, deadlineMs, keep }: LookOptions = { deadlineMs: limits.answer.deadlineMs },
+  { historyLength, deadlineMs, connection = 'kept', keep }: LookOptions = { deadlineMs: limits.answer.deadlineMs },
 ): Promise<Look> {
   const requestId = tools.newToken()
   const params = { id: remoteId, ...(historyLength === undefined ? {} : { historyLength }) }
   const request = encoded(() => encodeRequest(line.endpoint, 'get', params, { requestId, extensions: line.extensions }))
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
-  const bounds = { ...limits.answer, deadlineMs, connection: 'kept' } as const
+  const bounds = { ...limits.answer, deadlineMs, connection }
   const sent = await tools.door.exchange(line.agentId, request, bounds, signal)
   if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')
   return tools.pool.heavy.take(sent.body.length, async () => {

@@ -166,6 +166,13 @@ const table: Readonly<Record<string, Explain>> = {
       reason(seen),
       'A reply that is delivered to the task starts following again. Should its agent be there again, a look brings what was missed.',
     ),
+  'subscription closing.trying': () =>
+    quiet('Reading the end', 'The task is finished; it is read once more as a whole, so that nothing of it is missed.'),
+  'subscription closing.pausing': () =>
+    quiet(
+      'Waiting to read the end',
+      'The finished task could not be read as a whole. It is read again, three times at most.',
+    ),
   'subscription finished': () => quiet('Finished', 'The task is finished; nothing more can come.'),
   'ownership open.holder.unowned': () => quiet('Nobody’s', 'Nobody has claimed the task.'),
   'ownership open.holder.owned': () => quiet('Owned', 'One person holds the task.'),

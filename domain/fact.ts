@@ -74,7 +74,15 @@ export type Fact =
       readonly asksAnew: boolean
       readonly agentId: string
     }
-  | { readonly type: 'task.settled'; readonly state: string; readonly sources: readonly Source[] }
+  | {
+      readonly type: 'task.settled'
+      readonly state: string
+      readonly sources: readonly Source[]
+      /** Its own subscription told the end, and sees to what is left. */
+      readonly byFollower: boolean
+      /** An agent's answer told the end that shows nothing of what the task said and made. */
+      readonly isPartial: boolean
+    }
   /** A task that its agent does not know any more, or that is too large to be read. `taskId` is ours. */
   | { readonly type: 'reconciliation.unanswered'; readonly taskId: string; readonly reason: string }
   | { readonly type: 'task.lost'; readonly reason: string }

@@ -9,6 +9,7 @@ import type { StateValue } from './chart.ts'
  * `streaming`: the agent's stream is held or being opened. `queued`: it waits for a place among the streams. `retrying`: the
  * last attempt failed or ended, the next is near. `away`: no sign of life for minutes, tried every 30 s. `polling`: the agent does
  * not stream and is read now and then. `resting`: the agent waits for a person. `stopped`: given up until somebody replies.
+ * `finished`: the task is; it may be read once more as a whole.
  */
 export const followingStates = [
   'streaming',
@@ -43,7 +44,10 @@ export function followingFrom(value: StateValue, { reason, isHeld, dueAt }: Foll
 }
 
 function stateFrom(value: StateValue, isHeld: boolean): Following['state'] {
-  if (typeof value !== 'string') return value['polling'] === 'away' ? 'away' : 'polling'
+  if (typeof value !== 'string') {
+    if ('closing' in value) return 'finished'
+    return value['polling'] === 'away' ? 'away' : 'polling'
+  }
   if (value === 'following') return isHeld ? 'streaming' : 'queued'
   if (value === 'backingOff') return 'retrying'
   if (value === 'away' || value === 'resting' || value === 'stopped') return value

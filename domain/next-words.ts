@@ -27,6 +27,7 @@ const works: Readonly<Record<string, string>> = {
   deliver: 'sending the request',
   follow: 'following the agent’s stream',
   read: 'reading the task',
+  close: 'reading the finished task as a whole',
   check: 'asking for each unfinished task',
   list: 'reading the agent’s list',
   register: 'asking the agent to call',

@@ -1,13 +1,15 @@
 /**
- * Following one task: stream while the agent works, rest while it waits for a person, end when it is finished. Everything
- * here may be repeated (at-least-once): what arrives twice is folded once. Does not know streams, sockets or tasks' contents.
+ * Following one task: stream while the agent works, rest while it waits for a person, end when it is finished and was seen
+ * whole. Everything here may be repeated (at-least-once): what arrives twice is folded once. Does not know streams, sockets or
+ * tasks' contents.
  */
 import { assign, emit, enqueueActions, setup } from 'xstate'
 import type { MachineFact } from '../domain/fact.ts'
 import { work, type Interrupted } from './work.ts'
 
 /**
- * `waiting`: the agent waits for a person. `finished`: the task is terminal. `ended`: the agent was heard and still works;
+ * `waiting`: the agent waits for a person. `finished`: the task is terminal, and was seen whole or cannot be. `unseen`: it is
+ * terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was heard and still works;
  * `news` says whether following brought anything. `yielded`: a good stream made room for who had waited. `broken`: it
  * could not be read; `heard` says whether the agent gave any sign of life. `unsupported`: the agent does not stream.
  * `unreadable`: it is over a limit, and will be the next time. `gone`: agent or task is no more. Reasons are safe to show.
@@ -15,6 +17,7 @@ import { work, type Interrupted } from './work.ts'
 export type FollowOutcome =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'finished' }
+  | { readonly kind: 'unseen' }
   | { readonly kind: 'ended'; readonly news: boolean }
   | { readonly kind: 'yielded' }
   | { readonly kind: 'broken'; readonly reason: string; readonly heard: boolean }
@@ -22,18 +25,20 @@ export type FollowOutcome =
   | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'gone'; readonly reason: string }
 
-/** A read has no stream to give up or to do without. */
-export type ReadOutcome = Exclude<FollowOutcome, { kind: 'yielded' | 'unsupported' }>
+/** A read has no stream to give up or to do without, and is itself a look at the whole task. */
+export type ReadOutcome = Exclude<FollowOutcome, { kind: 'yielded' | 'unsupported' | 'unseen' }>
+
+export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' }>
 
 /**
  * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) saw the agent at work.
- * `settled`: the task ended in another's sight.
+ * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole.
  */
 export type SubscriptionEvent =
   | Interrupted
   | { readonly type: 'rearmed' }
   | { readonly type: 'heard' }
-  | { readonly type: 'settled' }
+  | { readonly type: 'settled'; readonly isPartial: boolean }
 
 /** Failures of an agent that answers do not count on: the pause stays at the specification's 30 s. */
 const failuresHeard = 6
@@ -44,6 +49,8 @@ const failuresHeard = 6
 const failuresUntilAway = 10
 /** Beyond the tenth, which is told once. */
 const failuresCounted = 14
+/** Nobody asks for a finished task once it is closed, so one look that failed must not be the last. */
+const closingTriesLimit = 3
 
 const failuresAfter = (failures: number, outcome: FollowOutcome): number => {
   if (outcome.kind === 'yielded' || (outcome.kind === 'ended' && outcome.news)) return 0
@@ -79,7 +86,7 @@ export const subscriptionMachine = setup({
     events: {} as SubscriptionEvent,
     emitted: {} as MachineFact,
   },
-  actors: { follow: work<FollowOutcome>(), read: work<ReadOutcome>() },
+  actors: { follow: work<FollowOutcome>(), read: work<ReadOutcome>(), close: work<CloseOutcome>() },
   delays: {
     backoff: ({ context }) => backoffMs(context.failures),
     absence: longestBackoffMs,
@@ -93,6 +100,11 @@ export const subscriptionMachine = setup({
     forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0, reason: null }),
     forgetSilence: assign({ failures: 0, reason: null }),
     beginAnew: assign({ rearmed: false }),
+    /** What has just failed to show the whole counts, so that the first pause is 1 s. */
+    beginClosing: assign({ failures: 1, reason: null }),
+    countTry: assign({ failures: ({ context }) => context.failures + 1 }),
+    /** The last word of it: nobody will look again. */
+    tellUnseen: emit({ type: 'subscription.failing', reason: 'The finished task could not be read as a whole.' }),
     /** What is told is told once: when the reason changes, and when the agent has been silent for long. */
     judge: enqueueActions(({ context, enqueue }, { outcome }: { outcome: FollowOutcome }) => {
       const failures = failuresAfter(context.failures, outcome)
@@ -103,6 +115,10 @@ export const subscriptionMachine = setup({
       if (reason === null && context.reason !== null) enqueue.emit({ type: 'subscription.recovered' })
     }),
   },
+  guards: {
+    toldInPart: ({ event }) => event.type === 'settled' && event.isPartial,
+    closingTriesLeft: ({ context }) => context.failures < closingTriesLimit,
+  },
 }).createMachine({
   id: 'subscription',
   version: '1',
@@ -110,7 +126,7 @@ export const subscriptionMachine = setup({
   context: { failures: 0, reads: 0, reason: null, answered: false, rearmed: false },
   entry: emit({ type: 'subscription.started' }),
   initial: 'following',
-  on: { settled: '.finished' },
+  on: { settled: [{ guard: 'toldInPart', target: '.closing' }, { target: '.finished' }] },
   states: {
     following: {
       tags: 'round of streams',
@@ -123,6 +139,12 @@ export const subscriptionMachine = setup({
               return event.output.kind === 'finished'
             },
             target: 'finished',
+          },
+          {
+            guard: function wholeNotSeen({ event }) {
+              return event.output.kind === 'unseen'
+            },
+            target: 'closing.pausing',
           },
           {
             guard: function answeredMeanwhile({ context, event }) {
@@ -244,6 +266,36 @@ export const subscriptionMachine = setup({
       tags: 'attention',
       entry: emit(({ context }) => ({ type: 'subscription.stopped' as const, reason: context.reason ?? 'unknown' })),
       on: { rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] } },
+    },
+    closing: {
+      description:
+        'The task is finished, and what it made may not all have been seen. It is read as a whole, three times at most.',
+      entry: 'beginClosing',
+      initial: 'trying',
+      states: {
+        trying: {
+          invoke: {
+            id: 'close',
+            src: 'close',
+            onDone: [
+              {
+                guard: function nothingMissing({ event }) {
+                  return event.output.kind === 'finished'
+                },
+                target: '#subscription.finished',
+              },
+              { guard: 'closingTriesLeft', target: 'pausing', actions: 'countTry' },
+              { target: '#subscription.finished', actions: 'tellUnseen' },
+            ],
+            onError: [
+              { guard: 'closingTriesLeft', target: 'pausing', actions: 'countTry' },
+              { target: '#subscription.finished', actions: 'tellUnseen' },
+            ],
+          },
+          on: { interrupted: { target: 'trying', reenter: true } },
+        },
+        pausing: { after: { backoff: 'trying' } },
+      },
     },
     finished: { type: 'final', entry: emit({ type: 'subscription.finished' }) },
   },

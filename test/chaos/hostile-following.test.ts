@@ -1,15 +1,16 @@
 /**
  * What a subscription makes of an agent that cannot be followed: it says why, on the actor and on the task; it is tried more
- * seldom; its rounds do not fill the log; and what can never be read is given up until a person answers.
+ * seldom; its rounds do not fill the log; and what can never be read is given up until a person answers. And what it makes of an
+ * end that it saw in part: the whole is read until it was seen.
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { TaskView } from '../../domain/task.ts'
 import { Following } from '../../domain/following.ts'
 import { followingOf } from '../../persistence/following.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import { startRawPeer, type RawPeer, type RawPeerOptions } from '../support/peers/raw.ts'
+import { startRawPeer, type RawFault, type RawPeer, type RawPeerOptions } from '../support/peers/raw.ts'
 
 const tooLarge = 'Agent response exceeds the safety limit.'
 const hugeBytes = 26 * 1024 * 1024
@@ -100,4 +101,114 @@ describe('a task that cannot be followed', () => {
       expect(asked).toBeLessThan(12)
     },
   )
+})
+
+/**
+ * What an agent made may be missed while its stream was away: a chunk between the answer and the stream, or between two streams
+ * of an agent that shows no snapshot. Only a look at the whole task heals that, and nobody asks for a finished task later.
+ */
+describe('a task whose end is told, and a part of what it made is not', () => {
+  let house: TestConsole
+  let peer: RawPeer
+  let agentId: string
+  beforeAll(async () => {
+    house = await startConsole({ database: 'postgresql', uiDirectory: null })
+  })
+  beforeEach(async () => {
+    peer = await startRawPeer({ binding: 'HTTP+JSON' })
+    agentId = await house.api.register(peer.cardUrl)
+  })
+  afterEach(() => peer.close())
+  afterAll(() => house.close())
+
+  const json = { 'content-type': 'application/json' }
+  const chunks = [{ text: 'chunk 1 ' }, { text: 'chunk 2 ' }]
+  const answer = (parts: readonly object[]) => ({ artifactId: 'answer', name: 'answer', parts })
+  const shows = (id: string, state: string, more: object = {}): RawFault => ({
+    fault: 'body',
+    headers: json,
+    body: JSON.stringify({ id, status: { state, timestamp: '2030-01-01T00:00:00Z' }, ...more }),
+  })
+  const whole = (id: string, state = 'TASK_STATE_COMPLETED'): RawFault =>
+    shows(id, state, { artifacts: [answer(chunks)] })
+
+  /** Its stream is held at the agent. */
+  async function streaming(): Promise<{ localId: string; taskId: string }> {
+    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
+    return { localId, taskId: String(peer.taskIds()[0]) }
+  }
+  const endsWithout = (taskId: string): void => {
+    const chunk = { artifact: answer([{ text: 'chunk 2 ' }]), append: true, lastChunk: true }
+    peer.script.emit(taskId, { artifactUpdate: { taskId, ...chunk } })
+    peer.script.emit(taskId, { statusUpdate: { taskId, status: { state: 'TASK_STATE_COMPLETED' } } })
+  }
+  const archived = (localId: string) => async () =>
+    (
+      await house.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
+        select id from actor_archive where kind = 'subscription' and id = ${localId}`)
+    ).length
+  const made = async (localId: string): Promise<unknown> =>
+    (await house.api.task(localId)).artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))
+  const everything = ['chunk 1 ', 'chunk 2 ']
+
+  it('is read once, where the look succeeds', async () => {
+    const { localId, taskId } = await streaming()
+    peer.script.fault('GetTask', whole(taskId), Infinity)
+    endsWithout(taskId)
+    await expect.poll(archived(localId)).toBe(1)
+    expect(await made(localId)).toEqual(everything)
+    expect(peer.callsOf('GetTask')).toBe(1)
+  })
+
+  it.each<readonly [string, (taskId: string) => RawFault]>([
+    ['answers 503', () => ({ fault: 'status', status: 503 })],
+    ['resets', () => ({ fault: 'reset', performed: false })],
+    ['is asked for too much', () => ({ fault: 'status', status: 429 })],
+    ['shows the task as it was', (taskId) => shows(taskId, 'TASK_STATE_WORKING')],
+  ])('is read again where the agent %s at first', async (_, fault) => {
+    const { localId, taskId } = await streaming()
+    peer.script.fault('GetTask', fault(taskId))
+    peer.script.fault('GetTask', whole(taskId), Infinity)
+    endsWithout(taskId)
+    await expect.poll(() => made(localId)).toEqual(everything)
+    await expect.poll(archived(localId)).toBe(1)
+    expect(peer.callsOf('GetTask')).toBe(2)
+  })
+
+  it('is let go after three more looks, and at once where none can help', { timeout: 60_000 }, async () => {
+    const { localId, taskId } = await streaming()
+    peer.script.fault('GetTask', { fault: 'status', status: 503 }, Infinity)
+    endsWithout(taskId)
+    await expect.poll(archived(localId), { timeout: 30_000 }).toBe(1)
+    expect(peer.callsOf('GetTask')).toBe(4)
+    const notFound = { code: 404, status: 'NOT_FOUND', message: 'No such task.' }
+    const forgets: RawFault = { fault: 'body', headers: json, body: JSON.stringify({ error: notFound }) }
+    const other = await house.api.send(agentId, { text: 'hold' })
+    await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(2)
+    peer.script.heal()
+    peer.script.fault('GetTask', forgets, Infinity)
+    endsWithout(String(peer.taskIds()[1]))
+    await expect.poll(archived(other.localId)).toBe(1)
+    expect(peer.callsOf('GetTask')).toBe(5)
+  })
+
+  it('is read once where a reply told the end and nothing else, and not where it told all', async () => {
+    const cancel = async (taskId: string) =>
+      house.finished((await house.send(agentId, { action: 'cancelTask', taskId })).id)
+    const { localId, taskId } = await streaming()
+    peer.script.fault('CancelTask', shows(taskId, 'TASK_STATE_CANCELED'))
+    peer.script.fault('GetTask', whole(taskId, 'TASK_STATE_CANCELED'), Infinity)
+    await cancel(taskId)
+    await expect.poll(archived(localId)).toBe(1)
+    expect(await made(localId)).toEqual(everything)
+    expect(peer.callsOf('GetTask')).toBe(1)
+    const other = await house.api.send(agentId, { text: 'hold' })
+    const id = String(peer.taskIds()[1])
+    peer.script.fault('CancelTask', whole(id, 'TASK_STATE_CANCELED'))
+    await cancel(id)
+    await expect.poll(archived(other.localId)).toBe(1)
+    expect(await made(other.localId)).toEqual(everything)
+    expect(peer.callsOf('GetTask')).toBe(1)
+  })
 })

@@ -1,6 +1,6 @@
 /**
- * What a subscription must not miss, an answer that comes while the stream's end still tells of the question; and how it
- * bears trouble: how long it waits, what it says of it, when it gives up, and what wakes it.
+ * What a subscription must not miss, an answer that comes while the stream's end still tells of the question, and what a
+ * finished task made; and how it bears trouble: how long it waits, what it says of it, when it gives up, and what wakes it.
  */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
@@ -9,11 +9,12 @@ import { subscriptionMachine, type FollowOutcome } from '../../machines/subscrip
 
 type Event = Parameters<typeof transition<typeof subscriptionMachine>>[2]
 
-const done = (work: 'follow' | 'read', output: FollowOutcome): EventObject & { output: FollowOutcome } => ({
+const done = (work: 'follow' | 'read' | 'close', output: FollowOutcome): EventObject & { output: FollowOutcome } => ({
   type: `xstate.done.actor.${work}`,
   output,
 })
-const follow = (kind: 'waiting' | 'finished' | 'yielded' | 'unsupported'): EventObject => done('follow', { kind })
+const follow = (kind: 'waiting' | 'finished' | 'unseen' | 'yielded' | 'unsupported'): EventObject =>
+  done('follow', { kind })
 const silent = done('follow', { kind: 'broken', reason: 'Agent network request failed.', heard: false })
 const heard = done('follow', { kind: 'broken', reason: 'The event is not JSON.', heard: true })
 const nothingNew = done('follow', { kind: 'ended', news: false })
@@ -131,6 +132,45 @@ describe('a subscription in trouble', () => {
   })
 })
 
+describe('a subscription whose task has ended', () => {
+  const unseen = done('close', { kind: 'unseen' })
+  const ring: EventObject = { type: 'xstate.after.backoff.subscription.closing.pausing' }
+  const told = (isPartial: boolean) => ({ type: 'settled', isPartial }) as EventObject
+
+  it('ends with it where it saw the whole', () => {
+    expect(after(follow('finished')).value).toBe('finished')
+    expect(walk(after(follow('unseen')), [ring, done('close', { kind: 'finished' })]).state.value).toBe('finished')
+  })
+
+  it('looks three times more where it did not, 1, 2 and 4 s apart, and ends all the same, saying so', () => {
+    const failed = { type: 'xstate.error.actor.close', error: 'a defect' } as EventObject
+    for (const look of [unseen, failed]) {
+      const { state, waits, facts } = walk(first, [follow('unseen'), ring, look, ring, look, ring, look])
+      expect({ state: state.value, waits, facts }).toEqual({
+        state: 'finished',
+        waits: [1000, 2000, 4000],
+        facts: ['subscription.failing', 'subscription.finished'],
+      })
+    }
+  })
+
+  it('ends at once where somebody saw the end, and looks at once where only the end was told', () => {
+    const places = [[], [follow('waiting')], [follow('unsupported')], attempts(silent, 10)]
+    for (const events of places) {
+      expect(after(...events, told(false)).value).toBe('finished')
+      expect(after(...events, told(true)).value).toEqual({ closing: 'trying' })
+      const { state, waits } = walk(after(...events, told(true)), [unseen, ring, unseen, ring, unseen])
+      expect([state.value, waits]).toEqual(['finished', [2000, 4000]])
+    }
+  })
+
+  it('looks again after an interruption, and hears of nothing else any more', () => {
+    const looking = after(told(true))
+    for (const type of ['interrupted', 'rearmed', 'heard'])
+      expect(walk(looking, [{ type }]).state.value).toEqual({ closing: 'trying' })
+  })
+})
+
 /** What the first release of version 1 stored, as its golden file had it; a row may still stand there. */
 const stored: readonly { value: string | Record<string, string>; context: Partial<State['context']> }[] = [
   { value: 'following', context: { failures: 0, reads: 0, reason: null, answered: true, rearmed: true } },
@@ -146,7 +186,10 @@ describe('a row of the first release', () => {
     const state = subscriptionMachine.resolveState({ value, context: context as State['context'] } as Parameters<
       typeof subscriptionMachine.resolveState
     >[0])
-    expect(walk(state, [{ type: 'settled' }]).state.status).toBe('done')
+    expect(walk(state, [{ type: 'settled', isPartial: false } as EventObject]).state.status).toBe('done')
+    expect(walk(state, [{ type: 'settled', isPartial: true } as EventObject]).state.value).toEqual({
+      closing: 'trying',
+    })
     expect(['following', { polling: 'pausing' }]).toContainEqual(walk(state, [{ type: 'rearmed' }]).state.value)
   })
 

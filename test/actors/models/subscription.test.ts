@@ -1,7 +1,7 @@
 /**
  * Following a task against a model in memory, through the real runtime and the real reactions: every outcome of a stream and
- * of a read, leases that run out, timers, a person's answers, news by push, an end in another's sight. The model knows three
- * numbers and a state; what it leaves out, the runtime must not add.
+ * of a read, leases that run out, timers, a person's answers, news by push, an end in another's sight, seen whole or not. The
+ * model knows three numbers and a state; what it leaves out, the runtime must not add.
  */
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
@@ -26,6 +26,8 @@ type State =
   | 'readingAway'
   | 'resting'
   | 'stopped'
+  | 'closing'
+  | 'closingPause'
   | 'finished'
 interface Model {
   state: State
@@ -34,6 +36,8 @@ interface Model {
   /** A person answered while the stream was followed. */
   rearmed: boolean
   lease: 'none' | 'held' | 'lapsed'
+  /** An answer or a push told of the end: nothing else that is told counts. */
+  over: boolean
   /** Seconds on the agent's clock: every status is newer than the one before. */
   clock: number
 }
@@ -49,7 +53,8 @@ type Command = fc.AsyncCommand<Model, Real>
 
 const stateOf = (value: unknown): State => {
   if (typeof value === 'string') return value as State
-  const polling = (value as { polling: string }).polling
+  const { polling, closing } = value as { polling: string; closing?: string }
+  if (closing !== undefined) return closing === 'trying' ? 'closing' : 'closingPause'
   return polling === 'away' ? 'readingAway' : (polling as State)
 }
 
@@ -63,12 +68,25 @@ async function agree(model: Model, { stage, ref }: Real): Promise<void> {
   })
 }
 
-const works = (state: State): boolean => state === 'following' || state === 'reading'
+const works = (state: State): boolean => state === 'following' || state === 'reading' || state === 'closing'
+const closes = (state: State): boolean => state === 'closing' || state === 'closingPause'
 const streams = (state: State): boolean => state === 'following' || state === 'backingOff' || state === 'away'
 
 function enter(model: Model, state: State): void {
   Object.assign(model, { state, lease: 'none' })
   if (state === 'resting') Object.assign(model, { failures: 0, reason: null, rearmed: false })
+}
+
+function close(model: Model, state: 'closing' | 'closingPause'): void {
+  Object.assign(model, { failures: 1, reason: null })
+  enter(model, state)
+}
+
+/** A look at a finished task that did not show it whole: the third is the last. */
+function closeAgain(model: Model): void {
+  if (model.failures >= 3) return enter(model, 'finished')
+  model.failures += 1
+  enter(model, 'closingPause')
 }
 
 /** What becomes of it after an outcome, by the rules and not by the machine. */
@@ -78,6 +96,8 @@ function heard(model: Model, outcome: FollowOutcome): void {
   switch (outcome.kind) {
     case 'finished':
       return enter(model, 'finished')
+    case 'unseen':
+      return streaming ? close(model, 'closingPause') : closeAgain(model)
     case 'waiting':
       if (!streaming || !model.rearmed) return enter(model, 'resting')
       // The answer came while the question was still being told: once more, and the lease goes on.
@@ -131,7 +151,9 @@ const report = (outcome: FollowOutcome): Command =>
   always(`report ${JSON.stringify(outcome)}`, async (model, real) => {
     const claimed = real.claims.at(-1)
     const onlyStreams = outcome.kind === 'yielded' || outcome.kind === 'unsupported'
+    const isOfClosing = outcome.kind === 'unseen' || outcome.kind === 'finished'
     if (!claimed || model.lease === 'none' || (onlyStreams && model.state !== 'following')) return
+    if (model.state === 'closing' ? !isOfClosing : model.state === 'reading' && outcome.kind === 'unseen') return
     await real.stage.report(claimed, done(claimed.work, outcome))
     heard(model, outcome)
   })
@@ -141,6 +163,7 @@ const fail = always('fail', async (model, real) => {
   const claimed = real.claims.at(-1)
   if (!claimed || model.lease === 'none') return
   await real.stage.report(claimed, { type: `xstate.error.actor.${claimed.work}`, error: 'a defect' } as EventObject)
+  if (model.state === 'closing') return closeAgain(model)
   Object.assign(model, { failures: Math.min(14, model.failures + 1), reason: 'Following the task failed.' })
   enter(model, model.state === 'following' ? 'backingOff' : 'pausing')
 })
@@ -163,6 +186,7 @@ const timers: Partial<Record<State, [event: string, next: State]>> = {
   away: ['xstate.after.absence.subscription.away', 'following'],
   pausing: ['xstate.after.readPause.subscription.polling.pausing', 'reading'],
   readingAway: ['xstate.after.absence.subscription.polling.away', 'reading'],
+  closingPause: ['xstate.after.backoff.subscription.closing.pausing', 'closing'],
 }
 const ring = always('ring', async (model, real) => {
   const timer = timers[model.state]
@@ -178,6 +202,7 @@ const status = (model: Model, remoteId: string, state: string) =>
 const answer = always('answer', async (model, real) => {
   const seen = status(model, real.remoteId, 'TASK_STATE_WORKING')
   await real.stage.tell(real.teller, { source: 'reply', remoteTaskId: real.remoteId }, seen, true)
+  if (closes(model.state)) return
   Object.assign(model, { failures: 0, reason: null })
   if (model.state === 'following') model.rearmed = true
   else
@@ -187,10 +212,19 @@ const answer = always('answer', async (model, real) => {
     )
 })
 
+/** An answer tells the end and shows nothing of what was made, as that to a cancel may. */
+const bareEnd = always('bare end', async (model, real) => {
+  const seen = status(model, real.remoteId, 'TASK_STATE_CANCELED')
+  await real.stage.tell(real.teller, { source: 'reply', remoteTaskId: real.remoteId }, seen, true)
+  if (!model.over) close(model, 'closing')
+  model.over = true
+})
+
 const push = (state: string): Command =>
   always(`push ${state}`, async (model, real) => {
     const seen = status(model, real.remoteId, state)
     await real.stage.tell(real.teller, { source: 'push', remoteTaskId: real.remoteId }, seen)
+    if (model.over) return
     if (state === 'TASK_STATE_COMPLETED') return enter(model, 'finished')
     // News of an agent that was given up for away: it is there.
     if (model.state !== 'away' && model.state !== 'readingAway') return
@@ -220,6 +254,11 @@ const round = (outcome: FollowOutcome): Command =>
     for (const each of [ring, claim, report(outcome)]) await each.run(model, real)
   })
 
+const closingRound: Command = always('closing round', async (model, real) => {
+  if (!closes(model.state)) return
+  for (const each of [ring, claim, report({ kind: 'unseen' })]) await each.run(model, real)
+})
+
 const commands = fc.commands(
   [
     ...Array.from({ length: 3 }, () => [
@@ -237,6 +276,9 @@ const commands = fc.commands(
     fc.constantFrom('TASK_STATE_WORKING', 'TASK_STATE_INPUT_REQUIRED').map(push),
     fc.constantFrom('TASK_STATE_WORKING', 'TASK_STATE_INPUT_REQUIRED').map(push),
     fc.constant(report({ kind: 'finished' })),
+    fc.constant(report({ kind: 'unseen' })),
+    ...Array.from({ length: 2 }, () => fc.constant(closingRound)),
+    fc.constant(bareEnd),
     fc.constant(push('TASK_STATE_COMPLETED')),
   ],
   { maxCommands: 80, size: 'max' },
@@ -256,7 +298,15 @@ describe.each(bothDatabases)('subscriptions on %s', (kind) => {
       fc.asyncProperty(commands, async (plan) => {
         const remoteId = uuidv7()
         const ref = { kind: 'subscription', id: await stage.beginTask(remoteId, 'TASK_STATE_WORKING') }
-        const model: Model = { state: 'following', failures: 0, reason: null, rearmed: false, lease: 'none', clock: 0 }
+        const model: Model = {
+          state: 'following',
+          failures: 0,
+          reason: null,
+          rearmed: false,
+          lease: 'none',
+          over: false,
+          clock: 0,
+        }
         await fc.asyncModelRun(() => ({ model, real: { stage, remoteId, ref, teller, claims: [] } }), plan)
       }),
       { numRuns, seed: 4, endOnFailure: true },

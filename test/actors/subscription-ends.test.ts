@@ -1,0 +1,107 @@
+/**
+ * The end of a task and the end of following it, when a process dies in between: no subscription stays behind with a finished
+ * task, and none leaves before it has seen what the task made. A process that is dead is one that does nothing more: what it
+ * had committed is told in its name, and then another one comes.
+ */
+import { sql } from 'slonik'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { scopeId } from '../../actors/reconciliation-scopes.ts'
+import type { Report } from '../../domain/fact.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { systemOn, type RunningSystem } from '../support/system.ts'
+import { statusOf } from './models/stage.ts'
+import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
+
+const Id = z.object({ id: z.string() })
+const later = '2030-01-01T00:00:00.000Z'
+
+describe.each(bothDatabases)('the end of a task on %s', (kind) => {
+  let fresh: FreshDatabase
+  let peer: RawPeer
+  const alive = new Set<RunningSystem>()
+  beforeEach(async () => {
+    fresh = await freshDatabase(kind)
+    peer = await startRawPeer({ binding: 'HTTP+JSON' })
+  })
+  afterEach(async () => {
+    for (const running of alive) await ends(running)
+    await peer.close()
+    await fresh.close()
+  })
+
+  async function starts(options: Parameters<typeof systemOn>[1] = {}): Promise<RunningSystem> {
+    const running = await systemOn(fresh.db, options)
+    alive.add(running)
+    return running
+  }
+  async function ends(running: RunningSystem): Promise<void> {
+    if (alive.delete(running)) await running.close()
+  }
+
+  async function sent(running: RunningSystem, text: string) {
+    const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
+    const { result } = await running.finished((await running.send(agentId, { text })).id)
+    return { agentId, localId: String(result?.localId), remoteId: String(result?.taskId) }
+  }
+  const archived = (localId: string) => (): Promise<readonly string[]> =>
+    fresh.db.pool.anyFirst(sql.type(Id)`select id from actor_archive where kind = 'subscription' and id = ${localId}`)
+  const stateOf = (localId: string) => (): Promise<string | null> =>
+    fresh.db.pool.maybeOneFirst(sql.type(Id)`
+      select snapshot->>'value' as id from actor where kind = 'subscription' and id = ${localId}`)
+
+  /** What somebody committed of the end, before they died. */
+  const told = (running: RunningSystem, ref: ActorRef, of: Pick<Report, 'agentId' | 'source' | 'remoteTaskId'>) => {
+    const observations = [statusOf(of.remoteTaskId ?? '', 'TASK_STATE_COMPLETED', later)]
+    const fact = { type: 'agent.reported' as const, report: { ...of, tenant: '', command: null, observations } }
+    return running.system.runtime.step({ ref, event: null, told: [fact], lease: null, cause: 'test' })
+  }
+
+  it('that reconciliation saw ends a subscription at rest with the same commit: nothing can come between', async () => {
+    const running = await starts()
+    const { agentId, localId, remoteId } = await sent(running, 'ask')
+    await expect.poll(stateOf(localId), patience).toBe('resting')
+    await new Scopes(running).turn(agentId)
+    const scope = { kind: 'reconciliation', id: scopeId({ agentId, tenant: '' }) }
+    await told(running, scope, { agentId, source: 'poll', remoteTaskId: remoteId })
+    expect(await archived(localId)()).toEqual([localId])
+  })
+
+  it('that the agent reached by itself is seen by asking, and the subscription at rest is over', async () => {
+    const running = await starts()
+    const { agentId, localId, remoteId } = await sent(running, 'ask')
+    await expect.poll(stateOf(localId), patience).toBe('resting')
+    const task = { id: remoteId, status: { state: 'TASK_STATE_COMPLETED', timestamp: later } }
+    const headers = { 'content-type': 'application/json' }
+    peer.script.fault('GetTask', { fault: 'body', headers, body: JSON.stringify(task) }, Infinity)
+    await new Scopes(running).turn(agentId)
+    expect(await archived(localId)()).toEqual([localId])
+  })
+
+  it('that a stream told before its process died is followed by the one look at the whole', async () => {
+    const doomed = await starts({ rhythm: followsNothing })
+    const { agentId, localId, remoteId } = await sent(doomed, 'hold')
+    await told(doomed, { kind: 'subscription', id: localId }, { agentId, source: 'stream', remoteTaskId: remoteId })
+    await ends(doomed)
+    peer.script.finish('Made before the end.')
+    const heir = await starts()
+    await expect.poll(archived(localId), patience).toEqual([localId])
+    const { artifacts } = await heir.task(localId, () => true)
+    expect(artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))).toEqual(['Made before the end.'])
+    expect(peer.callsOf('GetTask')).toBe(1)
+    expect(peer.callsOf('SubscribeToTask')).toBe(0)
+  })
+
+  it('is no question where the agent was removed meanwhile: the subscription is over', async () => {
+    const doomed = await starts({ rhythm: followsNothing })
+    const { agentId, localId, remoteId } = await sent(doomed, 'hold')
+    await told(doomed, { kind: 'subscription', id: localId }, { agentId, source: 'stream', remoteTaskId: remoteId })
+    await doomed.system.agents.remove(doomed.viewer, agentId)
+    await ends(doomed)
+    await starts()
+    await expect.poll(archived(localId), patience).toEqual([localId])
+    expect(peer.callsOf('GetTask')).toBe(0)
+  })
+})
