@@ -50,7 +50,7 @@ class ParsingLost extends Outage {
 
 interface Receipt {
   readonly target: PushTarget
-  readonly keys: readonly DeliveryKey[]
+  readonly delivery: DeliveryKey
   readonly report: Report
 }
 
@@ -90,12 +90,12 @@ export class PushReceipts {
     }
     checkScope(event, target)
     await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
-    const content = `content ${event.push?.digest ?? ''}`
-    const names = deliveryId === null ? [content] : [content, `id ${deliveryId}`]
+    // Who names deliveries says which are the same: of two with one content both may be meant, a state for the second time.
+    const key = deliveryId === null ? `content ${event.push?.digest ?? ''}` : `id ${deliveryId}`
     const { agentId, taskTenant: tenant, remoteId } = target
     await this.#t.runtime.perform(receivePushes, {
       target,
-      keys: names.map((key) => ({ registrationId: target.id, key })),
+      delivery: { registrationId: target.id, key },
       report: {
         agentId,
         tenant,
@@ -121,7 +121,7 @@ const receivePushes: Operation<Receipt, null> = {
   name: 'push.receive',
   weigh: ({ report }) => weightOfReport(report),
   async run({ tx, at }, receipts) {
-    const deliveries = receipts.map(({ keys }) => keys)
+    const deliveries = receipts.map(({ delivery }) => delivery)
     const first = await noteDeliveries(tx, deliveries, at.toISOString())
     return receipts.map(({ target, report }, i): Answer<null> => {
       const { organizationId, taskId: subjectId } = target

@@ -65,7 +65,7 @@ export async function findTarget(db: Connection, id: string): Promise<PushTarget
     where r.id = ${id} and t.remote_id is not null and a.enabled`)
 }
 
-/** What makes a delivery the same as an earlier one: the sender's own id of it, or its content. */
+/** What makes a delivery the same as an earlier one: the sender's own id of it, or its content where it has none. */
 export interface DeliveryKey {
   readonly registrationId: string
   readonly key: string
@@ -73,17 +73,14 @@ export interface DeliveryKey {
 
 const keyOf = ({ registrationId, key }: DeliveryKey): string => `${registrationId} ${key}`
 
-/**
- * Notes deliveries, each by all its keys, and returns for each whether it is the first under every one of them. To be
- * called in the transaction that commits what the deliveries say.
- */
+/** Notes deliveries, and returns for each whether it is the first. To be called in the transaction that commits what they say. */
 export async function noteDeliveries(
   tx: Transaction,
-  deliveries: readonly (readonly DeliveryKey[])[],
+  deliveries: readonly DeliveryKey[],
   at: string,
 ): Promise<readonly boolean[]> {
   // In one order: two batches that bring the same deliveries must not wait for each other in a circle.
-  const all = new Map(deliveries.flat().map((key) => [keyOf(key), key]))
+  const all = new Map(deliveries.map((delivery) => [keyOf(delivery), delivery]))
   const ordered = [...all].toSorted(([a], [b]) => (a < b ? -1 : 1))
   const rows = await tx.any(sql.type(z.object({ registrationId: z.string(), key: z.string() }))`
     insert into push_delivery (registration_id, key, received_at)
@@ -93,11 +90,8 @@ export async function noteDeliveries(
     )} n on conflict do nothing
     returning registration_id as "registrationId", key`)
   const fresh = new Set(rows.map(keyOf))
-  return deliveries.map((keys) => {
-    const isFirst = keys.every((key) => fresh.has(keyOf(key)))
-    for (const key of keys) fresh.delete(keyOf(key))
-    return isFirst
-  })
+  // Of two in one batch the first.
+  return deliveries.map((delivery) => fresh.delete(keyOf(delivery)))
 }
 
 /** How long a delivery is remembered, seconds: longer than senders repeat. What comes later folds to nothing new anyway. */

@@ -42,8 +42,8 @@ const working = async (agent = { id: agentId, peer }): Promise<Callback> => {
   if (taskId === null || contextId === null) throw new Error('The agent named no task.')
   return { localId, agentId: agent.id, taskId, contextId, registrationId: toldTo(agent.peer).id }
 }
-const chunk = ({ taskId, contextId }: Callback, text: string, append = false) => ({
-  artifactUpdate: { taskId, contextId, artifact: { artifactId: 'words', parts: [{ text }] }, append },
+const chunk = ({ taskId, contextId }: Callback, text: string) => ({
+  artifactUpdate: { taskId, contextId, artifact: { artifactId: 'words', parts: [{ text }] } },
 })
 
 test('a delivery whose parsing was lost is to come again, the loss is told, and then it is taken', async () => {
@@ -107,4 +107,30 @@ test('an agent that stalls with all it may send keeps no other agent from delive
   await expect.poll(() => answers.slice(0, 2)).toEqual([503, 503])
   for (const { delivery } of stalled) delivery.destroy()
   await other.close()
+})
+
+test('a delivery is the same as another by its id, and by its content only where it has none', async () => {
+  const callback = await working()
+  const { registrationId, taskId, contextId, localId } = callback
+  const say = async (body: object, deliveryId?: string): Promise<void> => {
+    const answer = await deliver(house, registrationId, body, { 'x-a2a-delivery-id': deliveryId })
+    expect(answer.status).toBe(204)
+  }
+  const status = (state: string) => ({ statusUpdate: { taskId, contextId, status: { state: `TASK_STATE_${state}` } } })
+  const state = async () => (await house.api.task(localId)).state
+  // Without instants, as agents of 0.3 say them: the third is no repetition of the first.
+  await say(status('WORKING'), 'd1')
+  await say(status('INPUT_REQUIRED'), 'd2')
+  await say(status('WORKING'), 'd3')
+  expect(await state()).toBe('TASK_STATE_WORKING')
+  await say(status('INPUT_REQUIRED'), 'd2')
+  expect(await state()).toBe('TASK_STATE_WORKING')
+  // What is dropped by its id was not taken: it is no repetition where it comes as another delivery.
+  await say(status('AUTH_REQUIRED'), 'd2')
+  expect(await state()).toBe('TASK_STATE_WORKING')
+  await say(status('AUTH_REQUIRED'))
+  expect(await state()).toBe('TASK_STATE_AUTH_REQUIRED')
+  await say(status('WORKING'))
+  await say(status('AUTH_REQUIRED'))
+  expect(await state()).toBe('TASK_STATE_WORKING')
 })
