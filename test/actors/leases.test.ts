@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LeaseLost, type HeldLease } from '../../actors/lease.ts'
+import { LeaseLost, Leases, type HeldLease } from '../../actors/lease.ts'
 import { instruments } from '../../actors/system.ts'
 import { Worker } from '../../actors/worker.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
@@ -107,5 +107,33 @@ describe('a lease whose holder does not reach the database', () => {
     pass(leaseMs)
     await expect.poll(() => lease.abort.signal.reason).toBeInstanceOf(LeaseLost)
     await stop()
+  })
+})
+
+describe('a process that stands still', () => {
+  const held = { ref: { kind: 'test', id: newToken() }, token: newToken(), work: 'follow', lane: null, leaseMs }
+
+  it('keeps a lease that is its own all the same, if it is renewed at once', async () => {
+    const leases = new Leases()
+    const lease = leases.hold({ ...held, trustedFrom: 0 })
+    let looks = 0
+    const stop = leases.watch(() => {
+      if (looks++ === 0) return 0
+      // What came meanwhile is heard after the first look.
+      queueMicrotask(() => (lease.trustedFrom = leaseMs))
+      return leaseMs
+    })
+    await expect.poll(() => looks).toBeGreaterThan(3)
+    expect(lease.abort.signal.aborted).toBe(false)
+    stop()
+  })
+
+  it('keeps none for ever by standing still again and again', async () => {
+    const leases = new Leases()
+    const lease = leases.hold({ ...held, trustedFrom: 0 })
+    let now = 0
+    const stop = leases.watch(() => (now += leaseMs))
+    await expect.poll(() => lease.abort.signal.reason).toBeInstanceOf(LeaseLost)
+    stop()
   })
 })
