@@ -98,13 +98,14 @@ export async function noteDeliveries(
 const rememberedSeconds = 3600
 const forgottenAtOnce = 10_000
 
-/** Forgets old deliveries, some thousands at a time. */
+/** Forgets old deliveries, some thousands at a time. It waits for no other replica that does, so that the two never wait for each other. */
 export async function forgetDeliveries(db: Connection): Promise<void> {
   await db.query(sql.unsafe`
     delete from push_delivery where (registration_id, key) in (
       select registration_id, key from push_delivery
       where received_at < now() - ${rememberedSeconds} * interval '1 second'
-      order by received_at limit ${forgottenAtOnce})`)
+      order by received_at limit ${forgottenAtOnce}
+      for update skip locked)`)
 }
 
 /** Whether any task's push is still to be ended. */

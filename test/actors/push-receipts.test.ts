@@ -1,10 +1,12 @@
 /** Taking deliveries: which are the same, and what a sender is told when it was not the delivery's fault. */
 import { request as ask, type IncomingMessage } from 'node:http'
+import { sql } from 'slonik'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PushReceipts } from '../../actors/push-receipts.ts'
 import { instruments } from '../../actors/system.ts'
 import { ParserPool } from '../../actors/threads/pool.ts'
 import { failureOf } from '../../http/refusals.ts'
+import { forgetDeliveries } from '../../persistence/push.ts'
 import type { TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import {
@@ -133,4 +135,27 @@ test('a delivery is the same as another by its id, and by its content only where
   await say(status('WORKING'))
   await say(status('AUTH_REQUIRED'))
   expect(await state()).toBe('TASK_STATE_WORKING')
+})
+
+test('forgetting deliveries waits for nobody who forgets them, too', async () => {
+  const { pool } = house.db
+  const { registrationId } = await working()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const { promise: begun, resolve: began } = Promise.withResolvers<void>()
+  await pool.query(sql.unsafe`
+    insert into push_delivery (registration_id, key, received_at)
+    select ${registrationId}, key, now() - interval '2 hours' from unnest(array['held', 'free']) key`)
+  const elsewhere = pool.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select from push_delivery where key = 'held' for update`)
+    began()
+    await released
+  })
+  await begun
+  const left = () => pool.anyFirst(sql.unsafe`select key from push_delivery where key in ('held', 'free')`)
+  await forgetDeliveries(pool)
+  expect(await left()).toEqual(['held'])
+  release()
+  await elsewhere
+  await forgetDeliveries(pool)
+  expect(await left()).toEqual([])
 })
