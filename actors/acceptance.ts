@@ -5,13 +5,12 @@
 import { parseCard } from '../a2a/card.ts'
 import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { Viewer } from '../domain/access.ts'
-import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
+import type { Command, CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findAgent, readHolding } from '../persistence/agents.ts'
 import { findByKey, findCommand } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persistence/task-views.ts'
-import type { Changes } from './changes.ts'
 import { acceptCommand, contentDigest, newCommand, type Accepted } from './command.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 
@@ -24,7 +23,6 @@ export interface Asked {
 export interface CommandsTools {
   readonly db: Database
   readonly runtime: Runtime
-  readonly changes: Changes
   readonly instruments: Instruments
   readonly extensionHost: string
   /** This process could dispatch to the agent now, without asking for its card. */
@@ -34,7 +32,6 @@ export interface CommandsTools {
 export class Commands {
   readonly #db: Database
   readonly #runtime: Runtime
-  readonly #changes: Changes
   readonly #instruments: Instruments
   readonly #extensionHost: string
   readonly #isDiscovered: (agentId: string) => boolean
@@ -42,7 +39,6 @@ export class Commands {
   constructor(tools: CommandsTools) {
     this.#db = tools.db
     this.#runtime = tools.runtime
-    this.#changes = tools.changes
     this.#instruments = tools.instruments
     this.#extensionHost = tools.extensionHost
     this.#isDiscovered = tools.isDiscovered
@@ -86,16 +82,6 @@ export class Commands {
     const command = await findCommand(this.#db.pool, viewer, id)
     if (!command) throw new Refusal('command.unknown')
     return command
-  }
-
-  /** The command once it is finished, or as it is when the signal aborts. */
-  async settled(viewer: Viewer, id: string, signal: AbortSignal): Promise<Command> {
-    for (;;) {
-      const change = this.#changes.next(signal)
-      const command = await this.find(viewer, id)
-      if (isFinished(command.status) || signal.aborted) return command
-      await change
-    }
   }
 
   async #task(viewer: Viewer, agentId: string, body: CommandBody, remoteId: string): Promise<TaskAddress> {

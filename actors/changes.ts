@@ -55,18 +55,4 @@ export class Changes {
       }
     }
   }
-
-  /** The next change, or the signal's abort. Ask before reading, await after: nothing falls in between. */
-  next(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    if (signal.aborted) return Promise.resolve()
-    const done = (): void => {
-      stop()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const stop = this.subscribe(done)
-    signal.addEventListener('abort', done, { once: true })
-    return promise
-  }
 }

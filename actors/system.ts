@@ -151,7 +151,6 @@ export class System {
     this.commands = new Commands({
       db,
       runtime: this.runtime,
-      changes: this.changes,
       instruments: time,
       extensionHost,
       isDiscovered: (agentId) => this.worker.hasRoom('command', agentId) && discovery.isAtHand(agentId),

@@ -9,6 +9,7 @@ import { System, type SystemOptions } from '../../actors/system.ts'
 import type { Log } from '../../actors/worker.ts'
 import { readView } from '../../persistence/task-views.ts'
 import type { Database } from '../../persistence/database.ts'
+import { nextChange } from './changes.ts'
 import { freshDatabase } from './databases.ts'
 
 export interface LogLine {
@@ -67,14 +68,19 @@ export async function systemOn(db: Database, options: Partial<SystemOptions> = {
       return (await system.commands.accept(viewer, asked)).command
     },
     finished: async (id) => {
-      const command = await system.commands.settled(viewer, id, AbortSignal.timeout(boundMs))
-      if (!isFinished(command.status)) throw new Error(`The command is still ${command.status}.`)
-      return command
+      const signal = AbortSignal.timeout(boundMs)
+      for (;;) {
+        const change = nextChange(system.changes, signal)
+        const command = await system.commands.find(viewer, id)
+        if (isFinished(command.status)) return command
+        if (signal.aborted) throw new Error(`The command is still ${command.status}.`)
+        await change
+      }
     },
     task: async (localId, until) => {
       const signal = AbortSignal.timeout(boundMs)
       for (;;) {
-        const change = system.changes.next(signal)
+        const change = nextChange(system.changes, signal)
         const view = await readView(db.pool, viewer, localId)
         if (view && until(view)) return view
         if (signal.aborted) throw new Error(`The task never came so far: ${JSON.stringify(view)?.slice(0, 2000)}`)

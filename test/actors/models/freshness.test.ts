@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Change } from '../../../actors/changes.ts'
 import { openDatabase } from '../../../persistence/database.ts'
+import { nextChange } from '../../support/changes.ts'
 import { bothDatabases } from '../../support/databases.ts'
 import { systemOn, type RunningSystem } from '../../support/system.ts'
 import { openModelStage, statusOf, type Stage } from './stage.ts'
@@ -175,7 +176,7 @@ describe('commits on one PostgreSQL', () => {
     const body = { action: 'send' as const, tenant: '', text: 'Do it.' }
     for (let n = 0; n < 10; n++) {
       const signal = AbortSignal.timeout(boundMs)
-      const next = other.system.changes.next(signal)
+      const next = nextChange(other.system.changes, signal)
       const asked = { agentId: stage.agentId, body, idempotencyKey: `heard-${n}` }
       const { command } = await stage.commands.accept(stage.viewer, asked)
       await next
