@@ -37,9 +37,16 @@ export interface Transaction extends Pick<Connection, 'any' | 'maybeOne' | 'one'
 }
 /** A pool or a connection of Slonik's: whatever runs a query. */
 export type Connection = Omit<CommonQueryMethods, 'transaction'>
-export interface Pool extends Connection, Pick<DatabasePool, 'state'> {
+export interface Pool extends Connection {
+  readonly state: () => PoolState
   /** Commits what `work` did, and undoes it when it throws. `work` asks nobody but its connection, and begins no other. */
   readonly transaction: <T>(work: (tx: Connection) => Promise<T>) => Promise<T>
+}
+/** Connections of a pool, and how many callers wait for one. */
+interface PoolState {
+  readonly acquiredConnections: number
+  readonly idleConnections: number
+  readonly waitingClients: number
 }
 export interface Database extends Pick<
   Backend,
@@ -110,6 +117,12 @@ function isBusy(pool: DatabasePool): boolean {
   return acquiredConnections + pendingConnections + waitingClients > 0
 }
 
+/** Who waits does so at the door: as many are let in as there are connections, so that hardly anybody waits behind it. */
+function stateOf(pool: DatabasePool, { waiting }: Admission): PoolState {
+  const { acquiredConnections, idleConnections, waitingClients } = pool.state()
+  return { acquiredConnections, idleConnections, waitingClients: waiting + waitingClients }
+}
+
 /** `via` stands between the pool and its driver: the fault suite loses acknowledgements there (test/chaos). */
 export async function openDatabase(
   profile: Profile,
@@ -135,7 +148,7 @@ export async function openDatabase(
   return {
     profile: backend.profile,
     hearsOthers: backend.hearsOthers,
-    pool: admitted({ ...pool, transaction: transactionsOf(pool) }, admission),
+    pool: admitted({ ...pool, transaction: transactionsOf(pool), state: () => stateOf(pool, admission) }, admission),
     listen: backend.listen,
     notify: backend.notify,
     housekeep: backend.housekeep,
