@@ -130,7 +130,7 @@ export async function openModelStage(
     (await system.agents.register(viewer, `http://agent.example/${uuidv7()}/card.json`)).id
   const agentId = await registerAgent()
   const extensionHost = house.extensionHost
-  const commands = new Commands({ db, runtime, changes, instruments, extensionHost, isDiscovered: () => false })
+  const commands = new Commands({ db, runtime, instruments, extensionHost, isDiscovered: () => false })
 
   const close = async (): Promise<void> => {
     await runtime.idle()
