@@ -1,14 +1,15 @@
 /**
  * The `db:projections:rebuild` script: `projections [--offline-pglite] [--organization <uuid>] [--task <uuid>]`. Rebuilds what
  * people read of tasks from their stored events: one line a task and a total on stdout. Interrupted, it goes on where it was
- * the next time. On PostgreSQL servers may run; the embedded database has one owner, so the console must be stopped.
+ * the next time. On PostgreSQL servers may run, but no other run over all tasks; the embedded database has one owner, so the
+ * console must be stopped.
  */
 import { parseArgs } from 'node:util'
 import { rebuildAll, rebuildTask, type Rebuilt } from '../actors/rebuild.ts'
 import type { Database } from '../persistence/database.ts'
 import { requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
-import { findOrganization } from '../persistence/rebuild.ts'
+import { findOrganization, RebuildUnderWay } from '../persistence/rebuild.ts'
 import { readDatabaseConfig } from './config.ts'
 import { asksForHelp, runScript, UsageError, withDatabase } from './script.ts'
 
@@ -80,6 +81,8 @@ async function rebuild(db: Database, organization: string | undefined, task: str
       resumed: ({ afterTaskId, tasks, startedAt }) =>
         say(`Going on behind ${afterTaskId}: ${counted(tasks, 'task')} done by the run of ${startedAt}.`),
       signal: stop.signal,
+    }).catch((error: unknown) => {
+      throw error instanceof RebuildUnderWay ? new UsageError(error.message) : error
     })
   }
   tally.total()

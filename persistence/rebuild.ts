@@ -143,12 +143,50 @@ export async function fingerprint(tx: Connection, taskId: string): Promise<strin
       (select string_agg(digest, '|' order by digest) from task_bytes where task_id = ${taskId}))) as digest`)
 }
 
+/** Another run over all tasks is under way on this database; the sentence is for the operator. */
+export class RebuildUnderWay extends Error {
+  override readonly name = 'RebuildUnderWay'
+  constructor() {
+    super('Another rebuild of this database is under way; start this one when it has ended.')
+  }
+}
+
+/** A constant of ours that nothing else in the database uses, next to the one of migrations (migrate.ts). */
+const ADVISORY_LOCK = 0x51_6e_a1_b1
+
 /**
  * Lends the commands an index by task while `work` runs: nothing else asks for commands by their task, and every command would
- * pay for it. A million of them take a second or two. What a run that was killed left behind is removed first.
+ * pay for it. A million of them take a second or two. What a run that was killed left behind is removed first, which is why there
+ * is one run at a time on a database. Throws RebuildUnderWay.
  */
 export async function withCommandsByTask<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  // Servers go on writing meanwhile; the embedded database has nobody else.
+  // The embedded database has one owner, and nobody else.
+  return db.profile === 'postgresql' ? alone(db, () => indexed(db, work)) : indexed(db, work)
+}
+
+/**
+ * Holds a transaction open beside the work, for its lock is a transaction's, as that of migrations: behind a pooler a session's
+ * would stay on whichever connection took it. It holds no snapshot, so neither vacuum nor the index waits for it.
+ */
+async function alone<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  return db.raw(async (client) => {
+    await client.query('begin')
+    try {
+      await client.query('set local idle_in_transaction_session_timeout = 0')
+      // Without parameters: with them its snapshot would stay until the next statement, and the index would wait for that.
+      const { rows } = await client.query<{ taken: boolean }>(
+        `select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as taken`,
+      )
+      if (rows[0]?.taken !== true) throw new RebuildUnderWay()
+      return await work()
+    } finally {
+      await client.query('rollback')
+    }
+  })
+}
+
+async function indexed<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  // Servers go on writing meanwhile.
   const gently = db.profile === 'postgresql' ? 'concurrently' : ''
   const ddl = (statement: string) => db.raw((client) => client.query(statement))
   const remove = `drop index ${gently} if exists command_of_task_rebuild`

@@ -231,6 +231,43 @@ describe('the script', () => {
     await fresh.close()
   })
 
+  it('refuses to run beside another, which goes on undisturbed', async () => {
+    const fresh = await freshDatabase('postgresql')
+    const running = await systemOn(fresh.db, { works: false })
+    const { pool } = running.db
+    const url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
+    const env = { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
+    const reply = { task: { id: 'one', status: { state: 'TASK_STATE_WORKING' } } }
+    await live(running, agentId, { id: 'one', body: { text: 'one' }, reply, later: [] })
+    const waiting = () =>
+      pool.oneFirst(sql.type(z.object({ waiting: z.number() }))`
+        select count(*)::int as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%for update%'`)
+    // Whoever holds the task keeps the run waiting in its midst.
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: began } = Promise.withResolvers<void>()
+    const held = running.db.raw(async (client) => {
+      await client.query('begin; select from task for update')
+      began()
+      await released
+      await client.query('rollback')
+    })
+    await begun
+    const first = scripted(env)
+    await expect.poll(waiting).toBe(1)
+    const second = await scripted(env)
+    release()
+    await held
+    const words = 'Another rebuild of this database is under way; start this one when it has ended.\n'
+    expect(second).toEqual({ code: 1, out: '', err: words })
+    expect(await first).toMatchObject({ code: 0, err: '' })
+    // And then it is the next one's turn.
+    expect(await scripted(env)).toMatchObject({ code: 0, err: '' })
+    await running.close()
+    await fresh.close()
+  })
+
   it('rebuilds an embedded database whose console is stopped', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'signalbox-rebuild-'))
     const db = await openDatabase({
