@@ -1,7 +1,7 @@
 /**
  * How many of those that wait leave with one commit: as many as there are seats, and as much as its statements can carry. A
  * commit is one text on its way to the database: eight huge events in one were some 400 MB of it, and the event loop stood
- * still while they were written. Pure; does not own the queue (runtime.ts).
+ * still while they were written. Pure; does not own the queue (departures.ts).
  */
 import type { Report } from '../domain/fact.ts'
 import type { Step } from './step.ts'

@@ -1,7 +1,8 @@
 /**
  * Questions that many callers ask at once, as few statements: whoever comes while as many as may be are under way goes with the
  * next. Unlike gathered-reads.ts it counts who asks: callers of one question may get different answers, the last place and none.
- * No timer: an idle system keeps its latency. Behind statements that hang nobody waits for long. Does not know what is asked.
+ * No timer delays anybody, so an idle system keeps its latency; one turns away who waits too long behind statements that hang. Does
+ * not know what is asked.
  */
 import { admissionQueue, admissionWaitMs, DatabaseBusy } from '../persistence/admission.ts'
 import type { Database } from '../persistence/database.ts'

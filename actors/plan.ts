@@ -1,6 +1,6 @@
 /**
  * What a transition asks for, as data: XState's actions become facts, at most one piece of work, and timers. Pure; this is
- * DESIGN.md's table in code. Does not write anything.
+ * the table of ARCHITECTURE.md, "The loop", in code. Does not write anything.
  */
 import type { ExecutableActionObject } from 'xstate'
 import type { MachineFact } from '../domain/fact.ts'

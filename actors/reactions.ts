@@ -1,6 +1,7 @@
 /**
- * What follows from what, in the same transaction: one table. A reaction may spawn anything and may send only along the
- * lock order (command, then approval, ownership, subscription). Implementations live beside their nouns.
+ * What follows from what, in the same transaction: one table. A reaction may spawn anything, and may send only to actors that
+ * were locked with the batch's own, all at once and by kind and id: those of a reported task (`foresee` in observe.ts).
+ * Implementations live beside their nouns.
  */
 import type { FactType, ToldFact } from '../domain/fact.ts'
 import type { Effects } from './step.ts'

@@ -109,7 +109,7 @@ export function failureOf(error: unknown): Failure {
   if (sentence !== null) return refusalAnswer('body.invalid', sentence)
   const code = frameworkCodes[(error as Partial<FastifyError> | null)?.code ?? '']
   if (code !== undefined) return refusalAnswer(code, refusals[code])
-  // Its own sentence says that nothing was accepted: whoever reads it may try again.
+  // Its own sentence says what the caller may rely on: that nothing was accepted, or that nobody knows and how to ask again.
   if (error instanceof Overloaded) return { status: 503, message: error.message, shape: 'operation', alarm: 'outage' }
   if (isOutage(error)) return { status: 503, message: unavailable, shape: 'door', alarm: 'outage' }
   return { status: 500, message: defective, shape: 'door', alarm: 'defect' }
