@@ -1,8 +1,8 @@
 /**
  * Questions that many callers ask at once, as few statements: whoever comes while as many as may be are under way goes with the
  * next. Unlike gathered-reads.ts it counts who asks: callers of one question may get different answers, the last place and none.
- * No timer delays anybody, so an idle system keeps its latency; one turns away who waits too long behind statements that hang. Does
- * not know what is asked.
+ * No timer delays anybody, so an idle system keeps its latency; one turns away who waits too long, for statements that hang or behind
+ * them. Does not know what is asked.
  */
 import { admissionQueue, admissionWaitMs, DatabaseBusy } from '../persistence/admission.ts'
 import type { Database } from '../persistence/database.ts'
@@ -16,6 +16,7 @@ export interface Asked<Question> {
 export type Answers<Answer> = (caller: number) => Answer
 
 interface Waiting<Question, Answer> {
+  readonly key: string
   readonly question: Question
   /** Monotonic milliseconds. */
   readonly since: number
@@ -28,8 +29,9 @@ const batchLimit = 500
 export interface GatheringLimits {
   /** Statements under way. With one alone, who comes just after it has left waits for it and for their own. */
   readonly atOnce: number
-  /** As long, and as many, as wait for a connection: then they are told so. */
+  /** As long as one waits for a connection, then it is told so; whether its statement is under way or not. */
   readonly patienceMs: number
+  /** As many as wait for a connection: of those whose statement is not under way yet. */
   readonly waitingLimit: number
 }
 
@@ -43,7 +45,10 @@ export const gatheringLimits = (db: Pick<Database, 'profile'>): GatheringLimits 
 export class Gathering<Question, Answer> {
   readonly #answerAll: (asked: readonly Asked<Question>[]) => Promise<readonly Answers<Answer>[]>
   #waiting = new Map<string, Waiting<Question, Answer>>()
+  /** Of those who wait. */
   #callers = 0
+  /** Whose statement is under way. */
+  readonly #aboard = new Set<Waiting<Question, Answer>>()
   #isLeaving = false
   #underWay = 0
   #patience: NodeJS.Timeout | null = null
@@ -61,17 +66,17 @@ export class Gathering<Question, Answer> {
 
   /**
    * `key`: questions with the same one are the same question. Rejects, with all who wait, when a statement fails; with
-   * DatabaseBusy when those before do not end, or too many wait for them.
+   * DatabaseBusy when there is no answer in time (what it was counted for may stay counted), or too many wait.
    */
   ask(key: string, question: Question): Promise<Answer> {
     if (this.#callers >= this.#limits.waitingLimit) return Promise.reject(new DatabaseBusy())
     const caller = Promise.withResolvers<Answer>()
-    const waiting = this.#waiting.get(key) ?? { question, since: performance.now(), callers: [] }
+    const waiting = this.#waiting.get(key) ?? { key, question, since: performance.now(), callers: [] }
     waiting.callers.push(caller)
     this.#callers += 1
     this.#waiting.set(key, waiting)
     if (this.#underWay < this.#limits.atOnce) this.#leave()
-    else this.#patience ??= setTimeout(() => this.#turnAway(), this.#limits.patienceMs)
+    this.#patience ??= setTimeout(() => this.#turnAway(), this.#limits.patienceMs)
     return caller.promise
   }
 
@@ -87,21 +92,25 @@ export class Gathering<Question, Answer> {
 
   /** Who asks what somebody else has asked for longer is turned away with them. */
   #turnAway(): void {
-    this.#patience = null
-    const { patienceMs } = this.#limits
     const now = performance.now()
-    let nextMs = 0
-    for (const [key, { since, callers }] of this.#waiting) {
-      // In the order in which they came; a timer may ring a millisecond early.
-      if (now - since < patienceMs - 1) {
-        nextMs = patienceMs - (now - since)
-        break
-      }
-      this.#waiting.delete(key)
-      this.#callers -= callers.length
-      for (const { reject } of callers) reject(new DatabaseBusy())
+    const { patienceMs } = this.#limits
+    let nextMs = Infinity
+    for (const each of [...this.#aboard, ...this.#waiting.values()]) {
+      const leftMs = each.since + patienceMs - now
+      // A timer may ring a millisecond early.
+      if (leftMs > 1) nextMs = Math.min(nextMs, leftMs)
+      else this.#giveUp(each)
     }
-    if (this.#waiting.size > 0) this.#patience = setTimeout(() => this.#turnAway(), nextMs)
+    this.#patience = nextMs === Infinity ? null : setTimeout(() => this.#turnAway(), nextMs)
+  }
+
+  /** Nobody asks for those any more who have not left yet. */
+  #giveUp(each: Waiting<Question, Answer>): void {
+    if (!this.#aboard.delete(each)) {
+      this.#waiting.delete(each.key)
+      this.#callers -= each.callers.length
+    }
+    for (const { reject } of each.callers) reject(new DatabaseBusy())
   }
 
   async #askWaiting(): Promise<void> {
@@ -110,7 +119,10 @@ export class Gathering<Question, Answer> {
       const all = [...this.#waiting]
       const batch = all.slice(0, batchLimit).map(([, waiting]) => waiting)
       this.#waiting = new Map(all.slice(batchLimit))
-      for (const { callers } of batch) this.#callers -= callers.length
+      for (const each of batch) {
+        this.#callers -= each.callers.length
+        this.#aboard.add(each)
+      }
       try {
         const answers = await this.#answerAll(
           batch.map(({ question, callers }) => ({ question, callers: callers.length })),
@@ -127,9 +139,11 @@ export class Gathering<Question, Answer> {
         this.#callers = 0
         for (const { callers } of [...batch, ...meanwhile]) for (const { reject } of callers) reject(error)
       }
+      for (const each of batch) this.#aboard.delete(each)
     }
     this.#underWay -= 1
-    if (this.#patience) clearTimeout(this.#patience)
+    if (this.#aboard.size > 0 || this.#patience === null) return
+    clearTimeout(this.#patience)
     this.#patience = null
   }
 }

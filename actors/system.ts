@@ -110,7 +110,8 @@ export class System {
     this.works = options.works
     this.changes = new Changes((err) => log.error({ err }, 'a listener failed'))
     this.#outbound = options.outbound ?? new Outbound(policy)
-    this.pool = new ParserPool({ threads: options.parserThreads })
+    const lost = (err: unknown): void => log.error({ err }, 'a parsing task was lost')
+    this.pool = new ParserPool({ threads: options.parserThreads, lost })
     this.artifacts = new ArtifactStore(options.artifactDirectory, { newName: newToken, now: () => time.now() })
     this.#vault = new Vault(options.vault ?? null)
     const monotonic = (): number => time.monotonic()

@@ -4,8 +4,15 @@
  * (machines/) and never does work twice by itself: what follows from an interruption is the machine's word.
  */
 import { hostname } from 'node:os'
-import type { Database } from '../persistence/database.ts'
-import { claimActors, postponeActor, releaseUnbegun, type DueActor, type LeaseOf } from '../persistence/leases.ts'
+import type { Connection, Database } from '../persistence/database.ts'
+import {
+  claimActors,
+  postponeActor,
+  releaseUnbegun,
+  type Claim,
+  type DueActor,
+  type LeaseOf,
+} from '../persistence/leases.ts'
 import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
@@ -277,6 +284,20 @@ export class Worker implements Intake {
     return bell
   }
 
+  /**
+   * On the embedded database, once the session is ours: commits that wait for it grant leases, too, and who is asked what is held
+   * before they are through forgets those.
+   */
+  #claimed(claim: Claim): Promise<readonly DueActor[]> {
+    const { db } = this.#o
+    const exclusive = db.profile === 'pglite'
+    const now = (connection: Connection): Promise<readonly DueActor[]> => {
+      const held = [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
+      return claimActors(connection, claim, { owner: this.owner, exclusive, held })
+    }
+    return exclusive ? db.pool.transaction(now) : now(db.pool)
+  }
+
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
     const kind = this.#kind(name)
@@ -286,8 +307,6 @@ export class Worker implements Intake {
     this.#crowded.delete(name)
     try {
       const before = this.#o.instruments.monotonic()
-      const exclusive = this.#o.db.profile === 'pglite'
-      const held = [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const claim = {
         kind: name,
         limit,
@@ -298,12 +317,10 @@ export class Worker implements Intake {
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
       }
-      const due = await claimActors(this.#o.db.pool, claim, { owner: this.owner, exclusive, held }).catch(
-        (error: unknown) => {
-          this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
-          throw error
-        },
-      )
+      const due = await this.#claimed(claim).catch((error: unknown) => {
+        this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
+        throw error
+      })
       if (due.length === limit || claim.fullLanes.length > 0) this.#crowded.add(name)
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
       return due.length === limit

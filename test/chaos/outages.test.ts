@@ -136,7 +136,7 @@ describe('F7: a PostgreSQL that is slow', () => {
       const readMs = performance.now() - back
       expect({ first, again: again.status }).toEqual({ first: 503, again: 200 })
       expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([])
-      // A place is waited for five seconds, a question under way for thirty-five.
+      // Who is asking is waited for five seconds, under way or not.
       expect(refusedMs).toBeLessThan(20_000)
       expect(readMs).toBeLessThan(4_000)
       return { load, figures: { refusedMs, readMs, refused: statuses.filter((status) => status === 503).length } }
