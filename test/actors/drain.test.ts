@@ -15,6 +15,8 @@ import { systemOn, type RunningSystem } from '../support/system.ts'
 const Row = z.object({ held: z.boolean(), begun: z.boolean(), due: z.boolean(), work: z.string().nullable() })
 const free = { held: false, begun: false, due: true }
 
+const isClaim = (text: string): boolean => text.includes('skip locked')
+
 /** A gate in the database's way: what comes to it while it is shut waits, and says that it has come. */
 class Gate {
   #reached: PromiseWithResolvers<void> | null = null
@@ -65,8 +67,23 @@ describe.each(bothDatabases)('a drain on %s', (kind) => {
       ...real,
       any: async (statement) => {
         const rows = await real.any(statement)
-        if (statement.sql.includes('skip locked') && rows.length > 0) await claimed.pass()
+        if (isClaim(statement.sql) && rows.length > 0) await claimed.pass()
         return rows
+      },
+      // On the embedded database a claim is a transaction.
+      transaction: async (work) => {
+        let hasClaimed = false
+        const result = await real.transaction((tx) => {
+          const any: typeof tx.any = async (statement) => {
+            const rows = await tx.any(statement)
+            hasClaimed ||= isClaim(statement.sql) && rows.length > 0
+            return rows
+          }
+          const get = (target: typeof tx, name: string): unknown => (name === 'any' ? any : Reflect.get(target, name))
+          return work(new Proxy(tx, { get: (target, name) => get(target, String(name)) }))
+        })
+        if (hasClaimed) await claimed.pass()
+        return result
       },
       query: async (statement) => {
         const result = await real.query(statement)
