@@ -4,15 +4,8 @@
  * (machines/) and never does work twice by itself: what follows from an interruption is the machine's word.
  */
 import { hostname } from 'node:os'
-import type { Connection, Database } from '../persistence/database.ts'
-import {
-  claimActors,
-  postponeActor,
-  releaseUnbegun,
-  type Claim,
-  type DueActor,
-  type LeaseOf,
-} from '../persistence/leases.ts'
+import type { Database } from '../persistence/database.ts'
+import { claimFor, postponeActor, releaseUnbegun, type DueActor, type LeaseOf } from '../persistence/leases.ts'
 import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
@@ -284,20 +277,6 @@ export class Worker implements Intake {
     return bell
   }
 
-  /**
-   * On the embedded database, once the session is ours: commits that wait for it grant leases, too, and who is asked what is held
-   * before they are through forgets those.
-   */
-  #claimed(claim: Claim): Promise<readonly DueActor[]> {
-    const { db } = this.#o
-    const exclusive = db.profile === 'pglite'
-    const now = (connection: Connection): Promise<readonly DueActor[]> => {
-      const held = [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
-      return claimActors(connection, claim, { owner: this.owner, exclusive, held })
-    }
-    return exclusive ? db.pool.transaction(now) : now(db.pool)
-  }
-
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
     const kind = this.#kind(name)
@@ -317,7 +296,8 @@ export class Worker implements Intake {
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
       }
-      const due = await this.#claimed(claim).catch((error: unknown) => {
+      const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
+      const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
         this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
         throw error
       })

@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { actorColumns, type ActorRef, type ActorRow } from './actors.ts'
-import type { Connection } from './database.ts'
+import type { Connection, Database } from './database.ts'
 
 export interface Claim {
   readonly kind: string
@@ -79,6 +79,20 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
     from numbered due where a.kind = due.kind and a.id = due.id
     returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, due.seen_at as "seenAt"`)
+}
+
+/**
+ * Claims for a process of which `held` says what is under way in it. On the embedded database that is asked once the session is
+ * ours: commits that wait for it grant leases, too, and who asked before they are through would not know those.
+ */
+export function claimFor(
+  db: Database,
+  claim: Claim,
+  { owner, held }: { readonly owner: string; readonly held: () => readonly string[] },
+): Promise<readonly DueActor[]> {
+  const exclusive = db.profile === 'pglite'
+  const now = (connection: Connection) => claimActors(connection, claim, { owner, exclusive, held: held() })
+  return exclusive ? db.pool.transaction(now) : now(db.pool)
 }
 
 /** Hardly ever is there one, and then the statement is without it. */
