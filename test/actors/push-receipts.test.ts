@@ -10,14 +10,14 @@ import { forgetDeliveries } from '../../persistence/push.ts'
 import type { TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import {
+  calledTask,
+  callingAgent,
   callsOnly,
   credentialFor,
   deliver,
   pathOf,
   pushConsole,
-  pushStateOf,
   signingKey,
-  toldTo,
   type Callback,
 } from '../support/push.ts'
 
@@ -26,24 +26,14 @@ let peer: RawPeer
 let agentId: string
 beforeAll(async () => {
   house = await pushConsole('postgresql')
-  peer = await startRawPeer({ card: callsOnly })
-  // Nothing is learned by asking: what is known of these tasks came by a call.
-  peer.script.fault('GetTask', { fault: 'status', status: 503 }, Infinity)
-  peer.script.fault('ListTasks', { fault: 'status', status: 503 }, Infinity)
-  agentId = await house.api.register(peer.cardUrl)
+  ;({ id: agentId, peer } = await callingAgent(house))
 })
 afterAll(async () => {
   await house.close()
   await peer.close()
 })
 
-const working = async (agent = { id: agentId, peer }): Promise<Callback> => {
-  const { localId } = await house.api.send(agent.id, { text: 'hold' })
-  await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
-  const { taskId, contextId } = await house.api.task(localId)
-  if (taskId === null || contextId === null) throw new Error('The agent named no task.')
-  return { localId, agentId: agent.id, taskId, contextId, registrationId: toldTo(agent.peer).id }
-}
+const working = (agent = { id: agentId, peer }): Promise<Callback> => calledTask(house, agent)
 const chunk = ({ taskId, contextId }: Callback, text: string) => ({
   artifactUpdate: { taskId, contextId, artifact: { artifactId: 'words', parts: [{ text }] } },
 })

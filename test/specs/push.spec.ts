@@ -13,6 +13,8 @@ import { startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import {
+  calledTask,
+  callingAgent,
   callsOnly,
   credentialFor,
   deliver,
@@ -52,24 +54,14 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
   let agentId: string
   beforeAll(async () => {
     house = await pushConsole(database)
-    peer = await startRawPeer({ card: callsOnly })
-    // Nothing is learned by asking: what is known of these tasks came by a call.
-    peer.script.fault('GetTask', { fault: 'status', status: 503 }, Infinity)
-    peer.script.fault('ListTasks', { fault: 'status', status: 503 }, Infinity)
-    agentId = await house.api.register(peer.cardUrl)
+    ;({ id: agentId, peer } = await callingAgent(house))
   })
   afterAll(async () => {
     await house.close()
     await peer.close()
   })
 
-  const working = async (more: object = {}): Promise<Callback> => {
-    const { localId } = await house.api.send(agentId, { text: 'hold', ...more })
-    await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
-    const { taskId, contextId } = await house.api.task(localId)
-    if (taskId === null || contextId === null) throw new Error('The agent named no task.')
-    return { localId, agentId, taskId, contextId, registrationId: toldTo(peer).id }
-  }
+  const working = (more: object = {}): Promise<Callback> => calledTask(house, { id: agentId, peer }, more)
   const status = ({ taskId, contextId }: Callback, state: string, more: object = {}) => ({
     statusUpdate: { taskId, contextId, status: { state, timestamp: '2030-01-01T00:00:00Z' }, ...more },
   })

@@ -4,9 +4,10 @@
  */
 import { createHmac } from 'node:crypto'
 import { sql } from 'slonik'
+import { expect } from 'vitest'
 import { z } from 'zod'
 import { startConsole, type TestConsole } from './console.ts'
-import type { RawPeer } from './peers/raw.ts'
+import { startRawPeer, type RawPeer } from './peers/raw.ts'
 
 export const signingKey = '0f'.repeat(32)
 
@@ -85,3 +86,25 @@ export const pushConsole = (database: Parameters<typeof startConsole>[0]['databa
     system: { push: { callbackOrigin: 'http://127.0.0.1:9', signingKey: key } },
     uiDirectory: null,
   })
+
+export interface CallingAgent {
+  readonly id: string
+  readonly peer: RawPeer
+}
+
+/** An agent that calls, and that nothing can be learned from by asking: what is known of its tasks came by a call. */
+export async function callingAgent({ api }: Pick<TestConsole, 'api'>): Promise<CallingAgent> {
+  const peer = await startRawPeer({ card: callsOnly })
+  peer.script.fault('GetTask', { fault: 'status', status: 503 }, Infinity)
+  peer.script.fault('ListTasks', { fault: 'status', status: 503 }, Infinity)
+  return { id: await api.register(peer.cardUrl), peer }
+}
+
+/** A task at work whose agent was told where to call. */
+export async function calledTask(house: TestConsole, { id, peer }: CallingAgent, more: object = {}): Promise<Callback> {
+  const { localId } = await house.api.send(id, { text: 'hold', ...more })
+  await expect.poll(() => pushStateOf(house, localId)).toBe('registered')
+  const { taskId, contextId } = await house.api.task(localId)
+  if (taskId === null || contextId === null) throw new Error('The agent named no task.')
+  return { localId, agentId: id, taskId, contextId, registrationId: toldTo(peer).id }
+}
