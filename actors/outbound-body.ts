@@ -48,13 +48,13 @@ export interface Collecting {
 export async function collect(head: Head, call: Call, { maxBytes, room }: Collecting): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  let isSmall = true
+  let ask = room
   for await (const chunk of decoded(head, maxBytes)) {
     chunks.push(chunk)
     bytes += chunk.length
-    if (!isSmall || bytes <= smallBytes) continue
-    isSmall = false
-    if (room) await Promise.race([room(), call.stopped])
+    if (!ask || bytes <= smallBytes) continue
+    await Promise.race([ask(), call.stopped])
+    ask = undefined
   }
   return Buffer.concat(chunks)
 }

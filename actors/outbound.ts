@@ -178,7 +178,7 @@ export class Outbound {
         leash.endAfter(bounds.deadlineMs)
         return streaming(head, call, leash, { ...bounds, idleMs: Math.min(bounds.idleMs, this.#longestMs) })
       }
-      const answer = answered(head, await collect(head, call, { maxBytes: bounds.maxBytes }))
+      const answer = answered(head, await collect(head, call, bounds))
       leash.release()
       return answer
     } catch (error) {

@@ -90,9 +90,9 @@ export function claimFor(
   claim: Claim,
   { owner, held }: { readonly owner: string; readonly held: () => readonly string[] },
 ): Promise<readonly DueActor[]> {
-  const exclusive = db.profile === 'pglite'
-  const now = (connection: Connection) => claimActors(connection, claim, { owner, exclusive, held: held() })
-  return exclusive ? db.pool.transaction(now) : now(db.pool)
+  // Elsewhere the rows alone say what is held, and nobody's list is asked for.
+  if (db.profile !== 'pglite') return claimActors(db.pool, claim, { owner, exclusive: false, held: [] })
+  return db.pool.transaction((tx) => claimActors(tx, claim, { owner, exclusive: true, held: held() }))
 }
 
 /** Hardly ever is there one, and then the statement is without it. */
