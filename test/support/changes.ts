@@ -14,3 +14,19 @@ export function nextChange(changes: Changes, signal: AbortSignal): Promise<void>
   signal.addEventListener('abort', done, { once: true })
   return promise
 }
+
+/** Reads after each commit until it holds; what was read last where it does not within the bound. */
+export async function readUntil<T>(
+  changes: Changes,
+  boundMs: number,
+  read: () => Promise<T>,
+  holds: (value: T) => boolean,
+): Promise<T> {
+  const signal = AbortSignal.timeout(boundMs)
+  for (;;) {
+    const change = nextChange(changes, signal)
+    const value = await read()
+    if (holds(value) || signal.aborted) return value
+    await change
+  }
+}

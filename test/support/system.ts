@@ -9,7 +9,7 @@ import { System, type SystemOptions } from '../../actors/system.ts'
 import type { Log } from '../../actors/worker.ts'
 import { readView } from '../../persistence/task-views.ts'
 import type { Database } from '../../persistence/database.ts'
-import { nextChange } from './changes.ts'
+import { readUntil } from './changes.ts'
 import { freshDatabase } from './databases.ts'
 
 export interface LogLine {
@@ -68,24 +68,16 @@ export async function systemOn(db: Database, options: Partial<SystemOptions> = {
       return (await system.commands.accept(viewer, asked)).command
     },
     finished: async (id) => {
-      const signal = AbortSignal.timeout(boundMs)
-      for (;;) {
-        const change = nextChange(system.changes, signal)
-        const command = await system.commands.find(viewer, id)
-        if (isFinished(command.status)) return command
-        if (signal.aborted) throw new Error(`The command is still ${command.status}.`)
-        await change
-      }
+      const read = () => system.commands.find(viewer, id)
+      const command = await readUntil(system.changes, boundMs, read, ({ status }) => isFinished(status))
+      if (!isFinished(command.status)) throw new Error(`The command is still ${command.status}.`)
+      return command
     },
     task: async (localId, until) => {
-      const signal = AbortSignal.timeout(boundMs)
-      for (;;) {
-        const change = nextChange(system.changes, signal)
-        const view = await readView(db.pool, viewer, localId)
-        if (view && until(view)) return view
-        if (signal.aborted) throw new Error(`The task never came so far: ${JSON.stringify(view)?.slice(0, 2000)}`)
-        await change
-      }
+      const read = () => readView(db.pool, viewer, localId)
+      const view = await readUntil(system.changes, boundMs, read, (seen) => seen !== null && until(seen))
+      if (view && until(view)) return view
+      throw new Error(`The task never came so far: ${JSON.stringify(view)?.slice(0, 2000)}`)
     },
     close: async () => {
       await system.stop()
