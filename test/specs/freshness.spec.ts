@@ -25,6 +25,16 @@ interface Heard {
   readonly change: Change
 }
 
+/** A transaction that has its id and did nothing yet. */
+async function begunOn({ profile }: FreshDatabase): Promise<pg.Client> {
+  if (profile.kind !== 'postgresql') throw new Error('The embedded database has one session.')
+  const client = new pg.Client({ connectionString: profile.url })
+  await client.connect()
+  await client.query('begin')
+  await client.query('select pg_current_xact_id()')
+  return client
+}
+
 /** A process, as far as freshness goes: it is looked with when the test says so, and never by itself. */
 async function openProcess({ db }: FreshDatabase, tick: () => number) {
   const changes = new Changes()
@@ -192,16 +202,9 @@ test('postgresql: a late commit that fills more gaps than a look reads news is h
 
 test('postgresql: the newest transaction of all is waited for, though it took its number before an older one', async () => {
   const fresh = await freshDatabase('postgresql')
-  const { profile } = fresh
-  if (profile.kind !== 'postgresql') throw new Error('wrong profile')
   const { freshness, heard } = await openProcess(fresh, () => 0)
-  const older = new pg.Client({ connectionString: profile.url })
-  const newest = new pg.Client({ connectionString: profile.url })
-  for (const client of [older, newest]) {
-    await client.connect()
-    await client.query('begin')
-    await client.query('select pg_current_xact_id()')
-  }
+  const older = await begunOn(fresh)
+  const newest = await begunOn(fresh)
   const batches = [newest, older].map((client) => ({ client, batchId: randomUUID() }))
   for (const { client, batchId } of batches) await client.query(insertFact, [organizationId, batchId])
   await older.query('commit')
@@ -218,16 +221,8 @@ test('postgresql: the newest transaction of all is waited for, though it took it
 test('postgresql: what was under way when a process began to look is heard, and what never ends elsewhere wakes nobody', async () => {
   const fresh = await freshDatabase('postgresql')
   const neighbour = await freshDatabase('postgresql')
-  if (fresh.profile.kind !== 'postgresql' || neighbour.profile.kind !== 'postgresql') throw new Error('wrong profile')
-  const [late, endless] = [fresh, neighbour].map(
-    ({ profile }) => new pg.Client({ connectionString: 'url' in profile ? profile.url : '' }),
-  )
-  if (!late || !endless) throw new Error('There are two clients.')
-  for (const client of [late, endless]) {
-    await client.connect()
-    await client.query('begin')
-    await client.query('select pg_current_xact_id()')
-  }
+  const late = await begunOn(fresh)
+  const endless = await begunOn(neighbour)
   const batchId = randomUUID()
   await late.query(insertFact, [organizationId, batchId])
   await fresh.db.raw((client) => client.query(insertFact, [organizationId, randomUUID()]))
