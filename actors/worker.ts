@@ -10,12 +10,14 @@ import { isOutage } from '../persistence/outage.ts'
 import type { Report } from '../domain/fact.ts'
 import { Bell } from './bell.ts'
 import { workEnded, type WorkEnded } from './diagnostics.ts'
+import { PassedOver } from './passed-over.ts'
+import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
-import type { Done, Kind, Kinds } from './kinds.ts'
+import type { Done, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
-import { endTurns, lanesOf } from './turns.ts'
+import { endTurns } from './turns.ts'
 
 /** Warnings and errors of the background; never with payloads or secrets. */
 export interface Log {
@@ -47,14 +49,14 @@ export class Worker implements Intake {
   readonly owner: string
   readonly leases = new Leases()
   readonly #o: WorkerOptions
+  readonly #room: Room
   readonly #runtime: () => Runtime
   readonly #working = new Set<Promise<unknown>>()
   readonly #claiming = new Set<Promise<unknown>>()
-  /** Room taken for work whose commit or claim is under way, by kind and by lane. */
-  readonly #reserved = new Map<string, number>()
   readonly #bells = new Map<string, Bell>()
   readonly #postponed = new Map<string, number>()
   readonly #unheard = new UnheardClaims()
+  readonly #passedOver = new PassedOver()
   /** Kinds of which something due may wait in its row for room here. */
   readonly #crowded = new Set<string>()
   #state: 'closed' | 'open' | 'draining' = 'closed'
@@ -63,6 +65,7 @@ export class Worker implements Intake {
   /** `runtime` is asked for when it is needed: the two know each other. */
   constructor(options: WorkerOptions, runtime: () => Runtime) {
     this.#o = options
+    this.#room = new Room(options.kinds, this.leases)
     this.#runtime = runtime
     this.owner = `${hostname()}/${process.pid}/${options.instruments.newToken().slice(-8)}`
   }
@@ -74,11 +77,9 @@ export class Worker implements Intake {
     this.#unwatch = this.leases.watch(() => this.#o.instruments.monotonic())
   }
 
-  // --- room: how much may be under way at once, and how much of it for one agent --------------------------------------
-
   /** Whether work of this kind and lane would begin here at once. */
   hasRoom(kind: string, lane: string | null): boolean {
-    return this.#state === 'open' && this.#room(kind) > 0 && !this.#isFull(kind, lane)
+    return this.#state === 'open' && this.#room.has(kind, lane)
   }
 
   takeRoom(kind: string, lane: string | null): boolean {
@@ -86,7 +87,7 @@ export class Worker implements Intake {
       this.#crowded.add(kind)
       return false
     }
-    this.#reserve(kind, lane, 1)
+    this.#room.reserve(kind, lane, 1)
     return true
   }
 
@@ -95,42 +96,7 @@ export class Worker implements Intake {
   }
 
   giveBack(launch: Launch): void {
-    if (launch.reserved) this.#reserve(launch.ref.kind, launch.lane, -1)
-  }
-
-  #reserve(kind: string, lane: string | null, by: number): void {
-    for (const key of lane === null ? [kind] : [kind, `${kind} ${lane}`]) {
-      const left = (this.#reserved.get(key) ?? 0) + by
-      if (left > 0) this.#reserved.set(key, left)
-      else this.#reserved.delete(key)
-    }
-  }
-
-  #room(kind: string): number {
-    return this.#kind(kind).concurrency - this.leases.count(kind) - (this.#reserved.get(kind) ?? 0)
-  }
-
-  /** One agent that hangs must not take every place from the others. */
-  #isFull(kind: string, lane: string | null): boolean {
-    if (lane === null) return false
-    const taken = this.leases.count(kind, lane) + (this.#reserved.get(`${kind} ${lane}`) ?? 0)
-    return taken >= this.#kind(kind).laneLimit
-  }
-
-  #fullLanes(kind: string): string[] {
-    const lanes = new Set(this.leases.list().flatMap(({ ref, lane }) => (ref.kind === kind && lane ? [lane] : [])))
-    return [...lanes].filter((lane) => this.#isFull(kind, lane))
-  }
-
-  /** Where work takes turns, the lane that has least here comes first. */
-  #lanesOf(kind: string): ReadonlyMap<string, number> {
-    return this.#kind(kind).turnMs === undefined ? new Map() : lanesOf(this.leases.list(), kind)
-  }
-
-  #kind(name: string): Kind {
-    const kind = this.#o.kinds[name]
-    if (!kind) throw new Error(`There is no kind of actor called "${name}".`)
-    return kind
+    if (launch.reserved) this.#room.reserve(launch.ref.kind, launch.lane, -1)
   }
 
   // --- doing work -----------------------------------------------------------------------------------------------------
@@ -162,7 +128,7 @@ export class Worker implements Intake {
 
   #begin(launch: Launch): void {
     const { ref, token, work, lane, trustedFrom } = launch
-    const { leaseMs } = this.#kind(ref.kind)
+    const { leaseMs } = this.#room.kind(ref.kind)
     const lease = this.leases.hold({ ref, token, work, lane, leaseMs, trustedFrom })
     const done: Promise<unknown> = this.#perform(launch, lease).finally(() => {
       this.leases.drop(lease)
@@ -183,7 +149,7 @@ export class Worker implements Intake {
 
   async #endOf(launch: Launch, lease: HeldLease): Promise<WorkEnded['end']> {
     const { ref, work, token } = launch
-    const handler = this.#kind(ref.kind).work[work]
+    const handler = this.#room.kind(ref.kind).work[work]
     const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
     if (!isHeld()) return this.#giveUp(lease)
@@ -199,7 +165,7 @@ export class Worker implements Intake {
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
     }
-    if (lease.abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)) return 'given back'
+    if (lease.abort.signal.aborted && this.#room.kind(ref.kind).repeatable.has(work)) return 'given back'
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
     return this.#report(lease, done)
@@ -242,7 +208,7 @@ export class Worker implements Intake {
   }
 
   #isGivenBack({ ref, work, abort }: HeldLease): boolean {
-    return this.#state === 'draining' && abort.signal.aborted && this.#kind(ref.kind).repeatable.has(work)
+    return this.#state === 'draining' && abort.signal.aborted && this.#room.kind(ref.kind).repeatable.has(work)
   }
 
   // --- claiming -------------------------------------------------------------------------------------------------------
@@ -254,7 +220,7 @@ export class Worker implements Intake {
 
   /** Claims what is due of one kind until the signal aborts. Rejects when the database fails: the supervisor restarts it. */
   async loop(kind: string, signal: AbortSignal): Promise<void> {
-    const { pollMs } = this.#kind(kind)
+    const { pollMs } = this.#room.kind(kind)
     while (!signal.aborted) {
       for (let pass = 0; pass < passesLimit && !signal.aborted; pass++) {
         const claiming = this.#claim(kind)
@@ -279,33 +245,41 @@ export class Worker implements Intake {
 
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
-    const kind = this.#kind(name)
-    const limit = Math.min(kind.claimLimit, this.#room(name))
+    const kind = this.#room.kind(name)
+    const limit = Math.min(kind.claimLimit, this.#room.free(name))
     if (limit <= 0 || this.#state !== 'open') return false
-    this.#reserve(name, null, limit)
+    this.#room.reserve(name, null, limit)
     this.#crowded.delete(name)
     try {
       const before = this.#o.instruments.monotonic()
+      const fullLanes = this.#room.fullLanes(name)
+      const reach = this.#passedOver.reach(name, fullLanes, before)
       const claim = {
         kind: name,
         limit,
         leaseMs: kind.leaseMs,
-        fullLanes: this.#fullLanes(name),
-        lanes: this.#lanesOf(name),
+        fullLanes,
+        lanes: this.#room.turnsOf(name),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
+        ...(reach === undefined ? {} : { reachMs: reach }),
       }
       const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
         this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
         throw error
       })
-      if (due.length === limit || claim.fullLanes.length > 0) this.#crowded.add(name)
+      const mayBeMore = due.length === limit
+      if (mayBeMore || fullLanes.length > 0) this.#crowded.add(name)
+      const lastDueMs = mayBeMore ? Math.min(...due.map(({ dueMs }) => dueMs)) : null
+      // Where lanes take turns, the last that was taken is not the one that fell due last.
+      if (lastDueMs === null || claim.lanes.size === 0)
+        this.#passedOver.note({ kind: name, fullLanes, reach, at: before, lastDueMs })
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
-      return due.length === limit
+      return mayBeMore
     } finally {
-      this.#reserve(name, null, -limit)
+      this.#room.reserve(name, null, -limit)
     }
   }
 
@@ -369,7 +343,7 @@ export class Worker implements Intake {
   async drain(): Promise<void> {
     this.#state = 'draining'
     await Promise.allSettled(this.#claiming)
-    const repeatable = this.leases.list().filter(({ ref, work }) => this.#kind(ref.kind).repeatable.has(work))
+    const repeatable = this.leases.list().filter(({ ref, work }) => this.#room.kind(ref.kind).repeatable.has(work))
     for (const lease of repeatable) lease.abort.abort(new LeaseLost(lease.ref))
     try {
       await releaseUnbegun(this.#o.db.pool, repeatable)

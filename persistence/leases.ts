@@ -13,6 +13,8 @@ export interface Claim {
   readonly leaseMs: number
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
+  /** How far back to look, where all that fell due before is theirs; absent: at everything that is due. */
+  readonly reachMs?: number
   /** Names for the leases that are granted, `limit` of them: whoever never hears the answer knows what it may have taken. */
   readonly tokens?: readonly string[]
   /** Tokens of claims whose answer was lost. Nothing can have begun under them, so their rows are free. */
@@ -36,6 +38,8 @@ export interface DueActor extends ActorRow {
   readonly begun: boolean
   /** The database's clock at the claim, or a later instant where that clock was set back: what is due by it is due. */
   readonly seenAt: string
+  /** How long it had been due, less than nothing for what is taken before its time. */
+  readonly dueMs: number
 }
 
 const Due = z.custom<DueActor>()
@@ -60,13 +64,18 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       ? sql.fragment`(lease_token is null and updated_at > now() + interval '1 second' and wake_at >= updated_at)`
       : sql.fragment`false`
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
+  const recent =
+    claim.reachMs === undefined
+      ? sql.fragment``
+      : sql.fragment`and wake_at > now() - ${claim.reachMs} * interval '1 millisecond'`
   return db.any(sql.type(Due)`
     with due as (
       select kind, id, work_started_at is not null and not ${justMarked} as begun,
         work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
-        case when ${ahead} then wake_at else now() end as seen_at
+        case when ${ahead} then wake_at else now() end as seen_at,
+        (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
       from actor
-      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open}
+      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${recent}
       order by ${fairness(claim.lanes)} wake_at limit ${claim.limit} for update skip locked
     ), numbered as (
       select due.*, row_number() over () as n from due
@@ -78,7 +87,8 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       work_started_at = case when due.free and not due.begun then now() else a.work_started_at end,
       wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
     from numbered due where a.kind = due.kind and a.id = due.id
-    returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, due.seen_at as "seenAt"`)
+    returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, due.seen_at as "seenAt",
+      due.due_ms as "dueMs"`)
 }
 
 /**
