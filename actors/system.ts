@@ -3,6 +3,7 @@
  * order of starting and ending. Does not read the environment (bin/config.ts) and does not speak HTTP (http/).
  */
 import type { Viewer } from '../domain/access.ts'
+import type { SupervisorAnswer } from '../domain/queue.ts'
 import { workersLoops } from '../machines/supervisor.ts'
 import { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
@@ -24,6 +25,7 @@ import type { Kinds } from './kinds.ts'
 import { Outbound, type OutboundPolicy } from './outbound.ts'
 import { ownershipKind } from './ownership.ts'
 import { Pushing, pushKind } from './push.ts'
+import { Presence } from './presence.ts'
 import type { PushOptions } from './push-credential.ts'
 import { pushReactions } from './push-reactions.ts'
 import { PushReceipts } from './push-receipts.ts'
@@ -37,6 +39,7 @@ import { Supervisor } from './supervisor.ts'
 import { ParserPool } from './threads/pool.ts'
 import { newToken } from './tokens.ts'
 import { reportMissingKeys, Vault, type KeyRing } from './vault.ts'
+import { supervisedOf } from './vitals.ts'
 import { Worker, type Log } from './worker.ts'
 
 export interface SystemOptions {
@@ -98,6 +101,7 @@ export class System {
   readonly #outbound: Outbound
   readonly #vault: Vault
   readonly #housekeeping: Housekeeping
+  readonly #presence: Presence | null
   readonly #time: Instruments
   readonly #freshness: Freshness
 
@@ -162,6 +166,9 @@ export class System {
     this.receipts = new PushReceipts({ rates, db, runtime, pool, artifacts, instruments: time, push, door })
     const { artifactDirectory, keeping = keepingByDefault } = options
     this.#housekeeping = new Housekeeping({ db, log, instruments: time, kinds, artifactDirectory, works, keeping })
+    const told = (): SupervisorAnswer => supervisedOf(this, db, time)
+    // The one process of an embedded database has nobody to tell.
+    this.#presence = db.profile === 'pglite' ? null : new Presence({ db, log, owner: this.worker.owner, told })
     this.supervisor = this.#supervisor()
   }
 
@@ -190,6 +197,7 @@ export class System {
           // An embedded database has no other process whose commits could be missed.
           freshness: (signal) => (db.profile === 'pglite' ? idle(signal) : this.#freshness.watch(signal)),
           housekeeping: (signal) => this.#housekeeping.loop(signal),
+          presence: (signal) => this.#presence?.loop(signal) ?? idle(signal),
         },
         prepare: async () => {
           this.changes.subscribe((change) => {
@@ -202,7 +210,10 @@ export class System {
           if (works) this.worker.open()
         },
         finish: async () => {
+          const leaving = this.#presence?.tell()
           await this.worker.drain()
+          await leaving
+          await this.#presence?.leave()
           await this.#freshness.close()
           await this.#outbound.close()
           await this.pool.close()

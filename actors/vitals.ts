@@ -2,7 +2,7 @@
  * What this process can say of itself without asking the database: its loops, the places for work, its parsing threads, its
  * connections. Reads what others own (supervisor.ts, worker.ts, threads/pool.ts) and changes nothing.
  */
-import type { LoopView, ProcessView } from '../domain/queue.ts'
+import type { LoopView, ProcessView, SupervisorAnswer } from '../domain/queue.ts'
 import { loopNames, workersLoops, type LoopName } from '../machines/supervisor.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Instruments } from './runtime.ts'
@@ -23,6 +23,16 @@ export function vitalsOf(system: System, db: Database, instruments: Instruments)
       idle: idleConnections,
       waiting: waitingClients,
     },
+  }
+}
+
+/** All of it, with its supervisor: for whoever asks this process, and told to the others (presence.ts). */
+export function supervisedOf(system: System, db: Database, instruments: Instruments): SupervisorAnswer {
+  const { value, machine, context } = system.supervisor.snapshot
+  const { restarts, lastFailure } = context
+  return {
+    supervisor: { value, machineVersion: machine.version ?? '0', restarts, lastFailure },
+    process: vitalsOf(system, db, instruments),
   }
 }
 

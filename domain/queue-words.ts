@@ -3,7 +3,15 @@
  * stands alone. Pure, by times that are handed in. Does not own the numbers (domain/queue.ts).
  */
 import { stuckAfterMs } from './explanation.ts'
-import { queueCountLimit, type HeldLeases, type KindQueue, type LoopView, type SupervisorAnswer } from './queue.ts'
+import {
+  queueCountLimit,
+  type HeldLeases,
+  type KindQueue,
+  type LoopView,
+  type QueuesAnswer,
+  type SupervisorAnswer,
+  type ToldProcess,
+} from './queue.ts'
 
 export interface Standing {
   readonly tone: 'ok' | 'quiet' | 'warn' | 'bad'
@@ -22,7 +30,7 @@ export const oldestAgeMs = ({ oldestDueAt }: Pick<KindQueue, 'oldestDueAt'>, now
 export function queueStanding(
   queue: KindQueue,
   leases: readonly HeldLeases[],
-  places: LoopView['places'],
+  places: { readonly taken: number; readonly limit: number } | null,
   nowMs: number,
 ): Standing {
   const ageMs = oldestAgeMs(queue, nowMs)
@@ -37,7 +45,7 @@ export function queueStanding(
     }
   if (holders.length === 0) return { tone: 'warn', words: 'Stuck: nobody works on it' }
   if (places !== null && places.taken >= places.limit)
-    return { tone: 'warn', words: `Waits for room: ${places.taken} of ${places.limit} places here are taken` }
+    return { tone: 'warn', words: `Waits for room: ${places.taken} of ${places.limit} places are taken` }
   return { tone: 'warn', words: 'Waits: for room, or for an agent that has all its places taken' }
 }
 
@@ -65,6 +73,7 @@ const purposes: Readonly<Record<string, string>> = {
   audit: 'links the audit trail and sees that it holds',
   freshness: 'sees what other processes committed',
   housekeeping: 'keeps the database small',
+  presence: 'tells the other processes of this one',
 }
 
 /** What a loop is for; empty for one that this build has no words for. */
@@ -81,37 +90,102 @@ const supervisorWords: Readonly<Record<string, Standing>> = {
   broken: { tone: 'bad', words: 'Gave up: this process ends' },
 }
 
-/** One line for the whole: the worst of what there is to say. */
-export function systemStanding(
-  answer: SupervisorAnswer,
-  queues: { readonly kinds: readonly KindQueue[]; readonly leases: readonly HeldLeases[] } | undefined,
-  nowMs: number,
-): Standing {
-  const own = supervisorWords[plainState(answer.supervisor.value)]
-  if (own) return own
-  const { loops } = answer.process
-  const troubled = loops.flatMap((loop) => {
+/** The worst of what there is to say of one process; null: nothing. */
+function troubleOf({ supervisor, process }: SupervisorAnswer, nowMs: number): Standing | null {
+  const whole = supervisorWords[plainState(supervisor.value)]
+  if (whole) return whole
+  const troubled = process.loops.flatMap((loop) => {
     const { tone, words } = loopStanding(loop, nowMs)
     return tone === 'warn' || tone === 'bad' ? [{ name: loop.name, tone, words }] : []
   })
   const [worst] = troubled.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
-  if (worst) {
-    const alike = troubled.filter(({ words }) => words === worst.words)
-    const who = alike.length === 1 ? worst.name : `${alike.length} loops`
-    return { tone: worst.tone, words: `${who}: ${worst.words.toLowerCase()}` }
+  if (!worst) return null
+  const alike = troubled.filter(({ words }) => words === worst.words)
+  const who = alike.length === 1 ? worst.name : `${alike.length} loops`
+  return { tone: worst.tone, words: `${who}: ${inside(worst.words)}` }
+}
+
+const inside = (words: string): string => `${words.charAt(0).toLowerCase()}${words.slice(1)}`
+
+/** Three times that it did not tell of itself. */
+const silentAfterMs = 15_000
+const silenceMs = ({ seenAt }: ToldProcess, nowMs: number): number => nowMs - Date.parse(seenAt)
+const isSilent = (process: ToldProcess, nowMs: number): boolean => silenceMs(process, nowMs) >= silentAfterMs
+
+/** How a process stands by what it last told of itself. */
+export function processStanding(process: ToldProcess, nowMs: number): Standing {
+  const { told } = process
+  if (isSilent(process, nowMs)) {
+    const seconds = Math.floor(silenceMs(process, nowMs) / 1000)
+    return { tone: 'warn', words: `Silent for ${seconds} s: it ended without a word, or does not reach the database` }
   }
+  if (told === null) return { tone: 'quiet', words: 'Lives; it is of another release' }
+  return (
+    troubleOf(told, nowMs) ?? {
+      tone: 'ok',
+      words: told.process.works ? 'Works' : 'Serves, and leaves the work to others',
+    }
+  )
+}
+
+/** One line for the whole: the worst of what there is to say. */
+export function systemStanding(
+  answer: SupervisorAnswer,
+  queues: Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'> | undefined,
+  nowMs: number,
+): Standing {
+  const own = troubleOf(answer, nowMs)
+  if (own) return own
+  const others = (queues?.processes ?? []).filter(
+    (process) => process.owner !== answer.process.owner && !isSilent(process, nowMs),
+  )
+  const isWorker = ({ told }: ToldProcess): boolean =>
+    told === null || (told.process.works && ['starting', 'running'].includes(plainState(told.supervisor.value)))
+  if (queues && !answer.process.works && !others.some(isWorker))
+    return { tone: 'bad', words: 'No worker runs: what was accepted waits until one does' }
+  const troubled = others.flatMap(({ owner, told }) => {
+    const trouble = told === null ? null : troubleOf(told, nowMs)
+    // Others that start or drain are being replaced: that is how it is done.
+    const isPassing = told !== null && ['starting', 'draining'].includes(plainState(told.supervisor.value))
+    return trouble === null || isPassing ? [] : [{ owner, ...trouble }]
+  })
+  const [worst] = troubled.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+  if (worst) return { tone: worst.tone, words: `${worst.owner}: ${inside(worst.words)}` }
+  return queuesStanding(answer, queues, nowMs)
+}
+
+function queuesStanding(
+  answer: SupervisorAnswer,
+  queues: Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'> | undefined,
+  nowMs: number,
+): Standing {
   const stuck = (queues?.kinds ?? []).flatMap((queue) => {
-    const { tone, words } = queueStanding(queue, queues?.leases ?? [], placesOf(loops, queue.kind), nowMs)
+    const places = placesOf(answer, queues?.processes ?? [], queue.kind, nowMs)
+    const { tone, words } = queueStanding(queue, queues?.leases ?? [], places, nowMs)
     return tone === 'warn' ? [{ kind: queue.kind, words }] : []
   })
   const [first] = stuck
-  if (first && stuck.length === 1)
-    return { tone: 'warn', words: `${first.kind}: ${first.words.charAt(0).toLowerCase()}${first.words.slice(1)}` }
+  if (first && stuck.length === 1) return { tone: 'warn', words: `${first.kind}: ${inside(first.words)}` }
   if (first) return { tone: 'warn', words: `Waiting too long: ${stuck.map(({ kind }) => kind).join(', ')}` }
   const due = (queues?.kinds ?? []).reduce((sum, queue) => sum + queue.due, 0)
   const more = due > queueCountLimit ? '+' : ''
   return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due` }
 }
 
-export const placesOf = (loops: readonly LoopView[], kind: string): LoopView['places'] =>
-  loops.find(({ name }) => name === kind)?.places ?? null
+/** Places of a kind, in all processes that are known to live; null where none has any. */
+export function placesOf(
+  { process }: SupervisorAnswer,
+  others: readonly ToldProcess[],
+  kind: string,
+  nowMs: number,
+): { readonly taken: number; readonly limit: number } | null {
+  const alive = others.filter((other) => other.owner !== process.owner && !isSilent(other, nowMs))
+  const places = [process, ...alive.map(({ told }) => told?.process)].flatMap(
+    (each) => each?.loops.find(({ name }) => name === kind)?.places ?? [],
+  )
+  if (places.length === 0) return null
+  return {
+    taken: places.reduce((sum, each) => sum + each.taken, 0),
+    limit: places.reduce((sum, each) => sum + each.limit, 0),
+  }
+}

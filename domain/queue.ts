@@ -40,15 +40,6 @@ export type HeldLeases = z.infer<typeof HeldLeases>
 export const OpenCommands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: when })
 export type OpenCommands = z.infer<typeof OpenCommands>
 
-/** `GET /api/queues`: one organization's, whichever processes work on them. `at` is the database's clock. */
-export const QueuesAnswer = z.object({
-  at: z.string(),
-  kinds: z.array(KindQueue),
-  leases: z.array(HeldLeases),
-  commands: OpenCommands,
-})
-export type QueuesAnswer = z.infer<typeof QueuesAnswer>
-
 /** One supervised loop of a process. */
 export const LoopView = z.object({
   name: z.string(),
@@ -64,7 +55,7 @@ export const LoopView = z.object({
 })
 export type LoopView = z.infer<typeof LoopView>
 
-/** The process that answers. */
+/** What a process says of itself. */
 export const ProcessView = z.object({
   /** As in its leases. */
   owner: z.string(),
@@ -101,3 +92,18 @@ export const SupervisorAnswer = z.object({
   process: ProcessView,
 })
 export type SupervisorAnswer = z.infer<typeof SupervisorAnswer>
+
+/** A process as it last told of itself, every five seconds; null: in the words of another release. */
+export const ToldProcess = z.object({ owner: z.string(), seenAt: z.string(), told: z.nullable(SupervisorAnswer) })
+export type ToldProcess = z.infer<typeof ToldProcess>
+
+/** `GET /api/queues`: one organization's, whichever processes work on them. `at` is the database's clock. */
+export const QueuesAnswer = z.object({
+  at: z.string(),
+  kinds: z.array(KindQueue),
+  leases: z.array(HeldLeases),
+  commands: OpenCommands,
+  /** Every process on the database, for they work for every organization; none where there can be only the one that answers. */
+  processes: z.array(ToldProcess),
+})
+export type QueuesAnswer = z.infer<typeof QueuesAnswer>

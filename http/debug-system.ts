@@ -5,7 +5,7 @@
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import { chartsOf } from '../actors/charts.ts'
 import { instruments } from '../actors/system.ts'
-import { vitalsOf } from '../actors/vitals.ts'
+import { supervisedOf } from '../actors/vitals.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../domain/queue.ts'
 import { readQueues } from '../persistence/queue-views.ts'
 import { attentionStates } from './debug-views.ts'
@@ -21,14 +21,7 @@ export const systemRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }
   app.get(
     '/api/supervisor',
     { config: { ...config, database: 'unneeded' }, schema: supervised },
-    (): SupervisorAnswer => {
-      const { value, machine, context } = system.supervisor.snapshot
-      const { restarts, lastFailure } = context
-      return {
-        supervisor: { value, machineVersion: machine.version ?? '0', restarts, lastFailure },
-        process: vitalsOf(system, db, instruments),
-      }
-    },
+    (): SupervisorAnswer => supervisedOf(system, db, instruments),
   )
   app.get('/api/queues', { config, schema: queued }, (request): Promise<QueuesAnswer> => {
     const { organizationId } = viewerOf(request)

@@ -26,11 +26,12 @@ export const loopNames = [
   'audit',
   'freshness',
   'housekeeping',
+  'presence',
 ] as const
 export type LoopName = (typeof loopNames)[number]
 
 /** What a process does for itself; everything else it may leave to workers in processes of their own. */
-const everywhere: ReadonlySet<LoopName> = new Set(['freshness', 'housekeeping', 'audit'])
+const everywhere: ReadonlySet<LoopName> = new Set(['freshness', 'housekeeping', 'audit', 'presence'])
 export const workersLoops: ReadonlySet<LoopName> = new Set(loopNames.filter((name) => !everywhere.has(name)))
 
 const notProvided = (): Promise<never> => Promise.reject(new Error('The supervisor was started without its loops.'))
@@ -111,6 +112,7 @@ export const supervisorFor = (left: ReadonlySet<LoopName>) =>
           audit: region('audit', left),
           freshness: region('freshness', left),
           housekeeping: region('housekeeping', left),
+          presence: region('presence', left),
         },
       },
       draining: {

@@ -9,6 +9,7 @@ import { mayEver, type Viewer } from '../domain/access.ts'
 import { attentionCountLimit, queueCountLimit, type QueuesAnswer } from '../domain/queue.ts'
 import { abandoned, isInState, unusualEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './database.ts'
+import { readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
 const Due = z.object({ kind: z.string(), due: z.number(), oldestDueAt: z.string().nullable() })
@@ -35,11 +36,13 @@ export async function readQueues(
   const leases = await readHeld(db, organizationId)
   const commands = await readOpenCommands(db, organizationId)
   const needing = await countAttention(db, organizationId, attention)
+  const processes = await readProcesses(db)
   return {
     at,
     kinds: due.map((row) => ({ ...row, attention: needing.get(row.kind) ?? 0 })),
     leases: [...leases],
     commands,
+    processes,
   }
 }
 

@@ -11,6 +11,7 @@ import { signIn } from './0008-sign-in.ts'
 import { credentials } from './0009-credentials.ts'
 import { auditChain } from './0010-audit-chain.ts'
 import { lighterUpdates } from './0011-lighter-updates.ts'
+import { processes } from './0012-processes.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   credentials,
   auditChain,
   lighterUpdates,
+  processes,
 ]

@@ -53,7 +53,7 @@ describe('a queue', () => {
     ['what is taken at once', queue(stuckAfterMs - 1), [], null, 'quiet', 'Being taken'],
     ['nobody', queue(stuckAfterMs), [], null, 'warn', 'Stuck: nobody works on it'],
     ['nobody of its kind', queue(stuckAfterMs), [held({ kind: 'push' })], null, 'warn', 'Stuck: nobody works on it'],
-    ['room here', queue(stuckAfterMs), [held()], places(8), 'warn', 'Waits for room: 8 of 8 places here are taken'],
+    ['room here', queue(stuckAfterMs), [held()], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
     ['an agent', queue(stuckAfterMs), [held()], places(4), 'warn', 'has all its places taken'],
     ['a dead worker', queue(stuckAfterMs), [held({ expired: 1 })], places(8), 'warn', 'Stuck: 1 lease ran out'],
   ] as const)('waits for %s', (_, of, leases, room, tone, words) => {
@@ -102,13 +102,13 @@ describe('the whole', () => {
       'Waiting too long: command, push',
     ],
   ] as const)('%#', (value, queues, tone, words) => {
-    const told = queues && { kinds: [...queues.kinds], leases: [...queues.leases] }
+    const told = queues && { kinds: [...queues.kinds], leases: [...queues.leases], processes: [] }
     expect(systemStanding(supervisor(value), told, nowMs)).toEqual({ tone, words })
   })
 
   it('is as bad as its worst loop, before anything that only waits', () => {
     const loops = [loop(), loop({ name: 'push', state: 'restarting' })]
-    const stuck = { kinds: [queue(stuckAfterMs)], leases: [] }
+    const stuck = { kinds: [queue(stuckAfterMs)], leases: [], processes: [] }
     const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
     expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs).words).toBe(
       '2 loops: waiting for the database',

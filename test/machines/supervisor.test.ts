@@ -124,6 +124,6 @@ describe('the supervisor', () => {
     const [{ value }] = transition(machine, starting, prepared as never)
     const { running } = z.object({ running: z.record(z.string(), z.string()) }).parse(value)
     const own = Object.entries(running).flatMap(([name, state]) => (state === 'up' ? [name] : []))
-    expect(own.toSorted()).toEqual(['audit', 'freshness', 'housekeeping'])
+    expect(own.toSorted()).toEqual(['audit', 'freshness', 'housekeeping', 'presence'])
   })
 })

@@ -83,6 +83,26 @@ export const systemSheet = css`
     text-decoration: underline;
     text-underline-offset: 2px;
   }
+  .pick {
+    padding: 2px 4px;
+    margin-inline-start: -4px;
+    border: 0;
+    border-radius: var(--sb-radius-s);
+    background: none;
+    color: inherit;
+    font-size: inherit;
+    font-weight: inherit;
+    text-align: start;
+    text-decoration: underline;
+    text-underline-offset: 2px;
+    cursor: pointer;
+    overflow-wrap: anywhere;
+  }
+  .pick[aria-pressed='true'] {
+    background: var(--sb-selected);
+    font-weight: 600;
+    text-decoration: none;
+  }
   dl {
     display: grid;
     gap: 4px;

@@ -1,5 +1,5 @@
 /**
- * `<signalbox-system>`: the machinery at a glance: what waits, who works on it, and the loops of the process that answers. Owns
+ * `<signalbox-system>`: the machinery at a glance: what waits, who works on it, and the processes with their loops. Owns
  * the layout. Whether something is stuck, and how that is said, is domain/queue-words.ts; the page around it asks again.
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
@@ -7,41 +7,24 @@ import {
   attentionCountLimit,
   queueCountLimit,
   type KindQueue,
-  type LoopView,
   type ProcessView,
   type QueuesAnswer,
+  type SupervisorAnswer,
 } from '../../domain/queue.ts'
-import {
-  countWords,
-  loopStanding,
-  loopWords,
-  oldestAgeMs,
-  placesOf,
-  queueStanding,
-  systemStanding,
-  type Standing,
-} from '../../domain/queue-words.ts'
+import { countWords, oldestAgeMs, placesOf, queueStanding, systemStanding } from '../../domain/queue-words.ts'
 import type { ApiFault } from '../api.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
-import { icon, type IconName } from '../elements/icon.ts'
+import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
-import { plural } from '../format.ts'
 import { ServerClock } from '../server-clock.ts'
 import { queuesQuestion, supervisorQuestion } from './actors-questions.ts'
+import { loopTable, processTable, resources } from './actors-processes.ts'
 import { Seconds } from './actors-seconds.ts'
+import { standingMark } from './actors-standing.ts'
 import { systemPath } from './explanation-view.ts'
 import { systemSheet } from './actors-system-sheet.ts'
-
-const icons: Record<Standing['tone'], IconName> = {
-  ok: 'circle-check',
-  quiet: 'circle-dot',
-  warn: 'triangle-alert',
-  bad: 'circle-x',
-}
-export const standingMark = ({ tone, words }: Standing): TemplateResult =>
-  html`<span class="standing ${tone === 'quiet' ? 'muted' : `tone-${tone}`}">${icon(icons[tone], 13)}${words}</span>`
 
 /** The loops and the process are told without the database, so this page can say that it is the database that is away. */
 const whyUnknown = ({ status, message }: ApiFault, isKnown: boolean): string =>
@@ -49,9 +32,11 @@ const whyUnknown = ({ status, message }: ApiFault, isKnown: boolean): string =>
 
 /** @element signalbox-system */
 export class SignalboxSystem extends LitElement {
-  static override properties: PropertyDeclarations = { app: { attribute: false } }
+  static override properties: PropertyDeclarations = { app: { attribute: false }, _chosen: { state: true } }
   static override styles = [sheet, systemSheet]
   declare app: App | undefined
+  /** The process whose loops are shown; null: the one that answers. */
+  declare _chosen: string | null
 
   readonly #supervisor = new Query(this, () => this.app && { queries: this.app.queries, question: supervisorQuestion })
   readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: queuesQuestion })
@@ -59,6 +44,7 @@ export class SignalboxSystem extends LitElement {
 
   constructor() {
     super()
+    this._chosen = null
     new Seconds(this, () => this.#queues.data !== undefined)
   }
 
@@ -85,13 +71,26 @@ export class SignalboxSystem extends LitElement {
             </div>`
           : nothing
       }
-      ${queues.data ? this.#queueTable(app, queues.data, process) : nothing}
-      ${queues.data ? this.#leaseTable(app, queues.data, process) : nothing} ${this.#loopTable(app, process)}
-      ${this.#facts(app, process, queues.data)}
+      ${queues.data ? this.#queueTable(app, queues.data, supervisor.data) : nothing}
+      ${queues.data ? this.#leaseTable(app, queues.data, process) : nothing}
+      ${this.#processes(app, supervisor.data, queues.data)}
     </div>`
   }
 
-  #queueTable(app: App, answer: QueuesAnswer, { loops }: ProcessView): TemplateResult {
+  /** This process, and of several the one that was chosen, as long as it is known. */
+  #processes(app: App, own: SupervisorAnswer, queues: QueuesAnswer | undefined): TemplateResult {
+    const others = (queues?.processes ?? []).filter(({ owner }) => owner !== own.process.owner)
+    const chosen = others.find(({ owner }) => owner === this._chosen)
+    const choose = (owner: string): void => {
+      this._chosen = owner
+    }
+    const shown = chosen ? chosen.told?.process : own.process
+    const seen = { app, nowMs: this.#nowMs }
+    return html`${others.length > 0 ? processTable(seen, own, others, chosen?.owner ?? own.process.owner, choose) : nothing}
+    ${shown ? loopTable(seen, shown, chosen) : nothing} ${shown ? resources(seen, shown, queues) : nothing}`
+  }
+
+  #queueTable(app: App, answer: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
     return html`<section>
       <h2>Queues</h2>
       <table>
@@ -109,16 +108,16 @@ export class SignalboxSystem extends LitElement {
           </tr>
         </thead>
         <tbody>
-          ${answer.kinds.map((queue) => this.#queueRow(app, queue, answer, loops))}
+          ${answer.kinds.map((queue) => this.#queueRow(app, queue, answer, own))}
         </tbody>
       </table>
     </section>`
   }
 
-  #queueRow(app: App, queue: KindQueue, { leases }: QueuesAnswer, loops: readonly LoopView[]): TemplateResult {
+  #queueRow(app: App, queue: KindQueue, { leases, processes }: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
     const nowMs = this.#nowMs
     const ageMs = oldestAgeMs(queue, nowMs)
-    const standing = queueStanding(queue, leases, placesOf(loops, queue.kind), nowMs)
+    const standing = queueStanding(queue, leases, placesOf(own, processes, queue.kind, nowMs), nowMs)
     const held = leases.filter(({ kind }) => kind === queue.kind).reduce((sum, each) => sum + each.held, 0)
     const count = (n: number): string => app.format.count(n)
     const path = `${systemPath}&needs=attention&kind=${encodeURIComponent(queue.kind)}`
@@ -189,93 +188,6 @@ export class SignalboxSystem extends LitElement {
             </table>`
       }
     </section>`
-  }
-
-  #loopTable(app: App, { loops, owner, works }: ProcessView): TemplateResult {
-    return html`<section>
-      <h2>Loops of <span class="mono">${owner}</span></h2>
-      <p class="muted">
-        ${works ? 'The process that answers this page, and works.' : 'The process that answers this page. It leaves the work to workers in processes of their own.'}
-      </p>
-      <table>
-        <caption class="sr">
-          The supervisor's loops in this process
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Loop</th>
-            <th scope="col">State</th>
-            <th scope="col" class="end">Places taken</th>
-            <th scope="col" class="end">Restarts</th>
-            <th scope="col">Last trouble</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${loops.map(
-            (loop) =>
-              html`<tr>
-                <th scope="row">
-                  <span class="mono">${loop.name}</span> <span class="does">${loopWords(loop.name)}</span>
-                </th>
-                <td>${standingMark(loopStanding(loop, this.#nowMs))}</td>
-                <td class="end num">${this.#places(loop)}</td>
-                <td class="end num">${loop.restarts === 0 ? html`<span class="faint">0</span>` : loop.restarts}</td>
-                <td>${this.#trouble(app, loop)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </section>`
-  }
-
-  #places({ places }: LoopView): TemplateResult {
-    if (places === null) return html`<span class="faint" aria-label="no places">–</span>`
-    const { taken, limit, perAgent } = places
-    const most = perAgent < limit ? `${perAgent} for one agent at most` : nothing
-    return html`<span title=${most}>${taken} of ${limit}</span>`
-  }
-
-  #trouble({ format }: App, { lastFailure, lastOutage }: LoopView): TemplateResult {
-    if (lastFailure === null && lastOutage === null) return html`<span class="faint">none</span>`
-    return html`${lastFailure === null ? nothing : html`<p>${lastFailure.message}, ${format.at(lastFailure.at)}</p>`}
-    ${
-      lastOutage === null
-        ? nothing
-        : html`<p>
-            Database away, ${format.at(lastOutage.at)}; tried again after ${format.duration(lastOutage.pauseMs)}
-          </p>`
-    }`
-  }
-
-  #facts({ format }: App, { parser, database }: ProcessView, queues: QueuesAnswer | undefined): TemplateResult {
-    const fact = (term: string, words: TemplateResult | string): TemplateResult =>
-      html`<div>
-        <dt>${term}</dt>
-        <dd>${words}</dd>
-      </div>`
-    const { inUse, idle, waiting, profile } = database
-    const name = profile === 'pglite' ? 'embedded' : 'PostgreSQL'
-    const pool = `${name}: ${plural(inUse, 'connection')} in use, ${idle} idle`
-    const busy = `${parser.underWay} under way (${format.bytes(parser.bytesUnderWay)}), ${parser.queued} waiting`
-    const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay === 0 ? 'nothing under way' : busy}`
-    const lost = plural(parser.tasksLost, 'task')
-    return html`<section>
-      <h2>Resources</h2>
-      <dl>
-        ${queues ? fact('Commands', this.#commands(queues, format)) : nothing}
-        ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}
-        ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}; <span class="tone-warn">${icon('triangle-alert', 13)} ${lost} given up, see the log</span>`)}
-      </dl>
-    </section>`
-  }
-
-  #commands({ commands }: QueuesAnswer, format: App['format']): TemplateResult {
-    const { pending, dispatching, oldestPendingAt } = commands
-    const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
-    const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, this.#nowMs)
-    return html`${count(pending)}
-    pending${ageMs === null ? nothing : html`, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`};
-    ${count(dispatching)} being delivered`
   }
 }
 

@@ -25,7 +25,8 @@ import { SignalboxMachines } from './actors-machines.ts'
 import { arrange, keyOf } from './actors-order.ts'
 import * as ask from './actors-questions.ts'
 import { actorsSheet } from './actors-sheet.ts'
-import { SignalboxSystem, standingMark } from './actors-system.ts'
+import { standingMark } from './actors-standing.ts'
+import { SignalboxSystem } from './actors-system.ts'
 import { systemPath } from './explanation-view.ts'
 
 /** A pause in typing that asks the server. */

@@ -1,0 +1,41 @@
+/**
+ * What the processes on this database last said of themselves, a row each. Only told and read: nobody decides by it who lives
+ * (leases.ts does). Does not know what is said (domain/queue.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { SupervisorAnswer, type ToldProcess } from '../domain/queue.ts'
+import type { Connection } from './database.ts'
+
+/** More than anybody reads; the others are those not heard of for longest. */
+const processesShown = 100
+/** A process that ended without a word is shown for so long, and then forgotten. */
+const shownFor = sql.fragment`interval '10 minutes'`
+
+const Row = z.object({ owner: z.string(), seenAt: z.string(), told: z.unknown() })
+
+export async function tellOfProcess(db: Connection, owner: string, told: SupervisorAnswer): Promise<void> {
+  await db.query(sql.unsafe`
+    insert into process (owner, seen_at, told) values (${owner}, now(), ${sql.jsonb(told)})
+    on conflict (owner) do update set seen_at = excluded.seen_at, told = excluded.told`)
+}
+
+/** At a clean end: whoever leaves is not missed. */
+export async function forgetProcess(db: Connection, owner: string): Promise<void> {
+  await db.query(sql.unsafe`delete from process where owner = ${owner}`)
+}
+
+/** Those that ended without a word. */
+export async function forgetSilentProcesses(db: Connection): Promise<void> {
+  await db.query(sql.unsafe`delete from process where seen_at < now() - ${shownFor}`)
+}
+
+/** By name. What a process of another release says in a way that we do not know is left out, and that it lives is not. */
+export async function readProcesses(db: Connection): Promise<ToldProcess[]> {
+  const rows = await db.any(sql.type(Row)`
+    select owner, seen_at as "seenAt", told from process
+    where seen_at >= now() - ${shownFor} order by seen_at desc limit ${processesShown}`)
+  return rows
+    .map(({ owner, seenAt, told }) => ({ owner, seenAt, told: SupervisorAnswer.safeParse(told).data ?? null }))
+    .toSorted((a, b) => a.owner.localeCompare(b.owner))
+}
