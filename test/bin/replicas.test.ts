@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { QueuesAnswer } from '../../domain/queue.ts'
 import { Client, commandIn } from '../support/api.ts'
 import { spawnConsole, type SpawnedConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -120,6 +121,12 @@ describe('two web replicas and two workers', () => {
   const accept = (at: number, key: string, text: string) =>
     api(at).post(`/api/agents/${agentId}/commands`, { text, messageId: `m-${key}` }, { 'idempotency-key': key })
 
+  const processes = async (at: number) => {
+    const { body } = await api(at).get('/api/queues')
+    return QueuesAnswer.parse(body).processes.map(({ owner, told }) => ({ owner, works: told?.process.works }))
+  }
+  const working = (seen: Awaited<ReturnType<typeof processes>>): number => seen.filter(({ works }) => works).length
+
   test('without a worker a web accepts and serves, and delivers nothing', async () => {
     const signals = await api(0).stream('/api/tasks/events')
     expect(await signals.next()).toEqual({ event: 'ready', data: {} })
@@ -129,9 +136,14 @@ describe('two web replicas and two workers', () => {
     expect(await signals.next()).toEqual({ event: 'freshness', data: {} })
     expect(await api(0).command(id)).toMatchObject({ status: 'pending' })
     expect(receipts()).toEqual([])
+    // Either replica knows both, and that neither works.
+    await expect.poll(() => processes(0), { timeout: 20_000 }).toHaveLength(2)
+    expect(await processes(1)).toEqual(await processes(0))
+    expect(working(await processes(0))).toBe(0)
     workers.push(...(await Promise.all([spawnWorker(env), spawnWorker(env)])))
     await signals.until('freshness')
     await expect.poll(async () => (await api(0).command(id)).status, { timeout: 20_000 }).toBe('succeeded')
+    await expect.poll(async () => working(await processes(1)), { timeout: 20_000 }).toBe(2)
     signals.cancel()
   })
 
@@ -191,7 +203,12 @@ describe('two web replicas and two workers', () => {
       const replace = async (): Promise<void> => {
         await Promise.all([replaceWebs(), replaceWorkers()])
       }
+      const before = await processes(0)
       await Promise.all([replace().finally(() => (replacing = false)), sender(), sender()])
+      // Those that were replaced said so when they left: nobody is shown as silent.
+      const after = await processes(0)
+      expect([after.length, working(after)]).toEqual([4, 2])
+      expect(after.filter(({ owner }) => before.some((old) => old.owner === owner))).toEqual([])
 
       const statuses = (): Promise<readonly { status: string; count: number }[]> =>
         fresh.db.pool.any(sql.type(z.object({ status: z.string(), count: z.number() }))`

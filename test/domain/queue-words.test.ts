@@ -1,8 +1,16 @@
 /** How queues, loops and the whole system are said to stand: in words, by the times and places that are known. */
 import { describe, expect, it } from 'vitest'
 import { stuckAfterMs } from '../../domain/explanation.ts'
-import type { HeldLeases, KindQueue, LoopView, SupervisorAnswer } from '../../domain/queue.ts'
-import { countWords, loopStanding, loopWords, queueStanding, systemStanding } from '../../domain/queue-words.ts'
+import type { HeldLeases, KindQueue, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
+import {
+  countWords,
+  loopStanding,
+  loopWords,
+  placesOf,
+  processStanding,
+  queueStanding,
+  systemStanding,
+} from '../../domain/queue-words.ts'
 import { loopNames } from '../../machines/supervisor.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z')
@@ -118,5 +126,61 @@ describe('the whole', () => {
       tone: 'warn',
       words: 'push: failed, starting again',
     })
+  })
+})
+
+describe('several processes', () => {
+  const running = { running: { command: 'up' } }
+  const web = (() => {
+    const own = supervisor(running, [loop({ state: 'left', places: null })])
+    return { ...own, process: { ...own.process, owner: 'web', works: false } }
+  })()
+  const worker = (more: Partial<ToldProcess> = {}, loops = [loop({ places: places(3) })]): ToldProcess => ({
+    owner: 'worker',
+    seenAt: ago(1_000),
+    told: supervisor(running, loops),
+    ...more,
+  })
+  const those = (...processes: ToldProcess[]) => ({ kinds: [], leases: [], processes })
+  const alone: ToldProcess = { owner: 'web', seenAt: ago(0), told: web }
+
+  it.each([
+    [worker(), 'ok', 'Works'],
+    [alone, 'ok', 'Serves, and leaves the work to others'],
+    [worker({ seenAt: ago(14_999) }), 'ok', 'Works'],
+    [
+      worker({ seenAt: ago(15_000) }),
+      'warn',
+      'Silent for 15 s: it ended without a word, or does not reach the database',
+    ],
+    [worker({ told: null }), 'quiet', 'Lives; it is of another release'],
+    [worker({ told: supervisor('draining') }), 'warn', 'Draining: this process stops'],
+    [worker({}, [loop({ state: 'restarting' })]), 'warn', 'command: failed, starting again'],
+  ] as const)('each stand by what they told: %#', (process, tone, words) => {
+    expect(processStanding(process, nowMs)).toEqual({ tone, words })
+  })
+
+  const missing = 'No worker runs: what was accepted waits until one does'
+  it.each([
+    ['none', those(alone), 'bad', missing],
+    ['one that is silent', those(alone, worker({ seenAt: ago(15_000) })), 'bad', missing],
+    ['one that drains', those(alone, worker({ told: supervisor('draining') })), 'bad', missing],
+    ['one more web', those(alone, { ...alone, owner: 'web 2' }), 'bad', missing],
+    ['one that starts', those(alone, worker({ told: supervisor('starting') })), 'ok', 'Everything runs, nothing waits'],
+    ['one of another release', those(worker({ told: null })), 'ok', 'Everything runs, nothing waits'],
+    ['one in trouble', those(worker({}, [loop({ state: 'off' })])), 'bad', 'worker: command: not running'],
+    ['what is not known', undefined, 'ok', 'Everything runs, nothing waits'],
+  ] as const)('a web that leaves the work to others, with %s', (_, queues, tone, words) => {
+    expect(systemStanding(web, queues, nowMs)).toEqual({ tone, words })
+  })
+
+  it('have their places together, those that live', () => {
+    const two = worker({ owner: 'worker 2' })
+    const dead = worker({ owner: 'dead', seenAt: ago(20_000) })
+    expect(placesOf(web, [worker(), two, dead], 'command', nowMs)).toEqual({ taken: 6, limit: 16 })
+    expect(placesOf(web, [], 'command', nowMs)).toBeNull()
+    const full = worker({}, [loop({ places: places(8) })])
+    const late = { kinds: [queue(stuckAfterMs)], leases: [held({ owner: 'worker' })], processes: [full] }
+    expect(systemStanding(web, late, nowMs).words).toBe('command: waits for room: 8 of 8 places are taken')
   })
 })

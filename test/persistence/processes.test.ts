@@ -1,0 +1,58 @@
+/** What processes say of themselves: told again in place, in words of another release left out, and forgotten in time. */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SupervisorAnswer } from '../../domain/queue.ts'
+import { forgetProcess, forgetSilentProcesses, readProcesses, tellOfProcess } from '../../persistence/processes.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+
+const says = (restarts: number): SupervisorAnswer => ({
+  supervisor: { value: { running: { command: 'up' } }, machineVersion: '1', restarts, lastFailure: null },
+  process: {
+    owner: 'a',
+    works: true,
+    loops: [],
+    parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },
+    database: { profile: 'postgresql', inUse: 0, idle: 1, waiting: 0 },
+  },
+})
+
+describe.each(bothDatabases)('processes on %s', (kind) => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase(kind)
+  })
+  afterAll(() => fresh.close())
+  const owners = async (): Promise<string[]> => (await readProcesses(fresh.db.pool)).map(({ owner }) => owner)
+
+  it('are known by what they said last, and gone when they leave', async () => {
+    const { pool } = fresh.db
+    await tellOfProcess(pool, 'b', says(0))
+    await tellOfProcess(pool, 'a', says(1))
+    await tellOfProcess(pool, 'a', says(2))
+    const [first, second] = await readProcesses(pool)
+    expect([first?.owner, first?.told, second?.owner]).toEqual(['a', says(2), 'b'])
+    await forgetProcess(pool, 'a')
+    expect(await owners()).toEqual(['b'])
+    await forgetProcess(pool, 'b')
+  })
+
+  it('of another release live, whatever they say', async () => {
+    const { pool } = fresh.db
+    await tellOfProcess(pool, 'new', says(0))
+    await pool.query(sql.unsafe`update process set told = '{"spoken": "otherwise"}'`)
+    expect(await readProcesses(pool)).toEqual([{ owner: 'new', seenAt: expect.any(String), told: null }])
+    await forgetProcess(pool, 'new')
+  })
+
+  it('that ended without a word are shown for ten minutes', async () => {
+    const { pool } = fresh.db
+    const heard = (owner: string, ago: string) =>
+      pool.query(sql.unsafe`update process set seen_at = now() - ${ago}::interval where owner = ${owner}`)
+    for (const owner of ['young', 'old']) await tellOfProcess(pool, owner, says(0))
+    await heard('young', '9 minutes')
+    await heard('old', '11 minutes')
+    expect(await owners()).toEqual(['young'])
+    await forgetSilentProcesses(pool)
+    expect(await pool.anyFirst(sql.unsafe`select owner from process`)).toEqual(['young'])
+  })
+})
