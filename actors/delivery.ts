@@ -26,6 +26,7 @@ import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './kinds.ts'
 import { LargeAnswers } from './large-answers.ts'
 import { LeaseLost } from './lease.ts'
+import { unlessLost, whileHeld } from './outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
 import { limits, type Sent } from './outbound.ts'
 import type { Blob } from './threads/messages.ts'
@@ -337,27 +338,6 @@ function messageOf(body: CommandBody, messageId: string, extensions: readonly st
 /** An agent that failed inside may have begun: only a refusal before any work proves that nothing was done. */
 const mayHaveWorked = (error: AgentError): boolean =>
   error.httpStatus >= 500 || error.code === -32603 || error.code === -32006
-
-/** A database that is away costs only time while the lease is trusted. */
-async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isOutage(error) || !held.isHeld()) throw error
-      await new Bell().wait(outagePauseMs, held.signal)
-    }
-  }
-}
-
-/** The same before the first byte: once the lease is not trusted any more, nothing was done, and the work goes back unbegun. */
-async function unlessLost<T>(ref: ActorRef, held: Held, work: () => Promise<T>): Promise<T> {
-  try {
-    return await whileHeld(held, work)
-  } catch (error) {
-    throw isOutage(error) ? new LeaseLost(ref) : error
-  }
-}
 
 function refusalOf(error: AgentError, denial: string): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return denial

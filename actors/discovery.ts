@@ -68,6 +68,8 @@ export class Discovery {
   readonly #t: DiscoveryTools
   readonly #underWay = new Map<string, Promise<FoundAgent | MissedCard>>()
   readonly #recent = new Map<string, { readonly found: FoundAgent; readonly at: number }>()
+  /** Shown and not kept, for the database was away: whoever tries again only keeps it, and asks the agent nothing. */
+  readonly #unkept = new Map<string, { readonly seen: FoundCard; readonly at: number }>()
 
   constructor(tools: DiscoveryTools) {
     this.#t = tools
@@ -180,20 +182,21 @@ export class Discovery {
   async #find(agent: Registered, deadlineMs: number): Promise<FoundAgent | MissedCard> {
     const { db, instruments, extensionHost } = this.#t
     const startedAt = instruments.monotonic()
-    const seen = await this.look(agent.cardUrl, deadlineMs, agent.id)
+    const shown = this.#unkept.get(agent.id)
+    const isFresh = shown !== undefined && startedAt - shown.at < dispatchAgeMs
+    const seen = isFresh ? shown.seen : await this.look(agent.cardUrl, deadlineMs, agent.id)
     // A card that is not trusted is not kept either: whoever reads the kept one must not act on it.
     if (seen.kind === 'missed') return this.#lost(agent.id, seen)
     const { text, card, trust } = seen
     const digest = createHash('sha256').update(text).digest('hex')
     const routesSkills = supportsSkillRouting(card, extensionHost)
+    remember(this.#unkept, agent.id, { seen, at: isFresh ? shown.at : startedAt })
     await storeCard(db.pool, { agentId: agent.id, digest, card: text, name: card.name, trust, routesSkills })
+    this.#unkept.delete(agent.id)
     const choice = this.#choose(card)
     if ('message' in choice) return this.#lost(agent.id, choice)
     const found: FoundAgent = { ...seen, endpoint: choice.endpoint }
-    this.#recent.delete(agent.id)
-    this.#recent.set(agent.id, { found, at: startedAt })
-    const [oldest] = this.#recent.keys()
-    if (this.#recent.size > agentsRemembered && oldest !== undefined) this.#recent.delete(oldest)
+    remember(this.#recent, agent.id, { found, at: isFresh ? shown.at : startedAt })
     return found
   }
 
@@ -239,4 +242,12 @@ function jsonOf(body: Uint8Array): { readonly text: string; readonly json: unkno
     if (error instanceof SyntaxError || error instanceof TypeError) return null
     throw error
   }
+}
+
+/** The newest of so many agents. */
+function remember<T>(memory: Map<string, T>, agentId: string, value: T): void {
+  memory.delete(agentId)
+  memory.set(agentId, value)
+  const [oldest] = memory.keys()
+  if (memory.size > agentsRemembered && oldest !== undefined) memory.delete(oldest)
 }

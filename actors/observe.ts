@@ -160,8 +160,10 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
     if (subject.fold.add(observation, source))
       subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
     if (wasOver || !isTerminal(subject.fold.state)) return
+    // Of the actors that have the task's id only its subscription follows it.
     const byFollower = teller === subject.id && (source === 'stream' || source === 'poll')
-    subject.end = { byFollower, isPartial: source === 'reply' && isBare(observation) }
+    // Pushes come in any order and may be lost.
+    subject.end = { byFollower, isPartial: source === 'push' || (source === 'reply' && isBare(observation)) }
   }
   if (report.command?.sent) told(report.command.sent, 'sent')
   for (const observation of report.observations) {
@@ -193,7 +195,7 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     const { before } = subject
     const asksAnew = isWaiting(state) && (state !== before.state || stateAt !== before.stateAt)
     tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
-    if (subject.end) tell({ type: 'task.settled', state, sources, ...subject.end })
+    if (subject.end) tell({ type: 'task.settled', state, sources, created: fresh !== null, agentId, ...subject.end })
   }
   if (writes.length > 0) batch.writes.push(() => writeTasks(batch.tx, writes, batch.at.toISOString()))
   return { told }

@@ -19,7 +19,7 @@ export const endPush: Reaction = (_batch, told) =>
   Promise.resolve({
     sends: told.flatMap(({ subjectId, fact }) => {
       if (fact.type !== 'task.settled') return []
-      const event: TaskSettled = { type: 'settled', pushed: fact.sources.includes('push') }
+      const event: TaskSettled = { type: 'settled' }
       return [{ ref: { kind: 'push', id: subjectId }, event }]
     }),
   })

@@ -1,21 +1,18 @@
 /**
- * The work of push: register a callback for one task with its agent, read the task when a push told its end, and take the
- * registration back. Everything here may be repeated: the configuration carries our own id. Does not decide when to try
+ * The work of push: register a callback for one task with its agent, and take it back when the task is over. Everything here may be repeated: the configuration carries our own id. Does not decide when to try
  * again (machines/push.ts) and does not take deliveries (push-receipts.ts).
  */
 import { decodeResponse, encodeRequest, type AgentError, type Answer, type Params } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
-import { isTerminal } from '../domain/task.ts'
-import { pushMachine, type ClosingOutcome, type RegisterOutcome } from '../machines/push.ts'
+import { pushMachine, type RemoveOutcome, type RegisterOutcome } from '../machines/push.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { openRegistration, registrationOf, type PushRegistration } from '../persistence/push.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
-import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
-import { commitSeen, encoded, lookAt, openLine, type AgentLine, type LineTools } from './task-line.ts'
-import type { SeenEvent } from './threads/messages.ts'
+import { unlessLost } from './outlast.ts'
+import { encoded, openLine, type AgentLine, type LineTools } from './task-line.ts'
 
 export interface PushTools extends LineTools {
   /** Null: push is not configured. Nothing is registered then, and what was is taken back. */
@@ -27,7 +24,7 @@ export interface PushTools extends LineTools {
 const answerLimits = { maxBytes: 64 * 1024, deadlineMs: 10_000, connection: 'kept' } as const
 
 const registered = (output: RegisterOutcome): Done => ({ output })
-const closed = (output: ClosingOutcome): Done => ({ output })
+const closed = (output: RemoveOutcome): Done => ({ output })
 const ended = closed({ kind: 'ended' })
 const missed = closed({ kind: 'missed' })
 const notConfigured = 'Push delivery is not configured.'
@@ -39,7 +36,16 @@ export class Pushing {
     this.#t = tools
   }
 
-  async register({ ref }: LeasedActor, held: Held): Promise<Done> {
+  /** Both have few tries, and a database that does not keep up takes none of them. */
+  register({ ref }: LeasedActor, held: Held): Promise<Done> {
+    return unlessLost(ref, held, () => this.#register(ref, held))
+  }
+
+  remove({ ref }: LeasedActor, held: Held): Promise<Done> {
+    return unlessLost(ref, held, () => this.#remove(ref, held))
+  }
+
+  async #register(ref: ActorRef, held: Held): Promise<Done> {
     const { push, db } = this.#t
     if (!push) return registered({ kind: 'refused', reason: notConfigured })
     const task = await readFollowed(db.pool, ref.id)
@@ -57,22 +63,7 @@ export class Pushing {
     return registered(outcomeOf(answer))
   }
 
-  async read({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const found = await this.#found(ref, held)
-    if ('output' in found) return found
-    const { task, line } = found
-    // A replica of the agent that lags behind shows the task as it was: that is no answer yet.
-    const isOver = ({ observation }: SeenEvent): boolean => isTerminal(observation.status?.state ?? '')
-    const keep = async (event: SeenEvent): Promise<void> => {
-      if (isOver(event)) await commitSeen(this.#t, task, 'poll', [event], held)
-    }
-    const options = { deadlineMs: limits.answer.deadlineMs, keep }
-    const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
-    if (look.kind === 'refused') return ended
-    return look.kind === 'seen' && isOver(look.event) ? ended : missed
-  }
-
-  async remove({ ref }: LeasedActor, held: Held): Promise<Done> {
+  async #remove(ref: ActorRef, held: Held): Promise<Done> {
     const registration = await registrationOf(this.#t.db.pool, ref.id)
     if (!registration) return ended
     const found = await this.#found(ref, held)
@@ -155,8 +146,7 @@ export const pushKind = (pushing: Pushing): Kind => ({
   claimLimit: 8,
   work: {
     register: (actor, held) => pushing.register(actor, held),
-    read: (actor, held) => pushing.read(actor, held),
     remove: (actor, held) => pushing.remove(actor, held),
   },
-  repeatable: new Set(['register', 'read', 'remove']),
+  repeatable: new Set(['register', 'remove']),
 })

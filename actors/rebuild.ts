@@ -81,7 +81,9 @@ export interface RebuildRun {
 
 /** Rebuilds every task of an organization, in the order of their ids, behind where an interrupted run came to. */
 export function rebuildAll(db: Database, run: RebuildRun): Promise<void> {
-  return withCommandsByTask(db, () => rebuildFromMark(db.pool, run))
+  return withCommandsByTask(db, (broken) =>
+    rebuildFromMark(db.pool, { ...run, signal: AbortSignal.any([run.signal, broken]) }),
+  )
 }
 
 async function rebuildFromMark(db: Database['pool'], run: RebuildRun): Promise<void> {

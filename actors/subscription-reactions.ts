@@ -29,13 +29,18 @@ export const rearmSubscription: Reaction = (_batch, told) => {
 
 /**
  * Whoever follows a task sees its end and says so; only an end that came another way is news to the subscription. It hears it
- * in the same commit: nobody asks for a finished task again, and so nobody would tell it later.
+ * in the same commit: nobody asks for a finished task again, and so nobody would tell it later. A task that only ever waited for
+ * people had none: it gets one to see what the end left out, unless the very first answer was that end.
  */
-export const endSubscription: Reaction = (_batch, told) =>
-  Promise.resolve({
-    sends: told.flatMap(({ subjectId, fact }) => {
-      if (fact.type !== 'task.settled' || fact.byFollower) return []
-      const event: SubscriptionEvent = { type: 'settled', isPartial: fact.isPartial }
-      return [{ ref: { kind: 'subscription', id: subjectId }, event }]
-    }),
-  })
+export const endSubscription: Reaction = (_batch, told) => {
+  const spawns: Spawn[] = []
+  const sends: { ref: ActorRef; event: SubscriptionEvent }[] = []
+  for (const { organizationId, subjectId, fact } of told) {
+    if (fact.type !== 'task.settled' || fact.byFollower) continue
+    const ref = { kind: 'subscription', id: subjectId }
+    const isUnseen = fact.isPartial && !fact.created
+    if (isUnseen) spawns.push({ ref, lane: fact.agentId, isNew: false, organizationId, cause: 'reaction' })
+    sends.push({ ref, event: { type: 'settled', isPartial: fact.isPartial } })
+  }
+  return Promise.resolve({ spawns, sends })
+}

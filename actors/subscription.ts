@@ -10,17 +10,20 @@ import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
+import { unlessLost } from './outlast.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 
-const agentGone: FollowOutcome = { kind: 'gone', reason: 'The agent was removed.' }
-const taskGone: FollowOutcome = { kind: 'gone', reason: 'The agent no longer knows the task.' }
+const agentGone = { kind: 'gone', reason: 'The agent was removed.' } as const
+const taskGone = { kind: 'gone', reason: 'The agent no longer knows the task.' } as const
 
 /** A stream that lasted longer than the longest pause between two of them has worked, news or not. */
 const goodStreamMs = 30_000
 /** A look after which the place is given up must not keep it for a minute. */
 const partingDeadlineMs = 5_000
+/** The last looks at a task that is over keep their places for so long, though others wait: slow agents answer by then. */
+const closingDeadlineMs = 30_000
 /**
  * An agent that has not yet looked at a person's answer still shows its question. After so many attempts, some 15 s, the
  * question stands: an agent that gives no timestamps may have asked the same again.
@@ -81,17 +84,20 @@ export class Following {
     return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
 
-  /** Looks once more at a task that is over. */
+  /** Looks once more at a task that is over. It has few tries, and a database that does not keep up takes none of them. */
   async close({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const task = await readFollowed(this.#t.db.pool, ref.id)
-    return ended(task ? await this.#close(task, held) : { kind: 'finished' })
+    return unlessLost(ref, held, async () => {
+      const task = await readFollowed(this.#t.db.pool, ref.id)
+      return ended(task ? await this.#close(task, held) : { kind: 'finished' })
+    })
   }
 
   async #close(task: FollowedTask, held: Held): Promise<CloseOutcome> {
     const line = await openLine(this.#t, task, held.signal)
-    if ('kind' in line) return { kind: line.kind === 'gone' ? 'finished' : 'unseen' }
-    // The socket that was kept may be what failed the look before.
-    return closedBy(await this.#look({ ...line, task }, held, 'fresh'))
+    if ('kind' in line) return line.kind === 'gone' ? neverWhole(agentGone.reason) : { kind: 'unseen' }
+    // The socket that was kept may be what failed the look before. Nobody's turn cuts it short: that would cost it a try.
+    const options = { deadlineMs: closingDeadlineMs, connection: 'fresh' } as const
+    return closedBy(await this.#see({ ...line, task }, held, held.signal, options))
   }
 
   async #line(task: FollowedTask, signal: AbortSignal): Promise<TaskLine | FollowOutcome> {
@@ -101,9 +107,9 @@ export class Following {
   }
 
   /** Reads the task once and commits what it shows. An agent that says nothing keeps its place for a turn only. */
-  #look(line: TaskLine, held: Held, connection: LookOptions['connection'] = 'kept'): Promise<Look> {
+  #look(line: TaskLine, held: Held): Promise<Look> {
     const signal = AbortSignal.any([held.signal, held.turn])
-    return this.#see(line, held, signal, { deadlineMs: limits.answer.deadlineMs, connection })
+    return this.#see(line, held, signal, { deadlineMs: limits.answer.deadlineMs })
   }
 
   /** The last look before the place is given up. */
@@ -138,9 +144,11 @@ const wasHeard = (look: Look): boolean => look.kind !== 'unread' || look.answere
 function closedBy(look: Look): CloseOutcome {
   if (look.kind === 'seen')
     return { kind: isTerminal(look.event.observation.status?.state ?? '') ? 'finished' : 'unseen' }
-  const isVain = look.kind === 'unread' ? look.oversized === true : look.error.reason === 'TASK_NOT_FOUND'
-  return { kind: isVain ? 'finished' : 'unseen' }
+  if (look.kind === 'unread') return look.oversized ? neverWhole(look.message) : { kind: 'unseen' }
+  return look.error.reason === 'TASK_NOT_FOUND' ? neverWhole(taskGone.reason) : { kind: 'unseen' }
 }
+
+const neverWhole = (missing: string): CloseOutcome => ({ kind: 'finished', missing: inWords(missing) })
 
 function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
   if (end.kind === 'yielded' && end.opened) return { kind: 'yielded' }

@@ -9,7 +9,7 @@ import { rebuildAll, rebuildTask, type Rebuilt } from '../actors/rebuild.ts'
 import type { Database } from '../persistence/database.ts'
 import { requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
-import { findOrganization, RebuildUnderWay } from '../persistence/rebuild.ts'
+import { findOrganization, RebuildCut, RebuildUnderWay } from '../persistence/rebuild.ts'
 import { readDatabaseConfig } from './config.ts'
 import { asksForHelp, runScript, UsageError, withDatabase } from './script.ts'
 
@@ -82,7 +82,7 @@ async function rebuild(db: Database, organization: string | undefined, task: str
         say(`Going on behind ${afterTaskId}: ${counted(tasks, 'task')} done by the run of ${startedAt}.`),
       signal: stop.signal,
     }).catch((error: unknown) => {
-      throw error instanceof RebuildUnderWay ? new UsageError(error.message) : error
+      throw error instanceof RebuildUnderWay || error instanceof RebuildCut ? new UsageError(error.message) : error
     })
   }
   tally.total()

@@ -214,10 +214,6 @@ const table: Readonly<Record<string, Explain>> = {
       'It offers push and did not take the registration, so the task is followed without it: changes may appear later, none is lost.',
       reason(seen),
     ),
-  'push reading.trying': () =>
-    quiet('Reading the end', 'A call told that the task is finished; it is read once more as a whole.'),
-  'push reading.pausing': () =>
-    quiet('Waiting to read the end', 'The agent gave no answer; the finished task is read again.'),
   'push removing.trying': () => quiet('Taking it back', 'The agent is told not to call any more.'),
   'push removing.pausing': () =>
     quiet('Waiting to take it back', 'The agent gave no answer; it is told again, three times at most.'),

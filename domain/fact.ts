@@ -80,8 +80,10 @@ export type Fact =
       readonly sources: readonly Source[]
       /** Its own subscription told the end, and sees to what is left. */
       readonly byFollower: boolean
-      /** An agent's answer told the end that shows nothing of what the task said and made. */
+      /** What told the end may not be all that there is: a push, or an answer that shows nothing of what the task said and made. */
       readonly isPartial: boolean
+      readonly created: boolean
+      readonly agentId: string
     }
   /** A task that its agent does not know any more, or that is too large to be read. `taskId` is ours. */
   | { readonly type: 'reconciliation.unanswered'; readonly taskId: string; readonly reason: string }

@@ -19,16 +19,15 @@ export type RegisterOutcome =
   | { readonly kind: 'missed'; readonly reason: string }
 
 /** `ended`: there is nothing more to do for this work, whatever came of it. `missed`: the agent gave no answer. */
-export type ClosingOutcome = { readonly kind: 'ended' } | { readonly kind: 'missed' }
+export type RemoveOutcome = { readonly kind: 'ended' } | { readonly kind: 'missed' }
 
-/** The task is finished. `pushed`: a push told so, and pushes come in any order, so what they told may be incomplete. */
+/** The task is finished, whoever told so. What it made is its subscription's to see (machines/subscription.ts). */
 export interface TaskSettled {
   readonly type: 'settled'
-  readonly pushed: boolean
 }
 
 const registerTriesLimit = 8
-const closingTriesLimit = 3
+const removeTriesLimit = 3
 
 const config = setup({
   types: {
@@ -36,38 +35,28 @@ const config = setup({
       /** Failed tries of the present work in a row: the wait is 1 s doubled by each, 60 s at most. */
       failures: number
       reason: string | null
-      /** How the end of the task was told while its registration was under way; null while it has not ended. */
-      settled: 'told' | 'pushed' | null
+      /** The task ended while its registration was under way. */
+      settled: boolean
     },
     events: {} as Interrupted | TaskSettled,
     emitted: {} as MachineFact,
   },
-  actors: { register: work<RegisterOutcome>(), read: work<ClosingOutcome>(), remove: work<ClosingOutcome>() },
+  actors: { register: work<RegisterOutcome>(), remove: work<RemoveOutcome>() },
   delays: { backoff: ({ context }) => Math.min(60_000, 1000 * 2 ** Math.max(0, context.failures - 1)) },
   actions: {
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
     forgetFailures: assign({ failures: 0, reason: null }),
-    noteSettled: assign({
-      settled: ({ event }) => (event.type !== 'settled' ? null : event.pushed ? 'pushed' : 'told'),
-    }),
+    noteSettled: assign({ settled: true }),
     noteDefect: assign({ reason: 'The console failed to register.' }),
   },
   guards: {
-    toldByPush: ({ event }) => event.type === 'settled' && event.pushed,
-    pushedMeanwhile: ({ context }) => context.settled === 'pushed',
-    settledMeanwhile: ({ context }) => context.settled !== null,
+    settledMeanwhile: ({ context }) => context.settled,
     registerTriesLeft: ({ context }) => context.failures + 1 < registerTriesLimit,
-    closingTriesLeft: ({ context }) => context.failures + 1 < closingTriesLimit,
+    removeTriesLeft: ({ context }) => context.failures + 1 < removeTriesLimit,
   },
 })
 
-/** Pushes come in any order and may be lost, so a task whose end was told by one is read once more as a whole. */
-const whenSettled = [
-  { guard: 'toldByPush', target: '#push.reading', actions: 'forgetFailures' },
-  { target: '#push.removing', actions: 'forgetFailures' },
-] as const
-/** Whatever the agent says of its registration: it calls. */
-const readIfPushed = { guard: 'pushedMeanwhile', target: '#push.reading', actions: 'forgetFailures' } as const
+const whenSettled = { target: '#push.removing', actions: 'forgetFailures' } as const
 /** Also after a failure: an answer may have been lost, and taking back what is not there harms nobody. */
 const removeIfSettled = { guard: 'settledMeanwhile', target: '#push.removing', actions: 'forgetFailures' } as const
 
@@ -75,7 +64,7 @@ export const pushMachine = config.createMachine({
   id: 'push',
   version: '1',
   description: 'Asks an agent to call when a task changes, and takes that back when the task is finished.',
-  context: { failures: 0, reason: null, settled: null },
+  context: { failures: 0, reason: null, settled: false },
   initial: 'registering',
   states: {
     registering: {
@@ -83,7 +72,6 @@ export const pushMachine = config.createMachine({
         id: 'register',
         src: 'register',
         onDone: [
-          readIfPushed,
           {
             guard: function agentHasNoPush({ event }) {
               return event.output.kind === 'unsupported'
@@ -118,7 +106,6 @@ export const pushMachine = config.createMachine({
           },
         ],
         onError: [
-          readIfPushed,
           removeIfSettled,
           { guard: 'registerTriesLeft', target: 'waiting', actions: ['countFailure', 'noteDefect'] },
           { target: 'stopped', actions: 'noteDefect' },
@@ -126,7 +113,7 @@ export const pushMachine = config.createMachine({
       },
       on: {
         settled: { actions: 'noteSettled' },
-        interrupted: [readIfPushed, removeIfSettled, { target: 'registering', reenter: true }],
+        interrupted: [removeIfSettled, { target: 'registering', reenter: true }],
       },
     },
     waiting: {
@@ -145,35 +132,6 @@ export const pushMachine = config.createMachine({
       entry: emit(({ context }) => ({ type: 'push.stopped' as const, reason: context.reason ?? 'unknown' })),
       on: { settled: whenSettled },
     },
-    reading: {
-      description: 'A push told the end. The finished task is read as a whole, three times at most.',
-      initial: 'trying',
-      states: {
-        trying: {
-          invoke: {
-            id: 'read',
-            src: 'read',
-            onDone: [
-              {
-                guard: function agentAnswered({ event }) {
-                  return event.output.kind === 'ended'
-                },
-                target: '#push.removing',
-                actions: 'forgetFailures',
-              },
-              { guard: 'closingTriesLeft', target: 'pausing', actions: 'countFailure' },
-              { target: '#push.removing', actions: 'forgetFailures' },
-            ],
-            onError: [
-              { guard: 'closingTriesLeft', target: 'pausing', actions: 'countFailure' },
-              { target: '#push.removing', actions: 'forgetFailures' },
-            ],
-          },
-          on: { interrupted: { target: 'trying', reenter: true } },
-        },
-        pausing: { after: { backoff: 'trying' } },
-      },
-    },
     removing: {
       description: 'The agent is told to forget the registration, three times at most. Late calls are still answered.',
       initial: 'trying',
@@ -189,11 +147,11 @@ export const pushMachine = config.createMachine({
                 },
                 target: '#push.ended',
               },
-              { guard: 'closingTriesLeft', target: 'pausing', actions: 'countFailure' },
+              { guard: 'removeTriesLeft', target: 'pausing', actions: 'countFailure' },
               { target: '#push.ended' },
             ],
             onError: [
-              { guard: 'closingTriesLeft', target: 'pausing', actions: 'countFailure' },
+              { guard: 'removeTriesLeft', target: 'pausing', actions: 'countFailure' },
               { target: '#push.ended' },
             ],
           },

@@ -8,15 +8,15 @@ import type { MachineFact } from '../domain/fact.ts'
 import { work, type Interrupted } from './work.ts'
 
 /**
- * `waiting`: the agent waits for a person. `finished`: the task is terminal, and was seen whole or cannot be. `unseen`: it is
- * terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was heard and still works;
+ * `waiting`: the agent waits for a person. `finished`: the task is terminal, and was seen whole or never can be, for the reason
+ * `missing`. `unseen`: it is terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was heard and still works;
  * `news` says whether following brought anything. `yielded`: a good stream made room for who had waited. `broken`: it
  * could not be read; `heard` says whether the agent gave any sign of life. `unsupported`: the agent does not stream.
  * `unreadable`: it is over a limit, and will be the next time. `gone`: agent or task is no more. Reasons are safe to show.
  */
 export type FollowOutcome =
   | { readonly kind: 'waiting' }
-  | { readonly kind: 'finished' }
+  | { readonly kind: 'finished'; readonly missing?: string }
   | { readonly kind: 'unseen' }
   | { readonly kind: 'ended'; readonly news: boolean }
   | { readonly kind: 'yielded' }
@@ -64,6 +64,8 @@ const backoffMs = (failures: number): number => Math.min(longestBackoffMs, 1000 
 /** A defect of our own work: it is in the log, and people are told no more than that. */
 const defect: FollowOutcome = { kind: 'broken', reason: 'Following the task failed.', heard: false }
 
+const unseenWhole = 'The finished task could not be read as a whole.'
+
 const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
 
 /** In these it reads the task itself, every 15 s at the least, once it has a place: whoever else reads would only repeat it. */
@@ -100,11 +102,15 @@ export const subscriptionMachine = setup({
     forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0, reason: null }),
     forgetSilence: assign({ failures: 0, reason: null }),
     beginAnew: assign({ rearmed: false }),
-    /** What has just failed to show the whole counts, so that the first pause is 1 s. */
+    /** Pauses of 1, 2 and 4 s: before each try where a look has just failed, and after the first where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
     /** The last word of it: nobody will look again. */
-    tellUnseen: emit({ type: 'subscription.failing', reason: 'The finished task could not be read as a whole.' }),
+    tellUnseen: emit({ type: 'subscription.failing', reason: unseenWhole }),
+    tellMissing: enqueueActions(({ enqueue }, { outcome }: { outcome: FollowOutcome }) => {
+      if (outcome.kind !== 'finished' || outcome.missing === undefined) return
+      enqueue.emit({ type: 'subscription.failing', reason: `${unseenWhole} ${outcome.missing}` })
+    }),
     /** What is told is told once: when the reason changes, and when the agent has been silent for long. */
     judge: enqueueActions(({ context, enqueue }, { outcome }: { outcome: FollowOutcome }) => {
       const failures = failuresAfter(context.failures, outcome)
@@ -139,6 +145,7 @@ export const subscriptionMachine = setup({
               return event.output.kind === 'finished'
             },
             target: 'finished',
+            actions: { type: 'tellMissing', params: ({ event }) => ({ outcome: event.output }) },
           },
           {
             guard: function wholeNotSeen({ event }) {
@@ -279,10 +286,11 @@ export const subscriptionMachine = setup({
             src: 'close',
             onDone: [
               {
-                guard: function nothingMissing({ event }) {
+                guard: function lookedFor({ event }) {
                   return event.output.kind === 'finished'
                 },
                 target: '#subscription.finished',
+                actions: { type: 'tellMissing', params: ({ event }) => ({ outcome: event.output }) },
               },
               { guard: 'closingTriesLeft', target: 'pausing', actions: 'countTry' },
               { target: '#subscription.finished', actions: 'tellUnseen' },

@@ -29,8 +29,11 @@ export interface Backend {
   readonly fly: <T>(work: (flight: Flight) => Promise<T>) => Promise<T>
   /** The rows of one statement that is a transaction of its own, on a connection like a flight's. */
   readonly ask: Connection['any']
-  /** A plain client of one's own: a fresh connection on PostgreSQL, the whole database on the embedded one. */
-  readonly raw: <T>(work: (client: RawClient) => Promise<T>) => Promise<T>
+  /**
+   * A plain client of one's own: a fresh connection on PostgreSQL, the whole database on the embedded one. `broken` aborts when
+   * the connection ends by itself, also while nothing is asked.
+   */
+  readonly raw: <T>(work: (client: RawClient, broken: AbortSignal) => Promise<T>) => Promise<T>
   /** Aborts when this database can't come back in this process (the embedded one's thread died): exit then. */
   readonly lost: AbortSignal
   /** For a `Database`: waits for running queries, then frees everything. Repeatable. */

@@ -54,6 +54,9 @@ const Drawn = z.object({ id: z.number() })
  */
 const drawId = (db: Connection): Promise<number> => db.oneFirst(sql.type(Drawn)`select ${drawnId}::text::int8 as id`)
 
+/** Numbers below the first that is there belong to facts that were forgotten, where that one is as old as no transaction gets. */
+const firstNumber = sql.fragment`(select case when at < now() - interval '1 hour' then number else 1 end from fact order by number limit 1)`
+
 /**
  * Where reading begins. What is under way at this moment may fill any number that is missing among the last; who holds an older one
  * took it ten thousand numbers ago. Not a blur until all who live now have ended: on a busy server somebody else's may live for hours.
@@ -62,7 +65,7 @@ export async function openHorizon(db: Connection): Promise<Horizon> {
   const { last, anchor, missing } = await db.one(sql.type(Last)`
     select coalesce(f.number, 0) as last, f.batch_id as anchor, (
         select coalesce(json_agg(m.number), '[]') from (
-          select generate_series(greatest(f.number - ${gapsLimit} + 1, 1), f.number) as number
+          select generate_series(greatest(f.number - ${gapsLimit} + 1, ${firstNumber}), f.number) as number
           except select number from fact where number > f.number - ${gapsLimit}) m) as missing
     from (select) one left join (select number, batch_id from fact order by number desc limit 1) f on true`)
   const since = missing.length > 0 ? await drawId(db) : 0

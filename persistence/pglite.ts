@@ -118,7 +118,7 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
     ask: (statement) => exclusively(() => untilReady(ask(line, statement))),
     // Raw work may change the schema, and with it what a prepared statement returns.
     raw: (work) =>
-      exclusively(work).finally(() => {
+      exclusively((client) => work(client, server.lost)).finally(() => {
         names.renew()
         prepared.renew()
       }),

@@ -211,15 +211,21 @@ export async function openPostgres(profile: {
   }
 }
 
-async function withClient<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withClient<T>(
+  config: pg.ClientConfig,
+  work: (client: pg.Client, broken: AbortSignal) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client(config)
+  const broken = new AbortController()
+  // Unheard, it would end the process: a line that breaks while it waits for nothing has nobody else to tell.
+  client.on('error', (error) => broken.abort(namedError(error, undefined)))
   try {
     await client.connect()
   } catch (error) {
     throw namedError(error, undefined)
   }
   try {
-    return await work(client)
+    return await work(client, broken.signal)
   } finally {
     await hangUp(client)
   }

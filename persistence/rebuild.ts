@@ -151,25 +151,36 @@ export class RebuildUnderWay extends Error {
   }
 }
 
+/** The line that kept other runs away was lost. What was rebuilt stays so, and the next run goes on from there. */
+export class RebuildCut extends Error {
+  override readonly name = 'RebuildCut'
+  constructor(options: ErrorOptions) {
+    super('The connection that kept other rebuilds away was lost; the next run goes on from here.', options)
+  }
+}
+
 /** A constant of ours that nothing else in the database uses, next to the one of migrations (migrate.ts). */
 const ADVISORY_LOCK = 0x51_6e_a1_b1
 
 /**
  * Lends the commands an index by task while `work` runs: nothing else asks for commands by their task, and every command would
  * pay for it. A million of them take a second or two. What a run that was killed left behind is removed first, which is why there
- * is one run at a time on a database. Throws RebuildUnderWay.
+ * is one run at a time on a database. Throws RebuildUnderWay, and RebuildCut when `broken` ended the work.
  */
-export async function withCommandsByTask<T>(db: Database, work: () => Promise<T>): Promise<T> {
+export async function withCommandsByTask<T>(db: Database, work: (broken: AbortSignal) => Promise<T>): Promise<T> {
   // The embedded database has one owner, and nobody else.
-  return db.profile === 'postgresql' ? alone(db, () => indexed(db, work)) : indexed(db, work)
+  return db.profile === 'postgresql'
+    ? alone(db, (broken) => indexed(db, () => work(broken)))
+    : indexed(db, () => work(db.lost))
 }
 
 /**
  * Holds a transaction open beside the work, for its lock is a transaction's, as that of migrations: behind a pooler a session's
- * would stay on whichever connection took it. It holds no snapshot, so neither vacuum nor the index waits for it.
+ * would stay on whichever connection took it. It holds no snapshot, so neither vacuum nor the index waits for it. Once its line is
+ * broken (a restart, somebody's rule for transactions that idle) another run may begin, and this one is to stop at its next task.
  */
-async function alone<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  return db.raw(async (client) => {
+async function alone<T>(db: Database, work: (broken: AbortSignal) => Promise<T>): Promise<T> {
+  return db.raw(async (client, broken) => {
     await client.query('begin')
     try {
       await client.query('set local idle_in_transaction_session_timeout = 0')
@@ -178,9 +189,12 @@ async function alone<T>(db: Database, work: () => Promise<T>): Promise<T> {
         `select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as taken`,
       )
       if (rows[0]?.taken !== true) throw new RebuildUnderWay()
-      return await work()
+      return await work(broken)
+    } catch (error) {
+      throw broken.aborted ? new RebuildCut({ cause: error }) : error
     } finally {
-      await client.query('rollback')
+      // Nothing was written in it, and a line that is broken takes the lock along by itself.
+      await client.query('rollback').catch(() => undefined)
     }
   })
 }

@@ -12,6 +12,7 @@ import { credentials } from './0009-credentials.ts'
 import { auditChain } from './0010-audit-chain.ts'
 import { lighterUpdates } from './0011-lighter-updates.ts'
 import { processes } from './0012-processes.ts'
+import { pushTakesBack } from './0013-push-takes-back.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   auditChain,
   lighterUpdates,
   processes,
+  pushTakesBack,
 ]

@@ -28,6 +28,35 @@ async function allTaken(db: Database): Promise<() => Promise<unknown>> {
   }
 }
 
+it('asks an agent for its card once, where only keeping it fails', async () => {
+  const fresh = await freshDatabase('postgresql')
+  let refused = 0
+  const pool = new Proxy(fresh.db.pool, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name)
+      if (typeof method !== 'function') return method
+      return (query: { readonly sql?: string }, ...rest: unknown[]) => {
+        if (refused > 0 && query.sql?.includes('agent_card') && refused-- > 0) return Promise.reject(new DatabaseBusy())
+        return (method as (...args: unknown[]) => unknown).call(target, query, ...rest)
+      }
+    },
+  })
+  const peer = await startRawPeer()
+  // Beside the registration: its card is at hand where it was found, and here it is looked for anew.
+  const first = await systemOn(fresh.db, { works: false })
+  const { id: agentId } = await first.system.agents.register(first.viewer, peer.cardUrl)
+  const cards = peer.callsOf('GetAgentCard')
+  refused = 4
+  const running = await systemOn({ ...fresh.db, pool })
+  const { id } = await running.send(agentId, { text: 'direct' })
+  expect(await running.finished(id)).toMatchObject({ status: 'succeeded' })
+  expect([refused, peer.callsOf('GetAgentCard') - cards]).toEqual([0, 1])
+  await running.close()
+  await first.close()
+  await peer.close()
+  await fresh.close()
+})
+
 it('neither reading the command nor keeping the card uses up a look', async () => {
   const fresh = await freshDatabase('postgresql')
   if (fresh.profile.kind !== 'postgresql') throw new Error('wrong profile')

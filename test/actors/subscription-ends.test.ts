@@ -6,8 +6,10 @@
 import { sql } from 'slonik'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { Kinds } from '../../actors/kinds.ts'
 import { scopeId } from '../../actors/reconciliation-scopes.ts'
 import type { Report } from '../../domain/fact.ts'
+import { DatabaseBusy } from '../../persistence/admission.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -32,8 +34,8 @@ describe.each(bothDatabases)('the end of a task on %s', (kind) => {
     await fresh.close()
   })
 
-  async function starts(options: Parameters<typeof systemOn>[1] = {}): Promise<RunningSystem> {
-    const running = await systemOn(fresh.db, options)
+  async function starts(options: Parameters<typeof systemOn>[1] = {}, db = fresh.db): Promise<RunningSystem> {
+    const running = await systemOn(db, options)
     alive.add(running)
     return running
   }
@@ -92,6 +94,82 @@ describe.each(bothDatabases)('the end of a task on %s', (kind) => {
     expect(artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))).toEqual(['Made before the end.'])
     expect(peer.callsOf('GetTask')).toBe(1)
     expect(peer.callsOf('SubscribeToTask')).toBe(0)
+  })
+
+  const made = async (running: RunningSystem, localId: string) =>
+    (await running.task(localId, () => true)).artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))
+  const follower = (localId: string): ActorRef => ({ kind: 'subscription', id: localId })
+
+  it('that a push told is looked at until the whole is seen, whatever the agent answers at first', async () => {
+    const running = await starts()
+    const { agentId, localId, remoteId } = await sent(running, 'hold')
+    await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBe(1)
+    peer.script.fault('GetTask', { fault: 'error', code: -32603, message: 'Internal error' })
+    await told(running, follower(localId), { agentId, source: 'push', remoteTaskId: remoteId })
+    peer.script.finish('Made before the end.')
+    await expect.poll(archived(localId), patience).toEqual([localId])
+    expect(await made(running, localId)).toEqual(['Made before the end.'])
+  })
+
+  it('that a push told is seen whole also where nobody had followed the task: its first answer was a question', async () => {
+    const running = await starts()
+    const other = await sent(running, 'hold')
+    peer.script.fault('SendMessage', {
+      fault: 'body',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ task: { id: 'asks', contextId: 'c', status: { state: 'TASK_STATE_INPUT_REQUIRED' } } }),
+    })
+    const { agentId, localId } = await sent(running, 'ask')
+    expect(await stateOf(localId)()).toBeNull()
+    const headers = { 'content-type': 'application/json' }
+    const artifacts = [{ artifactId: 'a', parts: [{ text: 'Made before the end.' }] }]
+    const task = { id: 'asks', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED', timestamp: later }, artifacts }
+    peer.script.fault('GetTask', { fault: 'body', headers, body: JSON.stringify(task) }, Infinity)
+    await told(running, follower(other.localId), { agentId, source: 'push', remoteTaskId: 'asks' })
+    await expect.poll(archived(localId), patience).toEqual([localId])
+    expect(await made(running, localId)).toEqual(['Made before the end.'])
+  })
+
+  it('is looked for with all its tries, also where the database does not keep up before each', async () => {
+    let busy = 0
+    const pool = new Proxy(fresh.db.pool, {
+      get(target, name) {
+        const method: unknown = Reflect.get(target, name)
+        if (name !== 'maybeOne') return method
+        return (query: { readonly sql: string }) => {
+          const reads = query.sql.includes('state_at') && query.sql.includes('remote_id is not null')
+          if (reads && busy-- > 0) return Promise.reject(new DatabaseBusy())
+          return (method as (query: unknown) => unknown).call(target, query)
+        }
+      },
+    })
+    const running = await starts({}, { ...fresh.db, pool })
+    const { agentId, localId, remoteId } = await sent(running, 'hold')
+    await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBe(1)
+    busy = 4
+    await told(running, follower(localId), { agentId, source: 'push', remoteTaskId: remoteId })
+    peer.script.finish('Made before the end.')
+    await expect.poll(archived(localId), patience).toEqual([localId])
+    expect(busy).toBeLessThanOrEqual(0)
+    expect(await made(running, localId)).toEqual(['Made before the end.'])
+  })
+
+  it('is looked at for as long as its agent takes, though others wait for the place', async () => {
+    const turnMs = 200
+    const onePlace = (kinds: Kinds): Kinds => {
+      const { subscription } = kinds
+      if (!subscription) throw new Error('There are no subscriptions.')
+      return { ...kinds, subscription: { ...subscription, concurrency: 1, turnMs } }
+    }
+    const running = await starts({ rhythm: onePlace })
+    const { agentId, localId, remoteId } = await sent(running, 'hold')
+    await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBe(1)
+    peer.script.fault('GetTask', { fault: 'delay', delayMs: 4_000 }, Infinity)
+    for (let n = 0; n < 2; n++) await sent(running, 'hold')
+    await told(running, follower(localId), { agentId, source: 'push', remoteTaskId: remoteId })
+    peer.script.finish('Made before the end.')
+    await expect.poll(archived(localId), patience).toEqual([localId])
+    expect(await made(running, localId)).toEqual(['Made before the end.'])
   })
 
   it('is no question where the agent was removed meanwhile: the subscription is over', async () => {

@@ -17,6 +17,7 @@ export default defineConfig({
     maxWorkers: 1,
     testTimeout: hour,
     hookTimeout: hour,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['verbose'],
   },
 })

@@ -8,7 +8,7 @@ type Event = Parameters<typeof transition<typeof pushMachine>>[2]
 const done = (work: string, kind: string): EventObject =>
   ({ type: `xstate.done.actor.${work}`, output: { kind, reason: `${kind} once more` } }) as EventObject
 const backoff = (state: string): EventObject => ({ type: `xstate.after.backoff.push.${state}` })
-const settled = (pushed: boolean) => ({ type: 'settled', pushed })
+const settled = { type: 'settled' }
 const interrupted = { type: 'interrupted' }
 
 /** The state after events, and the delays that were asked for on the way, milliseconds. */
@@ -44,35 +44,31 @@ describe('a registration', () => {
 
   it('forgets its failures once it is made', () => {
     const { context } = after(done('register', 'missed'), backoff('waiting'), done('register', 'registered'))
-    expect(context).toEqual({ failures: 0, reason: null, settled: null })
+    expect(context).toEqual({ failures: 0, reason: null, settled: false })
   })
 })
 
 describe('the end of the task', () => {
   it.each([
-    ['the registration is under way and made', [settled(false), done('register', 'registered')]],
-    ['the registration is under way and its answer is lost', [settled(false), done('register', 'missed')]],
-    ['the registration is under way and its holder is lost', [settled(false), interrupted]],
-    ['it waits to register again', [done('register', 'missed'), settled(false)]],
-    ['it is registered', [done('register', 'registered'), settled(false)]],
+    ['the registration is under way and made', [settled, done('register', 'registered')]],
+    ['the registration is under way and its answer is lost', [settled, done('register', 'missed')]],
+    ['the registration is under way and its holder is lost', [settled, interrupted]],
+    ['it waits to register again', [done('register', 'missed'), settled]],
+    ['it is registered', [done('register', 'registered'), settled]],
   ])('takes the registration back when %s', (_, events) => {
     expect(after(...events).value).toEqual({ removing: 'trying' })
   })
 
-  it('told by a push, is looked at before: pushes come in any order', () => {
-    const pushed = [done('register', 'registered'), settled(true)]
-    expect(after(...pushed).value).toEqual({ reading: 'trying' })
-    expect(after(settled(true), done('register', 'registered')).value).toEqual({ reading: 'trying' })
-    expect(after(...pushed, done('read', 'ended')).value).toEqual({ removing: 'trying' })
-    expect(after(...pushed, interrupted).value).toEqual({ reading: 'trying' })
-  })
-
-  it('is looked at three times and taken back three times at most, each with a wait of its own', () => {
-    const reading = [done('read', 'missed'), backoff('reading.pausing')]
+  it('is told three times at most, 1 and 2 s apart', () => {
     const removing = [done('remove', 'missed'), backoff('removing.pausing')]
-    const events = [...reading, ...reading, done('read', 'missed'), ...removing, ...removing, done('remove', 'missed')]
-    const { status, delays } = after(done('register', 'registered'), settled(true), ...events)
+    const { status, delays } = after(
+      settled,
+      done('register', 'missed'),
+      ...removing,
+      ...removing,
+      done('remove', 'missed'),
+    )
     expect(status).toBe('done')
-    expect(delays).toEqual([1000, 2000, 1000, 2000])
+    expect(delays).toEqual([1000, 2000])
   })
 })

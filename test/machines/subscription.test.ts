@@ -164,6 +164,14 @@ describe('a subscription whose task has ended', () => {
     }
   })
 
+  it('says so where the whole can never be seen, and why', () => {
+    const vain = { kind: 'finished', missing: 'The agent was removed.' } as const
+    for (const events of [[follow('finished')], [told(true), done('close', { kind: 'finished' })]])
+      expect(walk(first, events).facts).toEqual(['subscription.finished'])
+    for (const events of [[done('follow', vain)], [told(true), done('close', vain)]])
+      expect(walk(first, events).facts).toEqual(['subscription.failing', 'subscription.finished'])
+  })
+
   it('looks again after an interruption, and hears of nothing else any more', () => {
     const looking = after(told(true))
     for (const type of ['interrupted', 'rearmed', 'heard'])

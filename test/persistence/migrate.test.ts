@@ -130,6 +130,36 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('carries push actors over and back: one that read the end takes the registration back', async () => {
+    await db.raw(async (client) => {
+      await migrateUp(client, migrations)
+      await migrateDown(client, migrations, 12)
+      const row = (n: number, value: string, settled: string) =>
+        `('push', '00000000-0000-7000-8000-00000000000${n}', '00000000-0000-7000-8000-000000000009', '1', 3,
+          '{"value": ${value}, "context": {"failures": 2, "reason": null, "settled": ${settled}}, "status": "active"}',
+          'read', now(), '{"t": {}}', now() + interval '1 hour', now(), now())`
+      await client.query(`
+        insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+          created_at, updated_at)
+        values ${row(1, '"registering"', 'null')}, ${row(2, '"registering"', '"pushed"')}, ${row(3, '{"reading": "pausing"}', 'null')}`)
+      await migrateUp(client, migrations)
+      const { rows } = await client.query(`
+        select snapshot->'value' as value, snapshot->'context'->'settled' as settled, work, wake_at <= now() as due
+        from actor where kind = 'push' order by id`)
+      expect(rows).toEqual([
+        { value: 'registering', settled: false, work: 'read', due: false },
+        { value: 'registering', settled: true, work: 'read', due: false },
+        { value: { removing: 'trying' }, settled: false, work: 'remove', due: true },
+      ])
+      await migrateDown(client, migrations, 12)
+      const { rows: back } = await client.query(`
+        select snapshot->'context'->'settled' as settled from actor where kind = 'push' order by id`)
+      expect(back.map(({ settled }) => settled)).toEqual([null, 'told', null])
+      await migrateUp(client, migrations)
+      await client.query('delete from actor')
+    })
+  })
+
   describe('with migrations of its own', () => {
     beforeEach(() =>
       db.raw((client) => client.query('drop schema public cascade; create schema public; set search_path to public')),

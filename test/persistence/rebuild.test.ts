@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { rebuildAll, rebuildTask, type Rebuilt } from '../../actors/rebuild.ts'
 import { instruments } from '../../actors/system.ts'
-import { openDatabase } from '../../persistence/database.ts'
+import { openDatabase, type Database } from '../../persistence/database.ts'
 import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
 import { readView } from '../../persistence/task-views.ts'
 import { bothDatabases, freshDatabase, migratedDump } from '../support/databases.ts'
@@ -231,20 +231,22 @@ describe('the script', () => {
     await fresh.close()
   })
 
-  it('refuses to run beside another, which goes on undisturbed', async () => {
+  /** A run that waits in its midst for whoever holds the task; `others` do something meanwhile. */
+  async function midway(others: (pool: Database['pool'], again: () => ReturnType<typeof scripted>) => Promise<void>) {
     const fresh = await freshDatabase('postgresql')
     const running = await systemOn(fresh.db, { works: false })
     const { pool } = running.db
     const url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
-    const env = { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    const again = () => scripted({ A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url })
     const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
-    const reply = { task: { id: 'one', status: { state: 'TASK_STATE_WORKING' } } }
-    await live(running, agentId, { id: 'one', body: { text: 'one' }, reply, later: [] })
+    for (const id of ['one', 'two']) {
+      const reply = { task: { id, status: { state: 'TASK_STATE_WORKING' } } }
+      await live(running, agentId, { id, body: { text: id }, reply, later: [] })
+    }
     const waiting = () =>
       pool.oneFirst(sql.type(z.object({ waiting: z.number() }))`
         select count(*)::int as waiting from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%for update%'`)
-    // Whoever holds the task keeps the run waiting in its midst.
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const { promise: begun, resolve: began } = Promise.withResolvers<void>()
     const held = running.db.raw(async (client) => {
@@ -254,18 +256,41 @@ describe('the script', () => {
       await client.query('rollback')
     })
     await begun
-    const first = scripted(env)
+    const first = again()
     await expect.poll(waiting).toBe(1)
-    const second = await scripted(env)
+    await others(pool, again)
     release()
     await held
-    const words = 'Another rebuild of this database is under way; start this one when it has ended.\n'
-    expect(second).toEqual({ code: 1, out: '', err: words })
-    expect(await first).toMatchObject({ code: 0, err: '' })
-    // And then it is the next one's turn.
-    expect(await scripted(env)).toMatchObject({ code: 0, err: '' })
+    const ended = await first
+    const left = await pool.anyFirst(sql.type(z.object({ name: z.string() }))`
+      select indexname as name from pg_indexes where indexname = 'command_of_task_rebuild'`)
+    const next = await again()
     await running.close()
     await fresh.close()
+    expect(left).toEqual([])
+    // And then it is the next one's turn.
+    expect(next).toMatchObject({ code: 0, err: '' })
+    return ended
+  }
+
+  it('refuses to run beside another, which goes on undisturbed', async () => {
+    const words = 'Another rebuild of this database is under way; start this one when it has ended.\n'
+    const first = await midway(async (_pool, again) => {
+      expect(await again()).toEqual({ code: 1, out: '', err: words })
+    })
+    expect(first).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('stops behind its task, with one line, when the connection that keeps others away is cut', async () => {
+    const { code, out, err } = await midway(async (pool) => {
+      const cut = await pool.anyFirst(sql.type(z.object({ cut: z.boolean() }))`
+        select pg_terminate_backend(pid) as cut from pg_stat_activity where datname = current_database()
+          and state = 'idle in transaction' and query like '%pg_try_advisory_xact_lock%'`)
+      expect(cut).toEqual([true])
+    })
+    expect(code).toBe(1)
+    expect(err).toBe('The connection that kept other rebuilds away was lost; the next run goes on from here.\n')
+    expect(out).toMatch(/^[0-9a-f-]{36} 2 events, unchanged\n$/)
   })
 
   it('rebuilds an embedded database whose console is stopped', async () => {

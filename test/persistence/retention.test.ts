@@ -100,6 +100,15 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     expect((await lookFrom(db.pool, unmoved.horizon)).news).toHaveLength(1)
   })
 
+  it('leaves no gap for whoever begins to listen: what is under way may fill a number, what was forgotten may not', async () => {
+    await facts(3_000, hoursAgo(24 * 8))
+    expect((await forgetFacts(db.pool, hoursAgo(24 * 7), 0)).facts).toBe(2_000)
+    expect((await openHorizon(db.pool)).gaps.size).toBe(0)
+    await db.pool.query(sql.unsafe`select nextval(pg_get_serial_sequence('fact', 'number'))`)
+    await facts(1, hoursAgo(0))
+    expect((await openHorizon(db.pool)).gaps.size).toBe(1)
+  })
+
   it('keeps young facts wherever they stand', async () => {
     await facts(500, hoursAgo(24 * 8))
     await facts(500, hoursAgo(1))

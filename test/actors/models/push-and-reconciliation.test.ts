@@ -37,8 +37,8 @@ interface Push {
   state: string
   failures: number
   reason: string | null
-  /** How the end of the task was told while it was being registered. */
-  settled: 'told' | 'pushed' | null
+  /** The task ended while it was being registered. */
+  settled: boolean
   /** Whether the task has ended at all: it does so once. */
   over: boolean
 }
@@ -51,7 +51,6 @@ type PushCommand = fc.AsyncCommand<Push, PushReal>
 
 const pushWorks: Readonly<Record<string, string>> = {
   registering: 'register',
-  'reading.trying': 'read',
   'removing.trying': 'remove',
 }
 const pushWork = ({ state }: Push): string | null => pushWorks[state] ?? null
@@ -63,13 +62,11 @@ function enter(model: Push, state: string): void {
   Object.assign(model, { state, ...(state.endsWith('.trying') ? { failures: 0, reason: null } : {}) })
 }
 
-/** Once the task is over everything leads to taking the registration back; by way of a look where a push said so. */
-const closing = ({ settled }: Push): string | null =>
-  settled === null ? null : settled === 'pushed' ? 'reading.trying' : 'removing.trying'
+/** Once the task is over everything leads to taking the registration back. */
+const closing = ({ settled }: Push): string | null => (settled ? 'removing.trying' : null)
 
 function registered(model: Push, outcome: RegisterOutcome | 'defect'): void {
   const kind = outcome === 'defect' ? 'missed' : outcome.kind
-  if (model.settled === 'pushed') return enter(model, 'reading.trying')
   if (kind === 'unsupported') return enter(model, 'unsupported')
   if (kind === 'gone') return enter(model, 'ended')
   const next = closing(model)
@@ -80,12 +77,10 @@ function registered(model: Push, outcome: RegisterOutcome | 'defect'): void {
   Object.assign(model, { state: 'waiting', failures: model.failures + 1 })
 }
 
-/** A look or a removal: three tries, and then on. */
-function closed(model: Push, isAnswered: boolean): void {
-  const [phase = ''] = model.state.split('.')
-  if (!isAnswered && model.failures < 2)
-    return void Object.assign(model, { state: `${phase}.pausing`, failures: model.failures + 1 })
-  enter(model, phase === 'reading' ? 'removing.trying' : 'ended')
+/** Three tries, and then on. */
+function removed(model: Push, isAnswered: boolean): void {
+  if (isAnswered || model.failures === 2) return enter(model, 'ended')
+  Object.assign(model, { state: 'removing.pausing', failures: model.failures + 1 })
 }
 
 const pushStep = (name: string, run: (model: Push, real: PushReal) => Promise<unknown>): PushCommand => ({
@@ -113,13 +108,13 @@ const register = (outcome: RegisterOutcome | 'defect') =>
     registered(model, outcome)
     hand.moved(pushWork(model))
   })
-const close = (outcome: 'ended' | 'missed' | 'defect') =>
-  pushStep(`close ${outcome}`, async (model, { hand }) => {
+const remove = (outcome: 'ended' | 'missed' | 'defect') =>
+  pushStep(`remove ${outcome}`, async (model, { hand }) => {
     const work = pushWork(model)
     if (work === null || work === 'register') return
     const event = outcome === 'defect' ? defect(work) : done(work, { kind: outcome })
     if ((await hand.report(work, event)) === 'none') return
-    closed(model, outcome === 'ended')
+    removed(model, outcome === 'ended')
     hand.moved(pushWork(model))
   })
 const pushRing = pushStep('ring', async (model, { hand }) => {
@@ -133,8 +128,8 @@ const settle = (source: 'push' | 'stream') =>
     const seen = statusOf(remoteId, 'TASK_STATE_COMPLETED', '2026-11-21T12:00:00.000Z')
     await hand.stage.tell(teller, { source, remoteTaskId: remoteId }, seen)
     model.over = true
-    if (model.state === 'registering') model.settled = source === 'push' ? 'pushed' : 'told'
-    else enter(model, source === 'push' ? 'reading.trying' : 'removing.trying')
+    if (model.state === 'registering') model.settled = true
+    else enter(model, 'removing.trying')
   })
 const pushLate = pushStep('report late', (model, { hand }) => hand.reportLate(pushWork(model)))
 const pushExpire = pushStep('expire', (_model, { hand }) => hand.expire())
@@ -151,7 +146,7 @@ const pushPlan = fc.commands(
     // Mostly silence, so that a walk comes as far as eight of them.
     ...times(14, fc.constant(pushRound(missed))),
     fc.constant(pushRound({ kind: 'registered' })),
-    ...times(3, fc.constantFrom('ended' as const, 'missed' as const, 'defect' as const).map(close)),
+    ...times(3, fc.constantFrom('ended' as const, 'missed' as const, 'defect' as const).map(remove)),
     fc.constant(register({ kind: 'refused', reason: 'Not today.' })),
     fc.constant(register('defect')),
     fc.constantFrom<RegisterOutcome>({ kind: 'unsupported' }, { kind: 'gone' }).map(register),
@@ -332,7 +327,7 @@ describe.each(bothDatabases)('what is asked of agents on %s', (kind) => {
     const property = fc.asyncProperty(pushPlan, async (plan) => {
       const remoteId = uuidv7()
       const ref = { kind: 'push', id: await stage.beginTask(remoteId, 'TASK_STATE_WORKING') }
-      const model: Push = { state: 'registering', failures: 0, reason: null, settled: null, over: false }
+      const model: Push = { state: 'registering', failures: 0, reason: null, settled: false, over: false }
       await fc.asyncModelRun(() => ({ model, real: { hand: new Hand(stage, ref), teller, remoteId } }), plan)
     })
     await fc.assert(property, { numRuns, seed: 4, endOnFailure: true })

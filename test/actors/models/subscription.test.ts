@@ -212,20 +212,25 @@ const answer = always('answer', async (model, real) => {
     )
 })
 
-/** An answer tells the end and shows nothing of what was made, as that to a cancel may. */
-const bareEnd = always('bare end', async (model, real) => {
-  const seen = status(model, real.remoteId, 'TASK_STATE_CANCELED')
-  await real.stage.tell(real.teller, { source: 'reply', remoteTaskId: real.remoteId }, seen, true)
-  if (!model.over) close(model, 'closing')
-  model.over = true
-})
+/**
+ * Another tells the end: an answer that shows nothing of what was made, as that to a cancel may; a push, of which others may have
+ * been lost; a read, which shows it whole.
+ */
+const end = (source: 'reply' | 'push' | 'poll'): Command =>
+  always(`end by ${source}`, async (model, real) => {
+    const seen = status(model, real.remoteId, 'TASK_STATE_CANCELED')
+    await real.stage.tell(real.teller, { source, remoteTaskId: real.remoteId }, seen, source === 'reply')
+    if (model.over) return
+    if (source === 'poll') return enter(model, 'finished')
+    close(model, 'closing')
+    model.over = true
+  })
 
 const push = (state: string): Command =>
   always(`push ${state}`, async (model, real) => {
     const seen = status(model, real.remoteId, state)
     await real.stage.tell(real.teller, { source: 'push', remoteTaskId: real.remoteId }, seen)
     if (model.over) return
-    if (state === 'TASK_STATE_COMPLETED') return enter(model, 'finished')
     // News of an agent that was given up for away: it is there.
     if (model.state !== 'away' && model.state !== 'readingAway') return
     Object.assign(model, { failures: 0, reason: null })
@@ -278,8 +283,8 @@ const commands = fc.commands(
     fc.constant(report({ kind: 'finished' })),
     fc.constant(report({ kind: 'unseen' })),
     ...Array.from({ length: 2 }, () => fc.constant(closingRound)),
-    fc.constant(bareEnd),
-    fc.constant(push('TASK_STATE_COMPLETED')),
+    fc.constantFrom('reply' as const, 'push' as const).map(end),
+    fc.constant(end('poll')),
   ],
   { maxCommands: 80, size: 'max' },
 )

@@ -1,0 +1,34 @@
+/**
+ * Work that a database which is away, or does not keep up, only delays: it is tried again for as long as its lease is trusted.
+ * Does not know what the work is; who gives up, and what that means, is the worker's (worker.ts).
+ */
+import type { ActorRef } from '../persistence/actors.ts'
+import { isOutage } from '../persistence/outage.ts'
+import { Bell } from './bell.ts'
+import type { Held } from './kinds.ts'
+import { LeaseLost } from './lease.ts'
+
+/** Doubled by each try: what is tried again may ask an agent something before it finds the database away. */
+const pauseFromMs = 250
+const pauseToMs = 5_000
+
+/** Rejects with the outage once the lease is not trusted any more, and at once with anything else. */
+export async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
+  for (let pauseMs = pauseFromMs; ; pauseMs = Math.min(pauseToMs, pauseMs * 2)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutage(error) || !held.isHeld()) throw error
+      await new Bell().wait(pauseMs, held.signal)
+    }
+  }
+}
+
+/** The same for what harms nobody when it is done again: it rejects with LeaseLost, and so goes back unbegun. */
+export async function unlessLost<T>(ref: ActorRef, held: Held, work: () => Promise<T>): Promise<T> {
+  try {
+    return await whileHeld(held, work)
+  } catch (error) {
+    throw isOutage(error) ? new LeaseLost(ref) : error
+  }
+}
