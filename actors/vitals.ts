@@ -5,11 +5,23 @@
 import type { LoopView, ProcessView, SupervisorAnswer } from '../domain/queue.ts'
 import { loopNames, workersLoops, type LoopName } from '../machines/supervisor.ts'
 import type { Database } from '../persistence/database.ts'
+import type { Kinds } from './kinds.ts'
 import type { Instruments } from './runtime.ts'
-import type { System } from './system.ts'
+import type { Supervisor } from './supervisor.ts'
+import type { ParserPool } from './threads/pool.ts'
+import type { Worker } from './worker.ts'
+
+/** What lives in a process, as far as it says something of itself. */
+export interface LivingSystem {
+  readonly supervisor: Supervisor
+  readonly worker: Worker
+  readonly kinds: Kinds
+  readonly works: boolean
+  readonly pool: ParserPool
+}
 
 /** Only counts and names: leases are of every organization, so none is told by its actor. */
-export function vitalsOf(system: System, db: Database, instruments: Instruments): ProcessView {
+export function vitalsOf(system: LivingSystem, db: Database, instruments: Instruments): ProcessView {
   const { threads, underWay, queued, bytesUnderWay, tasksLost } = system.pool.stats
   const { acquiredConnections, idleConnections, waitingClients } = db.pool.state()
   return {
@@ -27,7 +39,7 @@ export function vitalsOf(system: System, db: Database, instruments: Instruments)
 }
 
 /** All of it, with its supervisor: for whoever asks this process, and told to the others (presence.ts). */
-export function supervisedOf(system: System, db: Database, instruments: Instruments): SupervisorAnswer {
+export function supervisedOf(system: LivingSystem, db: Database, instruments: Instruments): SupervisorAnswer {
   const { value, machine, context } = system.supervisor.snapshot
   const { restarts, lastFailure } = context
   return {
@@ -36,7 +48,11 @@ export function supervisedOf(system: System, db: Database, instruments: Instrume
   }
 }
 
-function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, instruments: Instruments): LoopView {
+function loopView(
+  { supervisor, worker, kinds, works }: LivingSystem,
+  name: LoopName,
+  instruments: Instruments,
+): LoopView {
   const { snapshot, outages } = supervisor
   const failures = snapshot.context.failures.filter((failure) => failure.name === name)
   const last = failures.at(-1)
@@ -53,7 +69,7 @@ function loopView({ supervisor, worker, kinds, works }: System, name: LoopName, 
 }
 
 /** A region of the running supervisor; before it runs and after it drained no loop does. */
-function stateOf(value: System['supervisor']['snapshot']['value'], name: LoopName): LoopView['state'] {
+function stateOf(value: Supervisor['snapshot']['value'], name: LoopName): LoopView['state'] {
   if (typeof value === 'string' || !('running' in value)) return 'off'
   const state = value.running[name]
   return state === 'leftToWorkers' ? 'left' : state
