@@ -10,6 +10,7 @@ import { openAdmission, type Admission } from './admission.ts'
 import { openSystem, type Parts } from './composition.ts'
 import { readConfig } from './config.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
+import { listening } from './launcher-ready.ts'
 import { openLog } from './log.ts'
 import { listenMetrics } from './metrics.ts'
 import { ending } from './process.ts'
@@ -82,6 +83,7 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
     })
     closeMetrics = await listenMetrics(config, running, drain.signal, server)
     await server.listen(config.listen)
+    process.send?.(listening)
     log.info({ port: config.listen.port, pid: process.pid }, 'console ready')
     await ending([running.system.supervisor.ended, lost(running.db.lost)])
   } finally {

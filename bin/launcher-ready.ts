@@ -1,6 +1,6 @@
 /**
- * When a started console counts as ready: the session route answers below 500 (a 401 under OIDC means up). Owns the two
- * questions asked of the port; does not own the process behind it (bin/launcher-start.ts).
+ * When a started console counts as ready: it has its port, and the session route answers below 500 (a 401 under OIDC means up);
+ * and whether a port is to be had. Does not own the process behind it (bin/launcher-start.ts).
  */
 import { createServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,7 +10,7 @@ const answerLimitMs = 5_000
 const firstPauseMs = 25
 const longestPauseMs = 500
 
-/** Asks by listening for a moment. Any other failure is the console's to report, in its own words. */
+/** Asks by listening for a moment. Any other failure is for whoever listens then to report, in its own words. */
 export function isPortFree(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer()
@@ -19,13 +19,20 @@ export function isPortFree(host: string, port: number): Promise<boolean> {
   })
 }
 
-/** Polls with growing pauses until `url` answers, the process ended (`gone`), or 120 s passed. Without a url only waits. */
-export async function waitUntilReady(url: string | null, gone: AbortSignal): Promise<'ready' | 'ended' | 'silent'> {
+/** What a console tells its launcher once the port is its own: until then another's answer might pass for its. */
+export const listening = 'listening'
+
+/** Polls with growing pauses until the process `listens` and `url` answers, it ended (`gone`), or 120 s passed. */
+export async function waitUntilReady(
+  url: string,
+  gone: AbortSignal,
+  listens: () => boolean,
+): Promise<'ready' | 'ended' | 'silent'> {
   const deadlineMs = performance.now() + readyLimitMs
   let pauseMs = firstPauseMs
   while (performance.now() < deadlineMs) {
     if (gone.aborted) return 'ended'
-    if (url !== null && (await answers(url, gone))) return 'ready'
+    if (listens() && (await answers(url, gone))) return 'ready'
     await wait(pauseMs, undefined, { signal: gone }).catch(ignoreAbort)
     pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)
   }

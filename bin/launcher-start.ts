@@ -9,7 +9,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { registerAgents, startAgents } from './launcher-demo.ts'
 import type { StartCommand } from './launcher-options.ts'
-import { isPortFree, waitUntilReady } from './launcher-ready.ts'
+import { listening, waitUntilReady } from './launcher-ready.ts'
 import { prepareDataDirectory, readOrCreateSecrets, type Secrets } from './launcher-secrets.ts'
 
 export interface Launch {
@@ -30,8 +30,11 @@ export async function start(command: StartCommand, launch: Launch): Promise<numb
   if (!parts.every((part) => existsSync(part))) throw new Error('No production build was found; run `npm run build`.')
   prepareDataDirectory(command.dataDir)
   const secrets = readOrCreateSecrets(command.dataDir)
-  const portIsOurs = await isPortFree(command.host, command.port)
   const child = spawnServer(server, serverEnvironment(command, launch.env, secrets))
+  let listens = false
+  child.on('message', (said) => {
+    listens ||= said === listening
+  })
   const ended = exitCodeOf(child)
   const release = forwardSignals(child)
   const gone = abortedBy(ended)
@@ -39,8 +42,8 @@ export async function start(command: StartCommand, launch: Launch): Promise<numb
   const agents = Promise.allSettled(command.demo ? [startAgents(launch.env, command.dataDir)] : [])
   try {
     const url = urlOf(command)
-    // Where somebody else listens, our console will say so and end; their answer must not pass for its own.
-    const ready = await waitUntilReady(portIsOurs ? url : null, gone)
+    // Where somebody else listens, our console will say so and end, or get the port when they leave it.
+    const ready = await waitUntilReady(url, gone, () => listens)
     if (ready === 'silent') throw new Error('The console did not answer within 120 seconds.')
     if (ready === 'ended') return await ended
     const [demo] = await agents
@@ -82,7 +85,8 @@ function serverEnvironment(command: StartCommand, env: NodeJS.ProcessEnv, secret
 }
 
 /**
- * The IPC channel carries no message: it closes when this process ends, however it ends, and the console drains on that.
+ * The IPC channel carries one message, that the console listens; and it closes when this process ends, however it ends, and the
+ * console drains on that.
  * A process group of its own keeps a terminal's Ctrl-C from reaching the console twice, from the terminal and from here.
  */
 function spawnServer(server: string, env: NodeJS.ProcessEnv): ChildProcess {

@@ -103,7 +103,7 @@ const found = ({ action }: Finished, isKnownHere: boolean): Explanation => ({
     action === 'send'
       ? [
           'The console did not hear how it ended, and found the message at the agent afterwards. Nothing is sent again automatically.',
-          `${isKnownHere ? 'Open the task' : 'Its task is not known here, so ask whoever runs the agent,'} to see what became of it: sending it again would say it twice.`,
+          `${isKnownHere ? 'Look at the task' : 'Its task is not known here, so ask whoever runs the agent,'} to see what became of it: sending it again would say it twice.`,
         ]
       : ['The console did not hear how it ended, and the agent says since that the task is canceled.'],
   known: [],

@@ -89,10 +89,10 @@ export function evidenceSentence({ action, outcome, isWhole, taskId, taskState, 
     if (outcome === 'found') return 'The agent says that the task is canceled.'
     return taskState === null
       ? `The agent does not say how the task stands.${because}`
-      : `The agent says that the task is ${plainState(taskState)}, not canceled.`
+      : `At that look the agent said that the task was ${plainState(taskState)}, not canceled.`
   }
   if (outcome === 'found')
-    return `The agent has the message: it stands in the history of task ${taskId ?? 'unknown'}, which is ${plainState(taskState ?? '')}.`
+    return `The agent has the message: it stands in the history of task ${taskId ?? 'unknown'}, which was ${plainState(taskState ?? '')} at that look.`
   const bound = isWhole ? '' : ' Not everything could be looked at.'
   return `The message was not found at the agent, which does not prove that it never arrived.${bound}${because}`
 }

@@ -78,7 +78,8 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
 const triedNow = 'It is tried again right now.'
-const goesOn = 'What the agent did meanwhile shows as soon as it answers; nothing is lost.'
+const goesOn =
+  'Meanwhile the task is asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.'
 
 const away = (seen: Seen): Explanation =>
   warn(

@@ -169,7 +169,10 @@ function queuesStanding(
   if (first) return { tone: 'warn', words: `Waiting too long: ${stuck.map(({ kind }) => kind).join(', ')}` }
   const due = (queues?.kinds ?? []).reduce((sum, queue) => sum + queue.due, 0)
   const more = due > queueCountLimit ? '+' : ''
-  return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due` }
+  const words = due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due`
+  const needing = (queues?.kinds ?? []).reduce((sum, queue) => sum + queue.attention, 0)
+  if (needing === 0) return { tone: 'ok', words }
+  return { tone: 'ok', words: `${words}; ${needing} ${needing === 1 ? 'needs' : 'need'} a person` }
 }
 
 /** Places of a kind, in all processes that are known to live; null where none has any. */

@@ -8,7 +8,7 @@ import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { readEvidence } from '../persistence/evidence.ts'
+import { withEvidence } from '../persistence/evidence.ts'
 import { CommandAnswer, OutcomeAnswer } from './answers.ts'
 import { CommandRequest } from './command-body.ts'
 import { localId, type Door } from './door.ts'
@@ -145,10 +145,8 @@ export const commandRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) =
     const id = localId(request.params.commandId, 'command.unknown')
     const viewer = viewerOf(request)
     const command = await door.system.commands.find(viewer, id)
-    if (command.status !== 'uncertain') return { command }
-    // An addition to the specified record: what a person needs who has to decide what follows.
-    const evidence = (await readEvidence(door.db.pool, viewer, [id])).get(id)
-    return { command: evidence === undefined ? command : { ...command, evidence } }
+    const [told = command] = await withEvidence(door.db.pool, viewer, [command])
+    return { command: told }
   })
   app.post('/api/agents/:agentId/messages', { config: operate, schema: sending }, (request, reply) =>
     sendAndWait(door, request, reply, request.params.agentId, request.body),

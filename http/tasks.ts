@@ -5,6 +5,7 @@ import { instruments } from '../actors/system.ts'
 import { Refusal, refusals } from '../domain/refusal.ts'
 import { taskFilters } from '../domain/task.ts'
 import { unsettledCommands } from '../persistence/commands.ts'
+import { withEvidence } from '../persistence/evidence.ts'
 import { followingOf } from '../persistence/following.ts'
 import { listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
 import { TaskAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
@@ -65,7 +66,8 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     if (!task) throw new Refusal('task.unknown')
     const { agentId, tenant, taskId: remoteId } = task
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
-    const commands = remoteId === null ? [] : await unsettledCommands(db.pool, viewer, { agentId, tenant, remoteId })
+    const unsettled = remoteId === null ? [] : await unsettledCommands(db.pool, viewer, { agentId, tenant, remoteId })
+    const commands = await withEvidence(db.pool, viewer, unsettled)
     const following = await followingOf(db.pool, viewer.organizationId, task.localId)
     const operable = (await readPulse(db.pool, viewer, task.localId))?.isOperable ?? false
     return { task, commands, following, operable }

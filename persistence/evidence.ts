@@ -17,6 +17,7 @@ import {
 import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './database.ts'
 import { storable } from './tasks.ts'
+import type { Command } from '../domain/command.ts'
 import { held } from './visibility.ts'
 
 /** Opens the search for commands that have just become uncertain. */
@@ -133,4 +134,14 @@ export async function readEvidence(
       { ...row, sentence: evidenceSentence({ action, reason, ...row }) },
     ]),
   )
+}
+
+/** An addition to the specified record of those that are uncertain: what a person needs who has to decide what follows. */
+export async function withEvidence(db: Connection, viewer: Viewer, commands: readonly Command[]): Promise<Command[]> {
+  const uncertain = commands.filter(({ status }) => status === 'uncertain').map(({ id }) => id)
+  const known = await readEvidence(db, viewer, uncertain)
+  return commands.map((command) => {
+    const evidence = known.get(command.id)
+    return evidence ? { ...command, evidence } : command
+  })
 }

@@ -32,7 +32,15 @@ function connectionConfig(url: string): pg.ClientConfig {
   }
 }
 
-function limitedClient(url: string, route: Route): pg.Client {
+/** How connections are reached, and what a session of ours is told. */
+interface Sessions {
+  readonly url: string
+  readonly route: Route
+  /** `name=value` */
+  readonly settings: readonly string[]
+}
+
+function limitedClient({ url, route, settings }: Sessions): pg.Client {
   return new pg.Client({
     ...connectionConfig(url),
     // The server's own limit needs a server that answers: a line that went dead in silence is given up a little later.
@@ -41,7 +49,7 @@ function limitedClient(url: string, route: Route): pg.Client {
     ...(!route.isPooled && {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      options: '-c enable_seqscan=off -c jit=off',
+      options: settings.map((setting) => `-c ${setting}`).join(' '),
     }),
   })
 }
@@ -51,15 +59,26 @@ function limitedClient(url: string, route: Route): pg.Client {
  * minutes later: 3.2 ms against 0.3 for a batch of twenty after a few thousand commands. And none runs long enough to be worth
  * compiling, for which up to PostgreSQL 17 a plan without its favourite scan looks dear enough.
  */
-const localLimits = [
-  `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`,
-  `set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_TIMEOUT_MS}`,
-  'set local enable_seqscan = off',
-  'set local jit = off',
-]
-/** As Slonik says it. Behind a pooler the limits go with it, in one round trip. */
+const planning = ['enable_seqscan=off', 'jit=off']
+
+/**
+ * A server may acknowledge commits that a crash of it takes back (`synchronous_commit = off`): what was accepted would be lost, and
+ * what was delivered be delivered again. For us it does not; what a server does beyond `on` stays as it is.
+ */
+async function settingsFor(client: pg.Client): Promise<readonly string[]> {
+  const { rows } = await client.query<{ mode: string }>(`select current_setting('synchronous_commit') as mode`)
+  return rows[0]?.mode === 'off' ? [...planning, 'synchronous_commit=on'] : planning
+}
+
+/** Behind a pooler they go with each transaction. */
+const localLimits = ({ settings }: Sessions): readonly string[] =>
+  [
+    `statement_timeout=${STATEMENT_TIMEOUT_MS}`,
+    `idle_in_transaction_session_timeout=${IDLE_TRANSACTION_TIMEOUT_MS}`,
+    ...settings,
+  ].map((setting) => `set local ${setting}`)
+/** As Slonik says it. */
 const begin = 'START TRANSACTION'
-const limitedBegin = [begin, ...localLimits].join('; ')
 
 /** One server connection, and what decides whether it may be used again. */
 class Wire {
@@ -69,8 +88,8 @@ class Wire {
   broken = false
   onError: (error: Error) => void = () => {}
 
-  constructor(url: string, route: Route) {
-    this.client = limitedClient(url, route)
+  constructor(sessions: Sessions) {
+    this.client = limitedClient(sessions)
     this.client.on('error', (error) => {
       this.broken = true
       this.onError(error)
@@ -141,8 +160,10 @@ class KeptWires {
   }
 }
 
-function postgresDriver(url: string, kept: KeptWires, route: Route): DriverFactory {
+function postgresDriver(sessions: Sessions, kept: KeptWires): DriverFactory {
+  const { route } = sessions
   const names = new StatementNames()
+  const limitedBegin = [begin, ...localLimits(sessions)].join('; ')
   const run = (client: pg.Client, sql: string, values: readonly unknown[]) =>
     route.isPooled && sql === begin
       ? runTogether(client, limitedBegin)
@@ -151,7 +172,7 @@ function postgresDriver(url: string, kept: KeptWires, route: Route): DriverFacto
     Promise.resolve({
       createPoolClient: ({ clientEventEmitter }) => {
         const known = kept.take()
-        const wire = known ?? new Wire(url, route)
+        const wire = known ?? new Wire(sessions)
         wire.onError = (error) => void clientEventEmitter.emit('error', namedError(error, undefined))
         return Promise.resolve({
           connect: async () => {
@@ -183,17 +204,23 @@ export async function openPostgres(profile: {
 }): Promise<Backend> {
   const maxConnections = profile.maxConnections ?? DEFAULT_CONNECTIONS
   const config = connectionConfig(profile.url)
-  const route = await withClient({ ...config, connectionTimeoutMillis: FIRST_CONNECT_TIMEOUT_MS }, routeOf)
+  const first = { ...config, connectionTimeoutMillis: FIRST_CONNECT_TIMEOUT_MS }
+  const sessions: Sessions = await withClient(first, async (client) => ({
+    url: profile.url,
+    route: await routeOf(client),
+    settings: await settingsFor(client),
+  }))
+  const { route } = sessions
   const kept = new KeptWires(maxConnections)
   const wakeUps = new PostgresWakeUps(config, route)
-  const flights = new PostgresFlights(() => limitedClient(profile.url, route), {
+  const flights = new PostgresFlights(() => limitedClient(sessions), {
     types: columnTypes,
     carriesNames: route.carriesNames,
-    prologue: route.isPooled ? localLimits : [],
+    prologue: route.isPooled ? localLimits(sessions) : [],
   })
   return {
     profile: 'postgresql',
-    driverFactory: postgresDriver(profile.url, kept, route),
+    driverFactory: postgresDriver(sessions, kept),
     maxConnections,
     hearsOthers: !route.isPooled,
     listen: (channel, heard) => wakeUps.listen(channel, heard),

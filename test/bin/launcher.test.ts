@@ -239,6 +239,20 @@ describe('the console process', () => {
   })
 })
 
+test('a console that gets its port when another leaves it is ready then', async () => {
+  const other = createServer((_request, response) => response.end('{}'))
+  await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
+  const { port } = other.address() as AddressInfo
+  const args = ['--data-dir', stage.dataDir, '-p', String(port)]
+  const { process: launcher, says, outcome } = stage.launch(args, { STUB_BEGINS: 'when told' })
+  await expect.poll(() => existsSync(join(stage.dataDir, 'seen.json'))).toBe(true)
+  await new Promise((done) => other.close(done))
+  process.kill(stage.seen().pid, 'SIGUSR2')
+  await says(`is ready at http://127.0.0.1:${port}`)
+  launcher.kill('SIGTERM')
+  expect((await outcome).code).toBe(0)
+})
+
 test('--demo starts the sample agents, registers all four, says what to try, and closes them', async () => {
   const log = join(stage.root, 'agents.log')
   const { process: launcher, outcome } = await started(['--demo'], { STUB_AGENTS_LOG: log })

@@ -28,7 +28,9 @@ const server = createServer((request, response) => {
   })
 })
 server.on('error', (error) => { console.error('signalbox: ' + error.code); process.exit(1) })
-server.listen(Number(port), host)
+const begin = () => server.listen(Number(port), host, () => process.send?.('listening'))
+if (process.env.STUB_BEGINS === 'when told') process.once('SIGUSR2', begin)
+else begin()
 const drain = (why) => {
   appendFileSync(dir + '/ended.log', why + '\\n')
   setTimeout(() => process.exit(Number(STUB_DRAIN_CODE ?? 0)), Number(STUB_DRAIN_MS ?? 0))

@@ -140,6 +140,27 @@ describe('a send whose outcome is unknown', () => {
     await expectClean(page)
     faulty.script.heal()
   })
+
+  it('shows on the task that an answer arrived of which nobody heard, and does not offer to say it twice', async () => {
+    const { agentId } = uncertain
+    const asked = await server.finished((await server.send(agentId, { text: 'ask' })).id)
+    const { localId, taskId } = asked.result ?? { localId: '', taskId: null }
+    const task = await server.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    const page = await open(`${server.url}/tasks/${localId}`)
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const reply = { text: 'blue', taskId: taskId ?? '', contextId: task.contextId ?? '' }
+    await server.finished((await server.send(agentId, reply)).id)
+    const note = page.getByRole('note').filter({ hasText: 'It reached the agent' })
+    await note.getByText('The agent has the message').waitFor()
+    expect(await note.getByRole('link', { name: 'Send again…' }).count()).toBe(0)
+    await note.getByRole('link', { name: 'What the command did' }).waitFor()
+    await expectClean(page)
+    for (const c of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: c })
+      await page.waitForTimeout(600)
+      await page.screenshot({ path: `/tmp/task-${c}.png` })
+    }
+  })
 })
 
 describe('work that waits', () => {
@@ -227,7 +248,8 @@ describe('work that waits', () => {
     await note.getByText('The lease ran out').waitFor()
     await note.getByRole('link', { name: 'See the queues' }).click()
     const system = page.getByRole('region', { name: 'System' })
-    await system.getByText('command: stuck: 1 lease ran out and nobody took over').waitFor()
+    await system.getByText('No worker runs: what was accepted waits until one does').waitFor()
+    await system.getByText('Stuck: 1 lease ran out and nobody took over').waitFor()
     await system.getByText('It leaves the work to workers in processes of their own.').waitFor()
     await page.getByRole('row', { name: /elsewhere\/42\/dead command 1 .* 1 ran out/ }).waitFor()
   })

@@ -31,7 +31,7 @@ describe('what is said of it', () => {
     [{ outcome: 'pending' }, 'Nobody has looked at the agent since.'],
     [
       { outcome: 'found', taskId: 't1', taskState: 'TASK_STATE_INPUT_REQUIRED' },
-      'The agent has the message: it stands in the history of task t1, which is input required.',
+      'The agent has the message: it stands in the history of task t1, which was input required at that look.',
     ],
     [{ outcome: 'absent' }, 'The message was not found at the agent, which does not prove that it never arrived.'],
     [
@@ -43,7 +43,7 @@ describe('what is said of it', () => {
     [{ action: 'cancelTask', outcome: 'found' }, 'The agent says that the task is canceled.'],
     [
       { action: 'cancelTask', outcome: 'absent', taskState: 'TASK_STATE_WORKING' },
-      'The agent says that the task is working, not canceled.',
+      'At that look the agent said that the task was working, not canceled.',
     ],
     [
       { action: 'cancelTask', outcome: 'absent', reason: 'The agent does not know the task.' },

@@ -241,7 +241,7 @@ describe('a command', () => {
     )
     const known = { ...evidence('found'), localId: '00000000-0000-7000-8000-000000000002' }
     const here = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, known)
-    expect(here?.sentences.join(' ')).toContain('Open the task to see')
+    expect(here?.sentences.join(' ')).toContain('Look at the task to see')
     expect(told?.remedies[0]).toBe('open-task')
   })
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import pg from 'pg'
 import { sql, StatementTimeoutError } from 'slonik'
+import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { isConnectionFailure } from '../../persistence/sqlstate.ts'
@@ -30,6 +31,24 @@ describe('postgresql', () => {
       expect(await second.pool.transaction((tx) => tx.manyFirst(claim))).toEqual([3])
       await second.close()
     })
+  })
+
+  it.each([
+    // A crash of the server would take back what it acknowledged.
+    ['off', 'on'],
+    ['local', 'local'],
+    ['on', 'on'],
+    ['remote_apply', 'remote_apply'],
+  ])('commits as the server does, and never before it is on disk: %s is %s here', async (mode, ours) => {
+    const name = new URL(url).pathname.slice(1)
+    await db.raw((client) =>
+      client.query(`alter database ${pg.escapeIdentifier(name)} set synchronous_commit = ${mode}`),
+    )
+    const other = await openDatabase({ kind: 'postgresql', url })
+    const asked = sql.type(z.object({ mode: z.string() }))`select current_setting('synchronous_commit') as mode`
+    expect(await other.pool.oneFirst(asked)).toBe(ours)
+    expect(await other.fly((tx) => tx.any(asked))).toEqual([{ mode: ours }])
+    await other.close()
   })
 
   it('stops a statement that runs too long', async () => {

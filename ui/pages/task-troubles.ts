@@ -66,19 +66,21 @@ function unfollowed(app: App, { at, actors }: TaskActorsAnswer): TemplateResult 
 }
 
 function trouble(app: App, localId: string, command: Command): TemplateResult | typeof nothing {
-  const explanation = explainCommand(command)
+  const { id, agentId, action, createdAt, evidence } = command
+  const explanation = explainCommand(command, null, evidence)
   if (!explanation) return nothing
-  const { id, agentId, action, createdAt } = command
   const actor = `/actors/command/${id}`
-  // The task is this page, and its agent is linked above it.
-  const here = { ...explanation, remedies: explanation.remedies.filter((remedy) => remedy === 'send-again') }
+  // The task is this page, and its agent is linked above it. What stands in the conversation is not offered to be said twice.
+  const isThere = evidence?.outcome === 'found'
+  const remedies = explanation.remedies.filter((remedy) => remedy === 'send-again' && !isThere)
+  const here = { ...explanation, remedies }
   return html`<div class="notice ${explanation.tone}" role="note">
     ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
     <div class="grow">
       <b>${explanation.title}</b>
       <p class="muted">${action === 'cancelTask' ? 'A cancel' : 'A message'} of ${app.format.at(createdAt)}</p>
       ${explanation.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
-      ${remedyLinks(here, { app, commandId: id, agentId, localId })}
+      ${knownList(explanation.known, app)} ${remedyLinks(here, { app, commandId: id, agentId, localId })}
       <a class="link" href=${app.router.href(actor)} data-route=${actor}>What the command did</a>
     </div>
   </div>`
