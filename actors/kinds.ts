@@ -70,6 +70,8 @@ export interface Kind {
   readonly claimLimit: number
   /** How long work may keep its place while others wait for one (turns.ts); for ever, where it is not said. */
   readonly turnMs?: number
+  /** Work that ends by itself soon after its turn, so that others are asked in its stead. */
+  readonly unhurried?: ReadonlySet<string>
   /** Its timers are dates that people chose, not waits: a clock that is set back puts them off. */
   readonly byCalendar?: true
   readonly work: Readonly<Record<string, WorkHandler>>

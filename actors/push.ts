@@ -1,6 +1,7 @@
 /**
- * The work of push: register a callback for one task with its agent, and take it back when the task is over. Everything here may be repeated: the configuration carries our own id. Does not decide when to try
- * again (machines/push.ts) and does not take deliveries (push-receipts.ts).
+ * The work of push: register a callback for one task with its agent, and take it back when the task is over. Everything here
+ * may be repeated: the configuration carries our own id. Does not decide when to try again (machines/push.ts) and does not
+ * take deliveries (push-receipts.ts).
  */
 import { decodeResponse, encodeRequest, type AgentError, type Answer, type Params } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'

@@ -8,6 +8,7 @@ import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../m
 import { readProgress } from '../persistence/following.ts'
 import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
+import { LeaseLost } from './lease.ts'
 import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
 import { unlessLost } from './outlast.ts'
@@ -22,7 +23,7 @@ const taskGone = { kind: 'gone', reason: 'The agent no longer knows the task.' }
 const goodStreamMs = 30_000
 /** A look after which the place is given up must not keep it for a minute. */
 const partingDeadlineMs = 5_000
-/** The last looks at a task that is over keep their places for so long, though others wait: slow agents answer by then. */
+/** The last looks at a task that is over keep their places for so long, whosever turn it is: slow agents answer by then. */
 const closingDeadlineMs = 30_000
 /**
  * An agent that has not yet looked at a person's answer still shows its question. After so many attempts, some 15 s, the
@@ -84,9 +85,15 @@ export class Following {
     return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
 
-  /** Looks once more at a task that is over. It has few tries, and a database that does not keep up takes none of them. */
+  /**
+   * Looks once more at a task that is over. It has few tries, and a database that does not keep up, or a directory that is full, takes
+   * none of them; but it does not keep its place meanwhile from those who wait for it.
+   */
   async close({ ref }: LeasedActor, held: Held): Promise<Done> {
+    let isAgain = false
     return unlessLost(ref, held, async () => {
+      if (isAgain && held.turn.aborted) throw new LeaseLost(ref)
+      isAgain = true
       const task = await readFollowed(this.#t.db.pool, ref.id)
       return ended(task ? await this.#close(task, held) : { kind: 'finished' })
     })
@@ -178,6 +185,7 @@ export const subscriptionKind = (following: Following): Kind => ({
   // One agent may have every place that nobody else waits for; taking turns sees to the rest.
   laneLimit: 8,
   turnMs: 10_000,
+  unhurried: new Set(['close']),
   claimLimit: 8,
   work: {
     follow: (actor, held) => following.follow(actor, held),

@@ -35,13 +35,18 @@ export function whoYields(
     .slice(0, waiting)
 }
 
+const none: ReadonlySet<string> = new Set()
+
 /** One look at every kind that takes turns. Asks the database only where all places are taken and a turn is over. */
 export async function endTurns(db: Database, kinds: Kinds, leases: Leases, now: number): Promise<void> {
-  for (const [name, { turnMs, concurrency }] of Object.entries(kinds)) {
+  for (const [name, { turnMs, concurrency, unhurried = none }] of Object.entries(kinds)) {
     if (turnMs === undefined) continue
     const held = leases.list().filter(({ ref }) => ref.kind === name)
     if (held.length < concurrency || whoYields(held, held.length, turnMs, now).length === 0) continue
     const waiting = await countWaiting(db.pool, name)
-    for (const lease of whoYields(held, waiting, turnMs, now)) lease.turn.abort()
+    const { yes: slow = [], no: quick = [] } = Object.groupBy(held, ({ work }) => (unhurried.has(work) ? 'yes' : 'no'))
+    // What does not hear of its turn at once must not use up the turns of those that do.
+    for (const lease of [...whoYields(quick, waiting, turnMs, now), ...whoYields(slow, waiting, turnMs, now)])
+      lease.turn.abort()
   }
 }

@@ -83,7 +83,8 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
     })
     closeMetrics = await listenMetrics(config, running, drain.signal, server)
     await server.listen(config.listen)
-    process.send?.(listening)
+    // Unheard where the launcher is gone by now: then the channel's end is what this process hears, and it drains.
+    process.send?.(listening, undefined, undefined, () => undefined)
     log.info({ port: config.listen.port, pid: process.pid }, 'console ready')
     await ending([running.system.supervisor.ended, lost(running.db.lost)])
   } finally {

@@ -141,7 +141,9 @@ export function systemStanding(
   )
   const isWorker = ({ told }: ToldProcess): boolean =>
     told === null || (told.process.works && ['starting', 'running'].includes(plainState(told.supervisor.value)))
-  if (queues && !answer.process.works && !others.some(isWorker))
+  // A worker of an earlier release tells nothing of itself; its leases do.
+  const somebodyWorks = others.some(isWorker) || queues?.leases.some(({ held, expired }) => held > expired)
+  if (queues && !answer.process.works && !somebodyWorks)
     return { tone: 'bad', words: 'No worker runs: what was accepted waits until one does' }
   const troubled = others.flatMap(({ owner, told }) => {
     const trouble = told === null ? null : troubleOf(told, nowMs)

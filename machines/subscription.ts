@@ -9,8 +9,8 @@ import { work, type Interrupted } from './work.ts'
 
 /**
  * `waiting`: the agent waits for a person. `finished`: the task is terminal, and was seen whole or never can be, for the reason
- * `missing`. `unseen`: it is terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was heard and still works;
- * `news` says whether following brought anything. `yielded`: a good stream made room for who had waited. `broken`: it
+ * `missing`. `unseen`: it is terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was
+ * heard and still works; `news` says whether following brought anything. `yielded`: a good stream made room for who had waited. `broken`: it
  * could not be read; `heard` says whether the agent gave any sign of life. `unsupported`: the agent does not stream.
  * `unreadable`: it is over a limit, and will be the next time. `gone`: agent or task is no more. Reasons are safe to show.
  */
@@ -102,7 +102,7 @@ export const subscriptionMachine = setup({
     forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0, reason: null }),
     forgetSilence: assign({ failures: 0, reason: null }),
     beginAnew: assign({ rearmed: false }),
-    /** Pauses of 1, 2 and 4 s: before each try where a look has just failed, and after the first where none was made. */
+    /** 1, 2 and 4 s apart after a look that failed; at once, 2 and 4 s apart where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
     /** The last word of it: nobody will look again. */

@@ -100,9 +100,13 @@ export function claimFor(
   claim: Claim,
   { owner, held }: { readonly owner: string; readonly held: () => readonly string[] },
 ): Promise<readonly DueActor[]> {
+  if (db.profile === 'pglite')
+    return db.pool.transaction((tx) => claimActors(tx, claim, { owner, exclusive: true, held: held() }))
   // Elsewhere the rows alone say what is held, and nobody's list is asked for.
-  if (db.profile !== 'pglite') return claimActors(db.pool, claim, { owner, exclusive: false, held: [] })
-  return db.pool.transaction((tx) => claimActors(tx, claim, { owner, exclusive: true, held: held() }))
+  const others = { owner, exclusive: false, held: [] }
+  if (db.hearsOthers) return claimActors(db.pool, claim, others)
+  // Behind a pooler only a transaction is told to be on disk before it is acknowledged, and the first byte follows a claim.
+  return db.pool.transaction((tx) => claimActors(tx, claim, others))
 }
 
 /** Hardly ever is there one, and then the statement is without it. */

@@ -169,9 +169,7 @@ const ADVISORY_LOCK = 0x51_6e_a1_b1
  */
 export async function withCommandsByTask<T>(db: Database, work: (broken: AbortSignal) => Promise<T>): Promise<T> {
   // The embedded database has one owner, and nobody else.
-  return db.profile === 'postgresql'
-    ? alone(db, (broken) => indexed(db, () => work(broken)))
-    : indexed(db, () => work(db.lost))
+  return db.profile === 'postgresql' ? alone(db, (broken) => indexed(db, work, broken)) : indexed(db, work, db.lost)
 }
 
 /**
@@ -199,7 +197,7 @@ async function alone<T>(db: Database, work: (broken: AbortSignal) => Promise<T>)
   })
 }
 
-async function indexed<T>(db: Database, work: () => Promise<T>): Promise<T> {
+async function indexed<T>(db: Database, work: (broken: AbortSignal) => Promise<T>, broken: AbortSignal): Promise<T> {
   // Servers go on writing meanwhile.
   const gently = db.profile === 'postgresql' ? 'concurrently' : ''
   const ddl = (statement: string) => db.raw((client) => client.query(statement))
@@ -207,9 +205,10 @@ async function indexed<T>(db: Database, work: () => Promise<T>): Promise<T> {
   await ddl(remove)
   await ddl(`create index ${gently} command_of_task_rebuild on command (task_id)`)
   try {
-    return await work()
+    return await work(broken)
   } finally {
-    await ddl(remove)
+    // It may be the next run's by now, who removes what it finds before it begins.
+    if (!broken.aborted) await ddl(remove)
   }
 }
 

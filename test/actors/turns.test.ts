@@ -1,7 +1,8 @@
 /** Taking turns at the places that long work keeps: who is asked to go, and that nobody waits for ever behind a quiet stream. */
+import { sql } from 'slonik'
 import { describe, expect, it } from 'vitest'
 import { Leases, type HeldLease } from '../../actors/lease.ts'
-import { lanesOf, whoYields } from '../../actors/turns.ts'
+import { endTurns, lanesOf, whoYields } from '../../actors/turns.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
@@ -90,4 +91,28 @@ describe.each(bothDatabases)('streams on %s', (kind) => {
     await running.close()
     await Promise.all([many.close(), one.close()])
   })
+})
+
+it('a place whose work does not hear of turns at once uses up nobody’s turn', async () => {
+  const running = await freshSystem('pglite', { works: false })
+  const { subscription } = running.system.kinds
+  if (!subscription) throw new Error('There are no subscriptions.')
+  await running.db.pool.query(sql.unsafe`
+    insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, timers, wake_at, created_at, updated_at)
+    values ('subscription', gen_random_uuid(), gen_random_uuid(), '1', 1, '{}', 'follow', '{}', now() - interval '5 seconds', now(), now())`)
+  const leases = new Leases()
+  const [closing, following] = (['close', 'follow'] as const).map((work, i) =>
+    leases.hold({
+      ref: { kind: 'subscription', id: work },
+      token: work,
+      work,
+      lane: 'x',
+      leaseMs: 15_000,
+      trustedFrom: i,
+    }),
+  )
+  // One waits, and the older of the two is a look at a task that is over.
+  await endTurns(running.db, { subscription: { ...subscription, concurrency: 2 } }, leases, 60_000)
+  expect([closing?.turn.signal.aborted, following?.turn.signal.aborted]).toEqual([true, true])
+  await running.close()
 })

@@ -155,11 +155,6 @@ describe('a send whose outcome is unknown', () => {
     expect(await note.getByRole('link', { name: 'Send again…' }).count()).toBe(0)
     await note.getByRole('link', { name: 'What the command did' }).waitFor()
     await expectClean(page)
-    for (const c of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme: c })
-      await page.waitForTimeout(600)
-      await page.screenshot({ path: `/tmp/task-${c}.png` })
-    }
   })
 })
 

@@ -141,7 +141,7 @@ describe('several processes', () => {
     told: supervisor(running, loops),
     ...more,
   })
-  const those = (...processes: ToldProcess[]) => ({ kinds: [], leases: [], processes })
+  const those = (...processes: ToldProcess[]) => ({ kinds: [], leases: [] as HeldLeases[], processes })
   const alone: ToldProcess = { owner: 'web', seenAt: ago(0), told: web }
 
   it.each([
@@ -160,6 +160,7 @@ describe('several processes', () => {
     expect(processStanding(process, nowMs)).toEqual({ tone, words })
   })
 
+  const holding = (lease: HeldLeases) => ({ ...those(alone), leases: [lease] })
   const missing = 'No worker runs: what was accepted waits until one does'
   it.each([
     ['none', those(alone), 'bad', missing],
@@ -168,6 +169,8 @@ describe('several processes', () => {
     ['one more web', those(alone, { ...alone, owner: 'web 2' }), 'bad', missing],
     ['one that starts', those(alone, worker({ told: supervisor('starting') })), 'ok', 'Everything runs, nothing waits'],
     ['one of another release', those(worker({ told: null })), 'ok', 'Everything runs, nothing waits'],
+    ['one that is known by its leases', holding(held()), 'ok', 'Everything runs, nothing waits'],
+    ['one whose leases ran out', holding(held({ expired: 2 })), 'bad', missing],
     ['one in trouble', those(worker({}, [loop({ state: 'off' })])), 'bad', 'worker: command: not running'],
     ['what is not known', undefined, 'ok', 'Everything runs, nothing waits'],
   ] as const)('a web that leaves the work to others, with %s', (_, queues, tone, words) => {

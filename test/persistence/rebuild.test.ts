@@ -262,14 +262,14 @@ describe('the script', () => {
     release()
     await held
     const ended = await first
+    const next = await again()
     const left = await pool.anyFirst(sql.type(z.object({ name: z.string() }))`
       select indexname as name from pg_indexes where indexname = 'command_of_task_rebuild'`)
-    const next = await again()
     await running.close()
     await fresh.close()
-    expect(left).toEqual([])
-    // And then it is the next one's turn.
+    // And then it is the next one's turn, who leaves nothing behind.
     expect(next).toMatchObject({ code: 0, err: '' })
+    expect(left).toEqual([])
     return ended
   }
 
