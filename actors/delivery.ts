@@ -17,7 +17,6 @@ import type { ArtifactStore } from '../persistence/artifacts.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
-import { isOutage } from '../persistence/outage.ts'
 import { plainWords } from './agent-words.ts'
 import { aborted, Bell } from './bell.ts'
 import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
@@ -51,9 +50,8 @@ const interfaceGone = 'The selected interface is no longer advertised by the Age
 const messageLimit = 2_000
 /** Commands between their discovery and their delivery, in one process. */
 const selectedLimit = 10_000
-const outagePauseMs = 250
-const outagePauseToMs = 5_000
-const keepsLimit = 12
+/** Some 43 s of pauses. */
+const keepsLimit = 13
 const looksLimit = 3
 const lookPauseMs = 1000
 /**
@@ -267,15 +265,7 @@ export class Deliveries {
    * after that the outcome is in doubt, and the log says why.
    */
   async #keep(blobs: readonly Blob[], held: Held): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob)))
-        return
-      } catch (error) {
-        if (!isOutage(error) || attempt === keepsLimit || !held.isHeld()) throw error
-        await new Bell().wait(Math.min(outagePauseToMs, outagePauseMs * 2 ** attempt), held.signal)
-      }
-    }
+    await whileHeld(held, () => Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob))), keepsLimit)
   }
 
   async #replied(commandId: string, delivery: Delivery, reply: Observation, held: Held): Promise<Done> {

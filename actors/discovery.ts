@@ -183,20 +183,22 @@ export class Discovery {
     const { db, instruments, extensionHost } = this.#t
     const startedAt = instruments.monotonic()
     const shown = this.#unkept.get(agent.id)
-    const isFresh = shown !== undefined && startedAt - shown.at < dispatchAgeMs
-    const seen = isFresh ? shown.seen : await this.look(agent.cardUrl, deadlineMs, agent.id)
+    const { seen, at } =
+      shown && startedAt - shown.at < dispatchAgeMs
+        ? shown
+        : { seen: await this.look(agent.cardUrl, deadlineMs, agent.id), at: startedAt }
     // A card that is not trusted is not kept either: whoever reads the kept one must not act on it.
     if (seen.kind === 'missed') return this.#lost(agent.id, seen)
     const { text, card, trust } = seen
     const digest = createHash('sha256').update(text).digest('hex')
     const routesSkills = supportsSkillRouting(card, extensionHost)
-    remember(this.#unkept, agent.id, { seen, at: isFresh ? shown.at : startedAt })
+    remember(this.#unkept, agent.id, { seen, at })
     await storeCard(db.pool, { agentId: agent.id, digest, card: text, name: card.name, trust, routesSkills })
     this.#unkept.delete(agent.id)
     const choice = this.#choose(card)
     if ('message' in choice) return this.#lost(agent.id, choice)
     const found: FoundAgent = { ...seen, endpoint: choice.endpoint }
-    remember(this.#recent, agent.id, { found, at: isFresh ? shown.at : startedAt })
+    remember(this.#recent, agent.id, { found, at })
     return found
   }
 

@@ -5,6 +5,7 @@
  */
 import { graceMs, shardCount, sweepShard } from '../persistence/artifact-sweep.ts'
 import type { Database } from '../persistence/database.ts'
+import { forgetSilentProcesses } from '../persistence/processes.ts'
 import { forgetDeliveries } from '../persistence/push.ts'
 import { forgetWindows } from '../persistence/rate-limits.ts'
 import { forgetActors, forgetFacts, markLineages } from '../persistence/retention.ts'
@@ -71,6 +72,7 @@ export class Housekeeping {
     const now = instruments.now().toISOString()
     await forgetAttempts(db.pool, now)
     await forgetSessions(db.pool, now)
+    await forgetSilentProcesses(db.pool)
     if (!works) return
     if (instruments.monotonic() - this.#forgotAt >= forgetEveryMs) {
       this.#forgotAt = instruments.monotonic()

@@ -12,14 +12,16 @@ import { LeaseLost } from './lease.ts'
 const pauseFromMs = 250
 const pauseToMs = 5_000
 
-/** Rejects with the outage once the lease is not trusted any more, and at once with anything else. */
-export async function whileHeld<T>(held: Held, work: () => Promise<T>): Promise<T> {
-  for (let pauseMs = pauseFromMs; ; pauseMs = Math.min(pauseToMs, pauseMs * 2)) {
+/** Rejects with the outage once the lease is not trusted any more or all tries are used up, and at once with anything else. */
+export async function whileHeld<T>(held: Held, work: () => Promise<T>, triesLimit = Infinity): Promise<T> {
+  let pauseMs = pauseFromMs
+  for (let tries = 1; ; tries++) {
     try {
       return await work()
     } catch (error) {
-      if (!isOutage(error) || !held.isHeld()) throw error
+      if (!isOutage(error) || tries >= triesLimit || !held.isHeld()) throw error
       await new Bell().wait(pauseMs, held.signal)
+      pauseMs = Math.min(pauseToMs, pauseMs * 2)
     }
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { SupervisorAnswer } from '../domain/queue.ts'
 import type { Database } from '../persistence/database.ts'
-import { forgetProcess, forgetSilentProcesses, tellOfProcess } from '../persistence/processes.ts'
+import { forgetProcess, tellOfProcess } from '../persistence/processes.ts'
 import { Bell } from './bell.ts'
 import type { Log } from './worker.ts'
 
@@ -29,10 +29,8 @@ export class Presence {
   /** Tells until the signal aborts. */
   async loop(signal: AbortSignal): Promise<void> {
     const { db, owner, told } = this.#o
-    for (const bell = new Bell(); !signal.aborted; await bell.wait(everyMs, signal)) {
+    for (const bell = new Bell(); !signal.aborted; await bell.wait(everyMs, signal))
       await tellOfProcess(db.pool, owner, told())
-      await forgetSilentProcesses(db.pool)
-    }
   }
 
   /** Once more, when it begins to drain. */

@@ -26,11 +26,13 @@ export const countWords = (count: number, limit: number, format: (count: number)
 export const oldestAgeMs = ({ oldestDueAt }: Pick<KindQueue, 'oldestDueAt'>, nowMs: number): number | null =>
   oldestDueAt === null ? null : Math.max(0, nowMs - Date.parse(oldestDueAt))
 
+type Places = Pick<NonNullable<LoopView['places']>, 'taken' | 'limit'>
+
 /** Every loop looks at least once a second, so what has been due for long waits for room or for a worker. */
 export function queueStanding(
   queue: KindQueue,
   leases: readonly HeldLeases[],
-  places: { readonly taken: number; readonly limit: number } | null,
+  places: Places | null,
   nowMs: number,
 ): Standing {
   const ageMs = oldestAgeMs(queue, nowMs)
@@ -98,12 +100,16 @@ function troubleOf({ supervisor, process }: SupervisorAnswer, nowMs: number): St
     const { tone, words } = loopStanding(loop, nowMs)
     return tone === 'warn' || tone === 'bad' ? [{ name: loop.name, tone, words }] : []
   })
-  const [worst] = troubled.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+  const worst = worstOf(troubled)
   if (!worst) return null
   const alike = troubled.filter(({ words }) => words === worst.words)
   const who = alike.length === 1 ? worst.name : `${alike.length} loops`
   return { tone: worst.tone, words: `${who}: ${inside(worst.words)}` }
 }
+
+/** The first of the worst. */
+const worstOf = <T extends Pick<Standing, 'tone'>>(troubled: readonly T[]): T | undefined =>
+  troubled.find(({ tone }) => tone === 'bad') ?? troubled[0]
 
 const inside = (words: string): string => `${words.charAt(0).toLowerCase()}${words.slice(1)}`
 
@@ -111,6 +117,10 @@ const inside = (words: string): string => `${words.charAt(0).toLowerCase()}${wor
 const silentAfterMs = 15_000
 const silenceMs = ({ seenAt }: ToldProcess, nowMs: number): number => nowMs - Date.parse(seenAt)
 const isSilent = (process: ToldProcess, nowMs: number): boolean => silenceMs(process, nowMs) >= silentAfterMs
+
+/** The other processes that told of themselves lately. */
+const livingBeside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[], nowMs: number): ToldProcess[] =>
+  all.filter((other) => other.owner !== process.owner && !isSilent(other, nowMs))
 
 /** How a process stands by what it last told of itself. */
 export function processStanding(process: ToldProcess, nowMs: number): Standing {
@@ -128,17 +138,13 @@ export function processStanding(process: ToldProcess, nowMs: number): Standing {
   )
 }
 
+type SeenQueues = Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'>
+
 /** One line for the whole: the worst of what there is to say. */
-export function systemStanding(
-  answer: SupervisorAnswer,
-  queues: Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'> | undefined,
-  nowMs: number,
-): Standing {
+export function systemStanding(answer: SupervisorAnswer, queues: SeenQueues | undefined, nowMs: number): Standing {
   const own = troubleOf(answer, nowMs)
   if (own) return own
-  const others = (queues?.processes ?? []).filter(
-    (process) => process.owner !== answer.process.owner && !isSilent(process, nowMs),
-  )
+  const others = livingBeside(answer, queues?.processes ?? [], nowMs)
   const isWorker = ({ told }: ToldProcess): boolean =>
     told === null || (told.process.works && ['starting', 'running'].includes(plainState(told.supervisor.value)))
   // A worker of an earlier release tells nothing of itself; its leases do.
@@ -151,16 +157,12 @@ export function systemStanding(
     const isPassing = told !== null && ['starting', 'draining'].includes(plainState(told.supervisor.value))
     return trouble === null || isPassing ? [] : [{ owner, ...trouble }]
   })
-  const [worst] = troubled.toSorted((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
+  const worst = worstOf(troubled)
   if (worst) return { tone: worst.tone, words: `${worst.owner}: ${inside(worst.words)}` }
   return queuesStanding(answer, queues, nowMs)
 }
 
-function queuesStanding(
-  answer: SupervisorAnswer,
-  queues: Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'> | undefined,
-  nowMs: number,
-): Standing {
+function queuesStanding(answer: SupervisorAnswer, queues: SeenQueues | undefined, nowMs: number): Standing {
   const stuck = (queues?.kinds ?? []).flatMap((queue) => {
     const places = placesOf(answer, queues?.processes ?? [], queue.kind, nowMs)
     const { tone, words } = queueStanding(queue, queues?.leases ?? [], places, nowMs)
@@ -179,13 +181,13 @@ function queuesStanding(
 
 /** Places of a kind, in all processes that are known to live; null where none has any. */
 export function placesOf(
-  { process }: SupervisorAnswer,
+  own: SupervisorAnswer,
   others: readonly ToldProcess[],
   kind: string,
   nowMs: number,
-): { readonly taken: number; readonly limit: number } | null {
-  const alive = others.filter((other) => other.owner !== process.owner && !isSilent(other, nowMs))
-  const places = [process, ...alive.map(({ told }) => told?.process)].flatMap(
+): Places | null {
+  const alive = livingBeside(own, others, nowMs)
+  const places = [own.process, ...alive.map(({ told }) => told?.process)].flatMap(
     (each) => each?.loops.find(({ name }) => name === kind)?.places ?? [],
   )
   if (places.length === 0) return null

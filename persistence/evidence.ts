@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
-import type { CommandBody } from '../domain/command.ts'
+import type { Command, CommandBody } from '../domain/command.ts'
 import {
   evidenceSentence,
   isConclusive,
@@ -17,7 +17,6 @@ import {
 import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './database.ts'
 import { storable } from './tasks.ts'
-import type { Command } from '../domain/command.ts'
 import { held } from './visibility.ts'
 
 /** Opens the search for commands that have just become uncertain. */
