@@ -22,7 +22,7 @@ const batchBytes = 1024 * 1024
 const batchFrames = 64
 /** A frame that takes longer is hostile: the worst that json-weight.ts lets through take seconds. Includes waiting for a thread. */
 const defaultTaskDeadlineMs = 60_000
-const closeDeadlineMs = 2_000
+const defaultCloseDeadlineMs = 2_000
 /**
  * Whoever answers people goes first: with as many threads as processors and a database beside them, the event loop would wait for
  * its turn behind an agent's words. On Linux niceness is a thread's own; elsewhere it would be the whole process'.
@@ -71,6 +71,8 @@ export interface ParserStats {
 export interface ParserOptions {
   readonly threads: number
   readonly taskDeadlineMs?: number
+  /** How long `close` lets work finish that is under way. */
+  readonly closeDeadlineMs?: number
   /** Told what each lost task ended with: for the log, to which the console's page points. */
   readonly lost?: (error: unknown) => void
 }
@@ -80,6 +82,7 @@ export class ParserPool {
   readonly heavy = new HeavyTurns()
   readonly #threads: number
   readonly #taskDeadlineMs: number
+  readonly #closeDeadlineMs: number
   readonly #tellLoss: (error: unknown) => void
   readonly #underWay = new Set<Promise<unknown>>()
   #pool: Piscina<ParserTask, ParsedEvent[]> | null = null
@@ -92,6 +95,7 @@ export class ParserPool {
   constructor(options: ParserOptions) {
     this.#threads = options.threads
     this.#taskDeadlineMs = options.taskDeadlineMs ?? defaultTaskDeadlineMs
+    this.#closeDeadlineMs = options.closeDeadlineMs ?? defaultCloseDeadlineMs
     this.#tellLoss = options.lost ?? (() => undefined)
   }
 
@@ -136,7 +140,7 @@ export class ParserPool {
   async close(): Promise<void> {
     this.#closed = true
     const finished = Promise.allSettled(this.#underWay)
-    await Promise.race([finished, once(AbortSignal.timeout(closeDeadlineMs), 'abort')])
+    await Promise.race([finished, once(AbortSignal.timeout(this.#closeDeadlineMs), 'abort')])
     await this.#pool?.destroy()
     await finished
   }

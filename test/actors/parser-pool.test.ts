@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Endpoint } from '../../a2a/client.ts'
 import type { ParsedEvent } from '../../actors/threads/messages.ts'
-import { ParserPool, ParserPoolClosed, placeFor, runsOf } from '../../actors/threads/pool.ts'
+import { ParserPool, ParserPoolClosed, placeFor, runsOf, type ParserOptions } from '../../actors/threads/pool.ts'
 import type { StreamParser } from '../../actors/threads/pool.ts'
 
 const endpoint: Endpoint = { url: 'http://127.0.0.1/', binding: 'JSONRPC', version: '1.0' }
@@ -16,7 +16,7 @@ const MiB = 1024 * KiB
 /** Threads take a moment to start, so most tests share these two. */
 const shared = new ParserPool({ threads: 2 })
 afterAll(() => shared.close())
-function opened(options: { threads: number; taskDeadlineMs?: number }): ParserPool {
+function opened(options: ParserOptions): ParserPool {
   const pool = new ParserPool(options)
   onTestFinished(() => pool.close())
   return pool
@@ -291,7 +291,8 @@ describe('a reply', () => {
 
 describe('close', () => {
   it('lets work in flight finish, and takes no more', async () => {
-    const pool = opened({ threads: 2 })
+    // Patience: threads start first, and on a busy machine that takes longer than the moment that a process has.
+    const pool = opened({ threads: 2, closeDeadlineMs: 30_000 })
     const parsers = Array.from({ length: 6 }, () => pool.openStream(format))
     const underWay = parsers.map((parser) => parser.parse(textFrame('a', 500 * KiB)))
     // One turn of the queue: the work has been given to the threads.

@@ -9,6 +9,7 @@ import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
+import { crowd } from '../support/crowd.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -189,7 +190,8 @@ describe('work that waits', () => {
 
   beforeAll(async () => {
     peer = await startSdkPeer({ version: '1.0', binding: 'JSONRPC' })
-    server = await startConsole({ database: 'postgresql' })
+    // Whoever hunts for the one that waits reads more often than a person may.
+    server = await startConsole({ database: 'postgresql', system: { limits: crowd } })
     const agent = await server.system.agents.register(server.viewer, peer.cardUrl)
     const sends = Array.from({ length: places + 1 }, () => server.send(agent.id, { text: 'hold' }))
     for (const sent of sends) await server.finished((await sent).id)
