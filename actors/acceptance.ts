@@ -8,10 +8,11 @@ import type { Viewer } from '../domain/access.ts'
 import type { Command, CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findAgent, readHolding } from '../persistence/agents.ts'
-import { findByKey, findCommand } from '../persistence/commands.ts'
+import { findByKey, findCommand, type NewCommand } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persistence/task-views.ts'
-import { acceptCommand, contentDigest, newCommand, type Accepted } from './command.ts'
+import type { Presumption } from '../persistence/presumptions.ts'
+import { acceptCommand, contentDigest, newCommand, Unproven, type Accepted } from './command.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 
 export interface Asked {
@@ -47,10 +48,16 @@ export class Commands {
   /**
    * Refuses, or accepts durably. The same key with the same content is the same command, for whoever could send it today: what
    * was accepted once stays accepted, even if the agent was removed or changed its card since, but a key opens no door.
+   *
+   * With a presumption, nobody has asked yet whether the viewer is there: the commit does. It rejects with Unproven where the
+   * presumption does not stand, and where something is to be refused before the commit: nobody is told no who is not known.
    */
-  async accept(viewer: Viewer, asked: Asked): Promise<Accepted> {
+  async accept(viewer: Viewer, asked: Asked, presumption?: Presumption): Promise<Accepted> {
     try {
-      return await this.#accept(viewer, asked)
+      const command = await this.#composed(viewer, asked).catch((error: unknown) => {
+        throw presumption && error instanceof Refusal ? new Unproven() : error
+      })
+      return await this.#runtime.perform(acceptCommand, { command, ...(presumption && { presumption }) })
     } catch (error) {
       const earlier = error instanceof Refusal ? await this.#earlier(viewer, asked) : null
       if (earlier) return earlier
@@ -65,7 +72,8 @@ export class Commands {
     return { command: found.command, replayed: true }
   }
 
-  async #accept(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<Accepted> {
+  /** Refuses, or says what is to be accepted. */
+  async #composed(viewer: Viewer, { agentId, body, idempotencyKey }: Asked): Promise<NewCommand> {
     const task = body.taskId === undefined ? null : await this.#task(viewer, agentId, body, body.taskId)
     const skillId = task ? task.skillId : (body.skillId ?? null)
     await this.#checkGrant(viewer, agentId, skillId)
@@ -74,8 +82,12 @@ export class Commands {
     if (references.length > 0) await this.#checkReferences(viewer, agentId, body.tenant, references)
     const status = this.#isDiscovered(agentId) ? 'dispatching' : 'pending'
     const of = { agentId, body, idempotencyKey, taskId: task?.localId ?? null, skillId, status } as const
-    const command = newCommand(viewer, of, () => this.#instruments.newToken())
-    return this.#runtime.perform(acceptCommand, { command })
+    return newCommand(viewer, of, () => this.#instruments.newToken())
+  }
+
+  /** Whether a presumption is worth it: its commit leaves at once. */
+  get isPrompt(): boolean {
+    return this.#runtime.isPrompt
   }
 
   async find(viewer: Viewer, id: string): Promise<Command> {

@@ -109,7 +109,7 @@ export class Batch {
    */
   async commitAtOnce(
     effects: readonly Effects[],
-    write: (actors: ActorBatch) => Promise<ReadonlySet<string>>,
+    write: (actors: ActorBatch, tx: Flight) => Promise<ReadonlySet<string>>,
   ): Promise<ReadonlySet<string>> {
     // The database's clock is not known before all is over, and whoever would set a timer by this one fails.
     this.#clock = new Date(Number.NaN)
@@ -123,7 +123,7 @@ export class Batch {
     if (others || this.context.writes.length > 0)
       throw new Error('An operation at once did more than bring new actors.')
     for (const actor of moved) this.#beginWork(actor)
-    const [written] = await Promise.all([write(this.#rows()), this.#tx.commit()])
+    const [written] = await Promise.all([write(this.#rows(), this.#tx), this.#tx.commit()])
     this.keepOnly([...written])
     return written
   }

@@ -18,6 +18,7 @@ import {
   type NewCommand,
   type TakenKey,
 } from '../persistence/commands.ts'
+import { holdPresumptions, type Presumed, type Presumption } from '../persistence/presumptions.ts'
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'
 import type { BatchContext, Kind, Projected } from './kinds.ts'
@@ -25,7 +26,20 @@ import type { Answer, Operation, Performed } from './operation.ts'
 
 export interface AcceptInput {
   readonly command: NewCommand
+  /** What is presumed of who sends it; the commit holds it against what is there. Absent: they were asked for before. */
+  readonly presumption?: Presumption
 }
+
+/** A presumption does not stand, or nobody knows: who sends it is to be asked for, and then to send again. */
+export class Unproven extends Error {
+  override readonly name = 'Unproven'
+  constructor() {
+    super('Who sent it is not who they were taken for.')
+  }
+}
+
+/** Whether a presumption stood when an attempt at once looked. Kept beside the inputs, for what goes the longer way afterwards. */
+const looks = new WeakMap<AcceptInput, boolean>()
 
 export interface Accepted {
   readonly command: Command
@@ -65,24 +79,46 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
   atOnce(batch, inputs) {
     const commands = inputs.map((input) => input.command)
     const agents = new Map<string, AcceptedAgent>()
+    const presuming = inputs.filter(({ presumption }) => presumption)
     return {
       answers: commands.map((command) => accepted(command, () => agents.get(command.id) ?? null, batch.at)),
-      write: async (actors) => {
-        for (const [id, agent] of await insertCommandsAndActors(batch.tx, commands, actors)) agents.set(id, agent)
+      write: async (actors, tx) => {
+        const { inserted, standing } = await insertCommandsAndActors(tx, commands, actors, presuming.map(presumed))
+        for (const input of presuming) looks.set(input, standing.has(input.command.id))
+        for (const [id, agent] of inserted) agents.set(id, agent)
         return new Set(agents.keys())
       },
     }
   },
   async run(batch, inputs) {
     const commands = inputs.map((input) => input.command)
-    const inserted = await insertCommands(batch.tx, commands, batch.at.toISOString())
+    const standing = await lookAgain(batch, inputs)
+    const insertable = inputs.filter((input) => standing.has(input)).map((input) => input.command)
+    const inserted = await insertCommands(batch.tx, insertable, batch.at.toISOString())
     const others = commands.filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
-    return commands.map((command) => {
+    return inputs.map((input) => {
+      const { command } = input
       const agent = inserted.get(command.id)
-      return agent ? accepted(command, () => agent, batch.at) : replayed(command, taken.get(keyOf(command)))
+      if (agent) return accepted(command, () => agent, batch.at)
+      const found = taken.get(keyOf(command))
+      // Its own was accepted by an attempt that nobody acknowledged, when what it presumed stood.
+      const isTold = standing.has(input) || found?.command.id === command.id
+      return isTold ? replayed(command, found) : { kind: 'refused', refusal: new Unproven() }
     })
   },
+}
+
+const presumed = ({ command: { id }, presumption }: AcceptInput): Presumed => {
+  if (!presumption) throw new Error('Nothing is presumed of who sends it.')
+  return { id, ...presumption }
+}
+
+/** Those of whose sender nothing is presumed (any more), or only what stands. */
+async function lookAgain(batch: BatchContext, inputs: readonly AcceptInput[]): Promise<ReadonlySet<AcceptInput>> {
+  const open = inputs.filter((input) => input.presumption && !looks.has(input))
+  const standing = open.length > 0 ? await holdPresumptions(batch.tx, open.map(presumed)) : new Set<string>()
+  return new Set(inputs.filter((input) => !input.presumption || (looks.get(input) ?? standing.has(input.command.id))))
 }
 
 const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: string }): string =>

@@ -38,6 +38,12 @@ export class Departures<Item extends { readonly weight: number }> {
     return this.#queue.length
   }
 
+  /** How long the oldest of those under way has been, milliseconds. */
+  get oldestMs(): number {
+    const [first] = this.#underWay.values()
+    return first === undefined ? 0 : performance.now() - first
+  }
+
   add(...items: readonly Item[]): void {
     this.#queue.push(...items)
     this.#board()

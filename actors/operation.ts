@@ -3,6 +3,7 @@
  * batch is filled with them; not who waits for whom (departures.ts), and not what becomes of a commit (runtime.ts).
  */
 import type { ActorBatch } from '../persistence/actors.ts'
+import type { Flight } from '../persistence/flight.ts'
 import { Outage } from '../persistence/outage.ts'
 import type { Batch } from './batch.ts'
 import type { BatchContext } from './kinds.ts'
@@ -30,10 +31,10 @@ export interface AtOnce<Result> {
   /** What each input is answered, and what follows from it, if nothing stands in its way. Each spawns. */
   readonly answers: readonly Performed<Result>[]
   /**
-   * One statement: the inputs and their actors, without those that something stands in the way of. Returns the ids of the
+   * One exchange: the inputs and their actors, without those that something stands in the way of. Returns the ids of the
    * actors that were written; the others' inputs go the longer way, `run`.
    */
-  readonly write: (actors: ActorBatch) => Promise<ReadonlySet<string>>
+  readonly write: (actors: ActorBatch, tx: Flight) => Promise<ReadonlySet<string>>
 }
 
 /** The store is not keeping up: its sentence says what the caller may rely on. */

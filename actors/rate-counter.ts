@@ -4,6 +4,7 @@
  * (persistence/rate-limits.ts) or what is answered beyond them (http/). Who comes by a session is counted by the statement that
  * says who they are (sessions.ts).
  */
+import type { Permission } from '../domain/access.ts'
 import type { Database } from '../persistence/database.ts'
 import { takePlaces, type Places, type Wish } from '../persistence/rate-limits.ts'
 import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
@@ -45,6 +46,12 @@ export class RateCounter {
     const bucket = whose === undefined ? limit : `${limit}/${whose}`
     if (this.#isFull(bucket)) return Promise.resolve(false)
     return this.#gathering.ask(bucket, { bucket, limit: this.limits[limit] })
+  }
+
+  /** Where a person's caller is counted, by the commit that acts for them; null: there is no place, as far as is known here. */
+  bucketFor(limit: Permission, person: string): string | null {
+    const bucket = `${limit}/${person}`
+    return this.#isFull(bucket) ? null : bucket
   }
 
   #isFull(bucket: string): boolean {

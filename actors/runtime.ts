@@ -60,6 +60,9 @@ const queueLimit = 20_000
 const boardingPatienceMs = 15_000
 const outcomePatienceMs = 15_000
 
+/** A commit under way for longer is no ordinary one. */
+const promptMs = 250
+
 export class Runtime {
   readonly #o: RuntimeOptions
   readonly #departures: Departures<Item>
@@ -90,6 +93,11 @@ export class Runtime {
   /** Items that wait for a commit. */
   get queued(): number {
     return this.#departures.waiting + this.#express.waiting
+  }
+
+  /** Whether what is new is answered at once: who would otherwise be told sooner that the database hangs need not wait for it. */
+  get isPrompt(): boolean {
+    return this.#express.oldestMs < promptMs
   }
 
   /** Moves an actor by one event; resolves with the committed snapshot. Rejects with ActorGone, a Refusal or an outage. */

@@ -2,13 +2,21 @@
  * Sessions: how one begins, whose it is at a request, how it ends. Owns their lifetime and the audit of both ends. Does not
  * own how a person proves who they are (sign-in.ts) or cookies (http/cookies.ts).
  *
- * Nothing is kept in memory between two requests: a disabled membership, a changed role, a session ended in another replica
- * count at the next request.
+ * A disabled membership, a changed role, a session ended in another replica count at the next request: what is remembered of the
+ * last one is a presumption, which the commit that acts on it holds against what is there.
  */
 import { whoMay, type Permission, type Viewer } from '../domain/access.ts'
 import type { Connection } from '../persistence/database.ts'
 import { findMember, type Identity, type LocalIds } from '../persistence/people.ts'
-import { deleteSession, findSessions, insertSession, meetArrivals, type GoodSessions } from '../persistence/sessions.ts'
+import type { Presumption } from '../persistence/presumptions.ts'
+import {
+  deleteSession,
+  findSessions,
+  insertSession,
+  meetArrivals,
+  type GoodSessions,
+  type MetPerson,
+} from '../persistence/sessions.ts'
 import { act, type Act, type ActTools } from './act.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
@@ -36,8 +44,14 @@ interface Question {
   readonly limit: number
 }
 
-/** An idle limit is kept to a tenth of it, and one minute: a write at every request would be dearer than the request. */
-const seenEveryMs = (idleSeconds: number): number => Math.min(60_000, idleSeconds * 100)
+/** People whose next request is presumed to be theirs. */
+const rememberedLimit = 10_000
+
+/**
+ * An idle limit is kept to a tenth of it, and one minute: a write at every request would be dearer than the request. Half of that
+ * passes before a session is noted as in use again, and half while its person is presumed.
+ */
+const seenEveryMs = (idleSeconds: number): number => Math.min(30_000, idleSeconds * 50)
 
 export class Sessions {
   readonly rules: SessionRules
@@ -46,6 +60,8 @@ export class Sessions {
   readonly #looks = new GatheredReads<Viewer>((tokenHashes) =>
     findSessions(this.#t.db.pool, tokenHashes, this.#good(this.#t.instruments.now())),
   )
+  /** By permission and token: who had a place when they last asked, and when, wall-clock milliseconds. The oldest first. */
+  readonly #met = new Map<string, { readonly viewer: Viewer; readonly at: number }>()
   readonly #arrivals: Gathering<Question, Arrival | null>
 
   constructor(tools: ActTools, rules: SessionRules) {
@@ -86,6 +102,22 @@ export class Sessions {
     return this.#arrivals.ask(`${permission} ${tokenHash}`, { tokenHash, permission, limit })
   }
 
+  /**
+   * The same without asking, for a commit that asks: who came with the token before. Null where nobody did, or had no place, or
+   * is to be noted as in use.
+   */
+  presume(token: string, permission: Permission, limit: number): Presumption | null {
+    if (!isSecret(token)) return null
+    const tokenHash = hashOf(token)
+    const met = this.#met.get(`${permission} ${tokenHash}`)
+    if (!met) return null
+    const now = this.#t.instruments.now()
+    const { idleSeconds } = this.rules
+    if (idleSeconds !== null && Math.abs(now.getTime() - met.at) >= seenEveryMs(idleSeconds)) return null
+    const { viewer } = met
+    return { viewer, session: { tokenHash, good: this.#good(now) }, bucket: `${permission}/${viewer.userId}`, limit }
+  }
+
   /** The person behind a token, who is neither counted nor taken to be at the keyboard: a stream that stays open asks. */
   async look(token: string): Promise<Viewer | null> {
     if (!isSecret(token)) return null
@@ -105,7 +137,17 @@ export class Sessions {
       return { ...question, roles: whoMay(question.permission), wanted: callers }
     })
     const met = await meetArrivals(this.#t.db.direct, arrivals, this.#good(now), seenBefore)
+    for (const [i, { question }] of asked.entries()) this.#remember(question, met[i] ?? null, now)
     return met.map((person) => (caller) => person && { viewer: person.viewer, hasPlace: caller < person.granted })
+  }
+
+  #remember({ tokenHash, permission }: Question, person: MetPerson | null, now: Date): void {
+    const key = `${permission} ${tokenHash}`
+    this.#met.delete(key)
+    if (!person || person.granted === 0) return
+    this.#met.set(key, { viewer: person.viewer, at: now.getTime() })
+    const [oldest] = this.#met.keys()
+    if (this.#met.size > rememberedLimit && oldest !== undefined) this.#met.delete(oldest)
   }
 
   #good(now: Date): GoodSessions {

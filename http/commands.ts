@@ -5,6 +5,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
+import type { Asked } from '../actors/acceptance.ts'
+import { Unproven, type Accepted } from '../actors/command.ts'
 import { instruments } from '../actors/system.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -12,7 +14,7 @@ import { withEvidence } from '../persistence/evidence.ts'
 import { CommandAnswer, OutcomeAnswer } from './answers.ts'
 import { CommandRequest } from './command-body.ts'
 import { localId, type Door } from './door.ts'
-import { viewerOf } from './guard.ts'
+import { prove, viewerOf } from './guard.ts'
 import { Standing } from './standing.ts'
 import { goneSignal, openWindow, patienceMs, progress } from './watch.ts'
 
@@ -63,6 +65,22 @@ function sessionOf(event: unknown, otherwise: string): string {
   return typeof contextId === 'string' && contextId !== '' ? contextId : otherwise
 }
 
+/** Accepts for whoever sent it, who may be presumed: their commit asks. Refuses as the guard would have, where they are not. */
+async function acceptFor(door: Door, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Accepted> {
+  const { commands } = door.system
+  const { presumption } = request
+  if (!presumption) return commands.accept(viewerOf(request), asked)
+  try {
+    const accepted = await commands.accept(presumption.viewer, asked, presumption)
+    request.presumption = null
+    return accepted
+  } catch (error) {
+    if (error instanceof Refusal) request.presumption = null
+    if (!(error instanceof Unproven)) throw error
+  }
+  return commands.accept(await prove(request, reply), asked)
+}
+
 async function sendAndWait(
   door: Door,
   request: FastifyRequest,
@@ -71,7 +89,7 @@ async function sendAndWait(
   body: CommandBody,
 ) {
   const asked = { agentId: localId(agentId, 'agent.unknown'), body, idempotencyKey: keyFor(request, body) }
-  const { command } = await door.system.commands.accept(viewerOf(request), asked)
+  const { command } = await acceptFor(door, request, reply, asked)
   const standing = new Standing(request)
   const window = openWindow(patienceMs, goneSignal(reply), door.drain)
   try {
@@ -132,13 +150,13 @@ const cancelling = {
 } as const
 
 export const commandRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
-  const operate = { permission: 'operate' } as const
+  const operate = { permission: 'operate', proves: 'with its commit' } as const
   app.post('/api/agents/:agentId/commands', { config: operate, schema: accepting }, async (request, reply) => {
     const idempotencyKey = givenKey(request)
     if (idempotencyKey === null) throw new Refusal('command.key.missing')
     const agentId = localId(request.params.agentId, 'agent.unknown')
     const asked = { agentId, body: request.body, idempotencyKey }
-    const { command } = await door.system.commands.accept(viewerOf(request), asked)
+    const { command } = await acceptFor(door, request, reply, asked)
     return reply.code(202).header('location', `/api/commands/${command.id}`).send({ command })
   })
   app.get('/api/commands/:commandId', { config: { permission: 'read' }, schema: looking }, async (request) => {

@@ -3,11 +3,12 @@
  * the body is read. A route declares its permission; one that forgets does not start. Does not decide who somebody is or how they
  * are counted (callers.ts).
  */
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Arrival } from '../actors/sessions.ts'
 import { mayEver, type Permission, type Viewer } from '../domain/access.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
 import { Refusal } from '../domain/refusal.ts'
+import type { Presumption } from '../persistence/presumptions.ts'
 import { securityHeaders } from './security-headers.ts'
 import { repeatsField } from './wire.ts'
 
@@ -18,14 +19,19 @@ declare module 'fastify' {
      * route proves its callers by a credential of their own.
      */
     permission?: Permission | 'public' | 'agent'
+    /** `with its commit`: the route ends in one that asks who it acts for (commands.ts); until then that may be presumed. */
+    proves?: 'with its commit'
     /** `unneeded`: the route answers by what this process knows, also while the database is away. */
     database?: 'unneeded'
   }
   interface FastifyRequest {
     identity: Viewer | null
+    /** What `identity` rests on, where nobody has asked the database yet. */
+    presumption: Presumption | null
   }
   interface FastifyInstance {
     identify: Guard['identify']
+    arrive: Guard['arrive']
   }
 }
 
@@ -39,6 +45,8 @@ export interface Guard {
   readonly identify: (request: FastifyRequest) => Promise<Viewer | null>
   /** The same for a request that begins: counted, unless the person's role does not reach what it asks for. */
   readonly arrive: (request: FastifyRequest, permission: Permission) => Promise<Arrival | null>
+  /** Who a request is by as far as this process knows, to be held against what is there later; null: it has to ask first. */
+  readonly presume: (request: FastifyRequest, permission: Permission) => Promise<Presumption | null>
   readonly origins: OriginRule
   /**
    * The socket is bound to loopback: a `Host` that is not loopback is a name that a foreign page made point here (DNS
@@ -53,7 +61,9 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
   const declared: RouteOptions[] = []
   const addHeaders = securityHeaders(guard.origins.mode)
   app.decorateRequest('identity', null)
+  app.decorateRequest('presumption', null)
   app.decorate('identify', guard.identify)
+  app.decorate('arrive', guard.arrive)
   app.addHook('onRoute', (route) => void declared.push(route))
   app.addHook('onReady', (done) => {
     const open = declared.find(({ url, config }) => isApi(url) && config?.permission === undefined)
@@ -68,16 +78,47 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
     if (guard.loopbackOnly && !isLoopbackHost(hostname(`http://${request.host}`))) throw new Refusal('action.forbidden')
     if (permission === undefined) return
     if (permission !== 'public') {
-      const arrival = await guard.arrive(request, permission)
-      request.identity = arrival?.viewer ?? null
-      const { role, userId } = viewerOf(request)
-      // A page keeps what a person typed for that person: names are not unique, and a tab may see another one sign in.
-      reply.header('x-viewer-id', userId)
-      if (!mayEver(role, permission)) throw new Refusal('action.forbidden')
-      if (!arrival?.hasPlace) throw new Refusal('rate.limit')
+      const mayWait =
+        request.routeOptions.config.proves !== undefined && isPlain(request) && isOwnOrigin(request, guard.origins)
+      const presumption = mayWait ? await guard.presume(request, permission) : null
+      if (presumption && mayEver(presumption.viewer.role, permission)) {
+        request.presumption = presumption
+        request.identity = presumption.viewer
+        sayWho(reply, presumption.viewer)
+      } else await prove(request, reply)
     }
     if (!safeMethods.has(request.method) && !isOwnOrigin(request, guard.origins)) throw new Refusal('action.forbidden')
   })
+}
+
+/**
+ * Asks who a request is by, and counts it: 401, 403, 429, in this order. Whatever was presumed is over; the viewer is who is there
+ * now. Nobody is told no, or anything else that was looked up, before this or the commit that asks.
+ */
+export async function prove(request: FastifyRequest, reply: FastifyReply): Promise<Viewer> {
+  const { permission } = request.routeOptions.config
+  if (permission === undefined || permission === 'public' || permission === 'agent')
+    throw new Error('Nobody is asked for here.')
+  request.presumption = null
+  const arrival = await request.server.arrive(request, permission)
+  request.identity = arrival?.viewer ?? null
+  const viewer = viewerOf(request)
+  sayWho(reply, viewer)
+  if (!mayEver(viewer.role, permission)) throw new Refusal('action.forbidden')
+  if (!arrival?.hasPlace) throw new Refusal('rate.limit')
+  return viewer
+}
+
+/** A page keeps what a person typed for that person: names are not unique, and a tab may see another one sign in. */
+const sayWho = (reply: FastifyReply, { userId }: Viewer): unknown => reply.header('x-viewer-id', userId)
+
+/** Bytes of a body that may be read for somebody who is only presumed. */
+const presumedBodyBytes = 64 * 1024
+
+/** Small, and sent without being asked for. */
+function isPlain({ headers }: FastifyRequest): boolean {
+  const length = Number(headers['content-length'])
+  return headers.expect === undefined && length <= presumedBodyBytes
 }
 
 /** The signed-in person; refuses with `session.required` where there is none. */

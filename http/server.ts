@@ -2,7 +2,13 @@
  * The HTTP floor, assembled: Fastify with our limits, the guard in front, one plugin a resource. Owns neither the system nor
  * the database, which it is given; whoever builds it listens and closes (bin/console.ts).
  */
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -12,16 +18,16 @@ import { artifactRoutes } from './artifacts.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { bodyLimitBytes, readJsonBodies } from './bodies.ts'
-import { arrivingAs, arrivingBySession } from './callers.ts'
+import { arrivingAs, arrivingBySession, presumingAs, presumingBySession } from './callers.ts'
 import { commandRoutes } from './commands.ts'
 import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
-import { guardRoutes, type Guard } from './guard.ts'
+import { guardRoutes, prove, type Guard } from './guard.ts'
 import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { pageRoutes } from './pages.ts'
 import { pushRoutes } from './push-receiver.ts'
-import { answerFailure } from './refusals.ts'
+import { answerFailure, failureOf } from './refusals.ts'
 import { reviewerRoutes } from './reviewers.ts'
 import { headersIn, securityHeaders } from './security-headers.ts'
 import { streamRoutes } from './stream.ts'
@@ -29,7 +35,7 @@ import { taskEventRoutes } from './task-events.ts'
 import { taskRoutes } from './tasks.ts'
 import { malformedAnswer, parsing } from './wire.ts'
 
-export interface ServerOptions extends Door, Omit<Guard, 'origins' | 'arrive'> {
+export interface ServerOptions extends Door, Omit<Guard, 'origins' | 'arrive' | 'presume'> {
   /** The built console; null serves the API alone. */
   readonly uiDirectory: string | null
   /** The package's, for the API's document. */
@@ -52,6 +58,16 @@ function inviteBodiesLate(app: FastifyInstance): void {
     if (request.headers.expect?.toLowerCase() === '100-continue') reply.raw.writeContinue()
     next(null, payload)
   })
+}
+
+/** An expected no is only for who is known and counted; a failure is one whoever it is. */
+async function answerProven(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  let told = error
+  if (request.presumption && failureOf(error).alarm === null)
+    await prove(request, reply).catch((refused: unknown) => {
+      told = refused
+    })
+  answerFailure(told, request, reply)
 }
 
 export function buildServer(options: ServerOptions): FastifyInstance {
@@ -80,7 +96,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   app.setValidatorCompiler(validatorCompiler)
   // Answers are typed by their schemas when this is compiled, and held against them by tests; nobody pays for it here.
   app.setSerializerCompiler(() => JSON.stringify)
-  app.setErrorHandler(answerFailure)
+  app.setErrorHandler(answerProven)
   const methodsOf = methodsByAddress(app)
   app.setNotFoundHandler((request, reply) => {
     const methods = methodsOf(request)
@@ -95,8 +111,13 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   })
   inviteBodiesLate(app)
   const { rates } = system
-  const arrive = auth.mode === 'oidc' ? arrivingBySession(auth.sessions, rates) : arrivingAs(options.identify, rates)
-  guardRoutes(app, { ...options, origins: auth, arrive })
+  const { identify } = options
+  const { commands } = system
+  const callers =
+    auth.mode === 'oidc'
+      ? { arrive: arrivingBySession(auth.sessions, rates), presume: presumingBySession(auth.sessions, rates, commands) }
+      : { arrive: arrivingAs(identify, rates), presume: presumingAs(identify, rates, commands) }
+  guardRoutes(app, { ...options, origins: auth, ...callers })
   readJsonBodies(app)
   describeRoutes(app, options.version)
   const door: Door = options

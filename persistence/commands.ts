@@ -9,6 +9,8 @@ import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
 import type { GrantPermission } from '../domain/grant.ts'
 import { actorExpressions, type ActorBatch } from './actors.ts'
 import type { Connection, Transaction } from './database.ts'
+import type { Flight } from './flight.ts'
+import { holdPresumptions, stands, type Presumed } from './presumptions.ts'
 import { storable } from './tasks.ts'
 import { held } from './visibility.ts'
 
@@ -79,7 +81,7 @@ export type AcceptedAgent = Omit<z.infer<typeof InsertedRow>, 'id'>
  * Inserts what is new, each with its audit row, as the common table expression `accepted` of a statement. Keys are taken in one
  * order: two batches that bring the same ones (a caller that asks again elsewhere) must not wait for each other in a circle.
  */
-const insertion = (commands: readonly NewCommand[], at: string) => sql.fragment`
+const insertion = (commands: readonly NewCommand[], at: string, presuming?: ReadonlySet<string>) => sql.fragment`
     asked as (
       select * from ${sql.unnest(
         commands.map((c) => [
@@ -99,6 +101,7 @@ const insertion = (commands: readonly NewCommand[], at: string) => sql.fragment`
           c.status,
           c.title === null ? null : storable(c.title),
           c.skillId,
+          presuming?.has(c.id) ?? false,
         ]),
         [
           'uuid',
@@ -117,15 +120,17 @@ const insertion = (commands: readonly NewCommand[], at: string) => sql.fragment`
           'text',
           'text',
           'text',
+          'bool',
         ],
       )} as q(id, audit_id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
-        remote_task_id, body, task_id, status, title, skill_id)
+        remote_task_id, body, task_id, status, title, skill_id, presumes)
     ), accepted as (
       insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
         remote_task_id, title, body, status, skill_id, created_at, updated_at)
       select q.id, q.organization_id, q.agent_id, q.person_id, q.idempotency_key, q.content_digest, q.action, q.tenant,
         q.message_id, q.remote_task_id, q.title, q.body, q.status, q.skill_id, ${at}, ${at}
       from asked q join agent a on a.id = q.agent_id and a.organization_id = q.organization_id and a.enabled
+      ${presuming ? sql.fragment`where ${stands}` : sql.fragment``}
       order by q.organization_id, q.idempotency_key
       on conflict (organization_id, idempotency_key) do nothing
       returning id, agent_id
@@ -152,16 +157,23 @@ export async function insertCommands(tx: Transaction, commands: readonly NewComm
 
 const isAccepted = (id: FragmentSqlToken) => sql.fragment`${id} in (select accepted.id from accepted)`
 
-/** The same together with their actors, in one statement: of those that are not inserted nothing is written. */
+/**
+ * The same together with their actors, in one statement: of those that are not inserted nothing is written. What some of them
+ * presume of their senders is looked at before, in the same exchange: those that do not stand are not inserted.
+ */
 export async function insertCommandsAndActors(
-  tx: Transaction,
+  tx: Flight,
   commands: readonly NewCommand[],
   actors: ActorBatch,
-): Promise<Inserted> {
-  return byId(
-    await tx.any(sql.type(InsertedRow)`
-    with ${insertion(commands, actors.at)}, ${actorExpressions(actors, isAccepted)} ${insertedOnes}`),
-  )
+  presumed: readonly Presumed[] = [],
+): Promise<{ readonly inserted: Inserted; readonly standing: ReadonlySet<string> }> {
+  const presuming = presumed.length > 0 ? new Set(presumed.map(({ id }) => id)) : undefined
+  const [standing, rows] = await Promise.all([
+    presuming ? holdPresumptions({ any: (statement) => tx.before(statement) }, presumed) : new Set<string>(),
+    tx.any(sql.type(InsertedRow)`
+    with ${insertion(commands, actors.at, presuming)}, ${actorExpressions(actors, isAccepted)} ${insertedOnes}`),
+  ])
+  return { inserted: byId(rows), standing }
 }
 
 export interface TakenKey {

@@ -21,6 +21,11 @@ export interface FlightLine {
 
 /** What work in flight sees beside the statements: the way to end it together with its last ones. */
 export interface Flight extends Transaction {
+  /**
+   * A statement that is a transaction of its own, before this one begins and in the same exchange as its first statements. Where it
+   * fails, nothing behind it is run.
+   */
+  before<S extends StandardSchemaV1>(statement: QuerySqlToken<S>): Promise<readonly StandardSchemaV1.InferOutput<S>[]>
   /** The transaction's id, known before COMMIT is sent: who never hears of the commit asks for its fate by it. */
   xid(): Promise<string>
   /** The database's clock when the transaction began: what `now()` is in its statements, ISO 8601. Comes with `xid`. */
@@ -96,6 +101,8 @@ class FlownTransaction implements Flight {
   #waiting: GroupedStatement[] = []
   #begun: Promise<Beginning> | null = null
   #committed: Promise<void> | null = null
+  /** Something went before: what is left of it, where it failed, is to be undone as well. */
+  #preceded = false
   /** Whatever was asked for now would run outside of every transaction, or in somebody else's: the line goes on. */
   #over = false
   /** The first failure: whatever was skipped because of it is not news. */
@@ -127,6 +134,16 @@ class FlownTransaction implements Flight {
       return row
     })
     return quiet(only)
+  }
+
+  before<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
+    if (this.#begun || this.#over) throw new Error('The transaction has begun.')
+    const values = statement.values.map(encoded)
+    this.#preceded = true
+    this.#open()
+    const answer = this.#put(named(statement.sql), values)
+    void this.#put(commit, [])
+    return quiet(answer.then(({ rows }) => rows.map((row) => validRow(statement, row))))
   }
 
   async xid(): Promise<string> {
@@ -166,7 +183,7 @@ class FlownTransaction implements Flight {
   /** Never rejects: a connection that cannot even undo is broken, and its transaction ends with it. */
   async undo(): Promise<void> {
     this.#over = true
-    if (this.#begun) await this.#put(rollback, []).catch(() => undefined)
+    if (this.#begun || this.#preceded) await this.#put(rollback, []).catch(() => undefined)
   }
 
   async #ask(query: QuerySqlToken): Promise<GroupedAnswer> {
@@ -179,14 +196,18 @@ class FlownTransaction implements Flight {
 
   #begin(): Promise<Beginning> {
     if (this.#begun) return this.#begun
-    void this.#put(begin, [])
-    for (const setting of this.#line.prologue ?? []) void this.#put(named(setting), [])
+    this.#open()
     const read = ({ rows }: GroupedAnswer): Beginning => ({
       xid: String(rows[0]?.['xid']),
       at: String(rows[0]?.['at']),
     })
     this.#begun = quiet(this.#put(beginning, []).then(read))
     return this.#begun
+  }
+
+  #open(): void {
+    void this.#put(begin, [])
+    for (const setting of this.#line.prologue ?? []) void this.#put(named(setting), [])
   }
 
   #put({ text, name }: Named, values: GroupedStatement['values']): Promise<GroupedAnswer> {

@@ -3,7 +3,7 @@
  * membership as it is now: nothing of a role or of a disabled membership is kept in a session. Does not own how a session
  * comes about (sign-in.ts) or how long one may last (actors/sessions.ts).
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import { Role, type Permission, type Viewer } from '../domain/access.ts'
 import type { Connection } from './database.ts'
@@ -67,7 +67,12 @@ const personColumns = sql.fragment`
 const withPerson = sql.fragment`
   join membership m on m.id = s.membership_id join person p on p.id = m.person_id
   join organization o on o.id = m.organization_id`
-const isGood = ({ slug, at, idleSince }: GoodSessions) => sql.fragment`
+/** Of `session s`, `membership m` and `organization o`; the rules as values, or as columns of the same statement. */
+export const isGood = ({
+  slug,
+  at,
+  idleSince,
+}: { readonly [Rule in keyof GoodSessions]: GoodSessions[Rule] | FragmentSqlToken }) => sql.fragment`
   s.expires_at > ${at} and m.enabled and o.slug = ${slug}
   and (${idleSince}::timestamptz is null or s.seen_at > ${idleSince})`
 
