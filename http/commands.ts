@@ -5,16 +5,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
-import type { Asked } from '../actors/acceptance.ts'
-import { Unproven, type Accepted } from '../actors/command.ts'
 import { instruments } from '../actors/system.ts'
 import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { withEvidence } from '../persistence/evidence.ts'
+import { acceptFor } from './accepting.ts'
 import { CommandAnswer, OutcomeAnswer } from './answers.ts'
 import { CommandRequest } from './command-body.ts'
 import { localId, type Door } from './door.ts'
-import { prove, viewerOf } from './guard.ts'
+import { viewerOf } from './guard.ts'
 import { Standing } from './standing.ts'
 import { goneSignal, openWindow, patienceMs, progress } from './watch.ts'
 
@@ -63,22 +62,6 @@ function outcomeOf(command: Command, requestId: string) {
 function sessionOf(event: unknown, otherwise: string): string {
   const contextId = (event as { readonly contextId?: unknown } | null)?.contextId
   return typeof contextId === 'string' && contextId !== '' ? contextId : otherwise
-}
-
-/** Accepts for whoever sent it, who may be presumed: their commit asks. Refuses as the guard would have, where they are not. */
-async function acceptFor(door: Door, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Accepted> {
-  const { commands } = door.system
-  const { presumption } = request
-  if (!presumption) return commands.accept(viewerOf(request), asked)
-  try {
-    const accepted = await commands.accept(presumption.viewer, asked, presumption)
-    request.presumption = null
-    return accepted
-  } catch (error) {
-    if (error instanceof Refusal) request.presumption = null
-    if (!(error instanceof Unproven)) throw error
-  }
-  return commands.accept(await prove(request, reply), asked)
 }
 
 async function sendAndWait(

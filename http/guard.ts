@@ -19,7 +19,7 @@ declare module 'fastify' {
      * route proves its callers by a credential of their own.
      */
     permission?: Permission | 'public' | 'agent'
-    /** `with its commit`: the route ends in one that asks who it acts for (commands.ts); until then that may be presumed. */
+    /** `with its commit`: the route ends in one that asks who it acts for (accepting.ts); until then that may be presumed. */
     proves?: 'with its commit'
     /** `unneeded`: the route answers by what this process knows, also while the database is away. */
     database?: 'unneeded'

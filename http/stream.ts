@@ -4,12 +4,13 @@
  */
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Command, CommandBody } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { isSettled, isWaiting, type TaskView } from '../domain/task.ts'
 import { findAgent } from '../persistence/agents.ts'
 import { findRemoteTask, readView, type TaskPulse } from '../persistence/task-views.ts'
+import { acceptFor, proven } from './accepting.ts'
 import { media } from './answers.ts'
 import { ShownStreamRequest, StreamRequest } from './command-body.ts'
 import { IdempotencyKey, keyFor, sendRefusals } from './commands.ts'
@@ -44,10 +45,11 @@ const rememberedEvents = 200
 async function lookAgain(
   door: Door,
   request: FastifyRequest,
+  reply: FastifyReply,
   agentId: string,
   body: { readonly taskId: string; readonly tenant: string },
 ): Promise<Followed> {
-  const viewer = viewerOf(request)
+  const viewer = await proven(request, reply)
   if (!(await findAgent(door.db.pool, viewer, agentId))) throw new Refusal('agent.unknown')
   const address = { agentId, tenant: body.tenant, remoteId: body.taskId }
   const before = await findRemoteTask(door.db.pool, viewer, address)
@@ -57,15 +59,21 @@ async function lookAgain(
   return { standing: new Standing(request), agentId, command: null, before, answered: null, fromPosition }
 }
 
-async function send(door: Door, request: FastifyRequest, agentId: string, body: CommandBody): Promise<Followed> {
-  const viewer = viewerOf(request)
+async function send(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  agentId: string,
+  body: CommandBody,
+): Promise<Followed> {
   const { pool } = door.db
   const { taskId, tenant } = body
+  const viewer = taskId === undefined ? viewerOf(request) : await proven(request, reply)
   const before = taskId === undefined ? null : await findRemoteTask(pool, viewer, { agentId, tenant, remoteId: taskId })
   const waits = before !== null && body.action === 'send' && isWaiting(before.state)
   const question = waits ? await readView(pool, viewer, before.localId) : null
   const asked = { agentId, body, idempotencyKey: keyFor(request, body) }
-  const { command, replayed } = await door.system.commands.accept(viewer, asked)
+  const { command, replayed } = await acceptFor(door, request, reply, asked)
   // A repeated send may have been answered long ago: what the task shows now is news to this caller.
   const answered = question === null || replayed ? null : questionIn(question)
   const heard = before?.events ?? 0
@@ -152,12 +160,13 @@ const schema = {
 } as const
 
 export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
-  app.post('/api/agents/:agentId/stream', { config: { permission: 'operate' }, schema }, async (request, reply) => {
+  const config = { permission: 'operate', proves: 'with its commit' } as const
+  app.post('/api/agents/:agentId/stream', { config, schema }, async (request, reply) => {
     const agentId = localId(request.params.agentId, 'agent.unknown')
     const { body } = request
     const followed = await ('resubscribe' in body
-      ? lookAgain(door, request, agentId, body)
-      : send(door, request, agentId, body))
+      ? lookAgain(door, request, reply, agentId, body)
+      : send(door, request, reply, agentId, body))
     const limit = { windowMs: patienceMs, until: [goneSignal(reply), door.drain] }
     return sendEvents(request, reply, limit, (signal) => frames(door, request, followed, signal))
   })

@@ -48,8 +48,8 @@ describe.each(bothDatabases)('senders on %s', (database) => {
     expect((await send()).status).toBe(202)
   })
 
-  const send = (key = `key ${++keys}`, api: Client = ada.api, body: unknown = { text: 'hello' }) =>
-    api.post(`/api/agents/${agentId}/commands`, body, { 'idempotency-key': key })
+  const send = (key = `key ${++keys}`, api: Client = ada.api, body: unknown = { text: 'hello' }, route = 'commands') =>
+    api.post(`/api/agents/${agentId}/${route}`, body, { 'idempotency-key': key })
   const taken = async (): Promise<number> =>
     fresh.db.pool.oneFirst(
       sql.type(Window)`select taken from rate_window where bucket = ${`operate/${ada.viewer.userId}`}`,
@@ -87,11 +87,14 @@ describe.each(bothDatabases)('senders on %s', (database) => {
         { text: 'x' },
         { 'idempotency-key': 'k', origin: 'https://evil.example' },
       ),
+      // Followed, and a look at what is not there.
+      await send('followed', ada.api, { text: 'hello' }, 'stream'),
+      await send('seen', ada.api, { resubscribe: true, taskId: 'nobody' }, 'stream'),
       await send('large', ada.api, { text: 'x'.repeat(100_000) }),
     ]
-    expect(said.map(({ status }) => status)).toEqual([202, 202, 409, 400, 400, 400, 404, 403, 202])
+    expect(said.map(({ status }) => status)).toEqual([202, 202, 409, 400, 400, 400, 404, 403, 200, 404, 202])
     expect(await taken()).toBe(1 + said.length)
-    expect(await accepted()).toBe(3)
+    expect(await accepted()).toBe(4)
   })
 
   test('who has no place left is told so, and not what is wrong with their request', async () => {
@@ -108,7 +111,9 @@ describe.each(bothDatabases)('senders on %s', (database) => {
   ] as const)('somebody %s sends nothing more', async (_, change, status) => {
     const before = await accepted()
     await change()
-    expect((await send()).status).toBe(status)
+    for (const route of ['commands', 'messages', 'stream']) {
+      expect((await send(undefined, ada.api, { text: 'hello' }, route)).status).toBe(status)
+    }
     expect((await send('broken', ada.api, '{ broken')).status).toBe(status === 404 ? 400 : status)
     expect(await accepted()).toBe(before)
   })

@@ -1,0 +1,36 @@
+/**
+ * Accepting for whoever sent a request, who may be presumed until its commit has asked (persistence/presumptions.ts). Does not own what
+ * is accepted (actors/acceptance.ts) or what the guard asks (guard.ts).
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Asked } from '../actors/acceptance.ts'
+import { Unproven, type Accepted } from '../actors/command.ts'
+import type { Viewer } from '../domain/access.ts'
+import { Refusal } from '../domain/refusal.ts'
+import type { Door } from './door.ts'
+import { prove, viewerOf } from './guard.ts'
+
+/** Accepts for whoever sent it, who may be presumed: their commit asks. Refuses as the guard would have, where they are not. */
+export async function acceptFor(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: Asked,
+): Promise<Accepted> {
+  const { commands } = door.system
+  const { presumption } = request
+  if (!presumption) return commands.accept(viewerOf(request), asked)
+  try {
+    const accepted = await commands.accept(presumption.viewer, asked, presumption)
+    request.presumption = null
+    return accepted
+  } catch (error) {
+    if (error instanceof Refusal) request.presumption = null
+    if (!(error instanceof Unproven)) throw error
+  }
+  return commands.accept(await prove(request, reply), asked)
+}
+
+/** The viewer, for what is read before anything is accepted: asked for, where they were presumed. */
+export const proven = async (request: FastifyRequest, reply: FastifyReply): Promise<Viewer> =>
+  request.presumption ? prove(request, reply) : viewerOf(request)
