@@ -1,6 +1,7 @@
 /**
  * Taking a command from a person: what must be true before it is accepted, then one commit. Reads are done before the
- * commit where nothing can change them (a task's context, its skill); the agent is checked inside it.
+ * commit where nothing can change them (a task's context, its skill); the agent is checked inside it, and so is a sender who is
+ * presumed.
  */
 import { parseCard } from '../a2a/card.ts'
 import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
@@ -50,12 +51,12 @@ export class Commands {
    * was accepted once stays accepted, even if the agent was removed or changed its card since, but a key opens no door.
    *
    * With a presumption, nobody has asked yet whether the viewer is there: the commit does. It rejects with Unproven where the
-   * presumption does not stand, and where something is to be refused before the commit: nobody is told no who is not known.
+   * presumption does not stand, and where anything is wrong before the commit: nobody is told so who is not known and counted.
    */
   async accept(viewer: Viewer, asked: Asked, presumption?: Presumption): Promise<Accepted> {
     try {
       const command = await this.#composed(viewer, asked).catch((error: unknown) => {
-        throw presumption && error instanceof Refusal ? new Unproven() : error
+        throw presumption ? new Unproven({ cause: error }) : error
       })
       return await this.#runtime.perform(acceptCommand, { command, ...(presumption && { presumption }) })
     } catch (error) {

@@ -18,7 +18,8 @@ import {
   type NewCommand,
   type TakenKey,
 } from '../persistence/commands.ts'
-import { holdPresumptions, type Presumed, type Presumption } from '../persistence/presumptions.ts'
+import type { Flight } from '../persistence/flight.ts'
+import { holdPresumptions, type Presumption } from '../persistence/presumptions.ts'
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'
 import type { BatchContext, Kind, Projected } from './kinds.ts'
@@ -33,12 +34,12 @@ export interface AcceptInput {
 /** A presumption does not stand, or nobody knows: who sends it is to be asked for, and then to send again. */
 export class Unproven extends Error {
   override readonly name = 'Unproven'
-  constructor() {
-    super('Who sent it is not who they were taken for.')
+  constructor(options?: ErrorOptions) {
+    super('Who sent it is not known, or not who they were taken for.', options)
   }
 }
 
-/** Whether a presumption stood when an attempt at once looked. Kept beside the inputs, for what goes the longer way afterwards. */
+/** Whether a presumption stood when it was looked at, once that is known: for what goes the longer way, which does not look. */
 const looks = new WeakMap<AcceptInput, boolean>()
 
 export interface Accepted {
@@ -83,19 +84,24 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
     return {
       answers: commands.map((command) => accepted(command, () => agents.get(command.id) ?? null, batch.at)),
       write: async (actors, tx) => {
-        const { inserted, standing } = await insertCommandsAndActors(tx, commands, actors, presuming.map(presumed))
-        for (const input of presuming) looks.set(input, standing.has(input.command.id))
+        const looking = presuming.length > 0 ? look(tx.before, presuming) : undefined
+        const ids = new Set(presuming.map(({ command }) => command.id))
+        const [inserted] = await Promise.all([insertCommandsAndActors(tx, commands, actors, ids), looking])
         for (const [id, agent] of inserted) agents.set(id, agent)
         return new Set(agents.keys())
       },
+      refusal: (i) => (inputs[i] && looks.get(inputs[i]) === false ? new Unproven() : null),
     }
   },
+  async askAgain(db, inputs) {
+    const open = inputs.filter((input) => input.presumption && !looks.has(input))
+    if (open.length > 0) await look(db, open)
+  },
   async run(batch, inputs) {
-    const commands = inputs.map((input) => input.command)
-    const standing = await lookAgain(batch, inputs)
-    const insertable = inputs.filter((input) => standing.has(input)).map((input) => input.command)
+    const standing = new Set(inputs.filter((input) => !input.presumption || looks.get(input)))
+    const insertable = [...standing].map((input) => input.command)
     const inserted = await insertCommands(batch.tx, insertable, batch.at.toISOString())
-    const others = commands.filter((command) => !inserted.has(command.id))
+    const others = inputs.map((input) => input.command).filter((command) => !inserted.has(command.id))
     const taken = new Map((await findByKeys(batch.tx, others)).map((found) => [keyOf(found), found]))
     return inputs.map((input) => {
       const { command } = input
@@ -109,16 +115,11 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
   },
 }
 
-const presumed = ({ command: { id }, presumption }: AcceptInput): Presumed => {
-  if (!presumption) throw new Error('Nothing is presumed of who sends it.')
-  return { id, ...presumption }
-}
-
-/** Those of whose sender nothing is presumed (any more), or only what stands. */
-async function lookAgain(batch: BatchContext, inputs: readonly AcceptInput[]): Promise<ReadonlySet<AcceptInput>> {
-  const open = inputs.filter((input) => input.presumption && !looks.has(input))
-  const standing = open.length > 0 ? await holdPresumptions(batch.tx, open.map(presumed)) : new Set<string>()
-  return new Set(inputs.filter((input) => !input.presumption || (looks.get(input) ?? standing.has(input.command.id))))
+/** Asks whether what is presumed stands, and keeps the answer: who stood had their place taken. */
+async function look(db: Pick<Flight, 'any'>, inputs: readonly AcceptInput[]): Promise<void> {
+  const presumed = inputs.flatMap(({ command: { id }, presumption }) => (presumption ? [{ id, ...presumption }] : []))
+  const standing = await holdPresumptions(db, presumed)
+  for (const input of inputs) looks.set(input, standing.has(input.command.id))
 }
 
 const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: string }): string =>

@@ -3,6 +3,7 @@
  * batch is filled with them; not who waits for whom (departures.ts), and not what becomes of a commit (runtime.ts).
  */
 import type { ActorBatch } from '../persistence/actors.ts'
+import type { Connection } from '../persistence/database.ts'
 import type { Flight } from '../persistence/flight.ts'
 import { Outage } from '../persistence/outage.ts'
 import type { Batch } from './batch.ts'
@@ -14,6 +15,11 @@ export interface Operation<Input, Result> {
   readonly name: string
   /** For one that only brings new actors and can be asked for again: the way it goes first, in one exchange. */
   readonly atOnce?: (batch: BatchContext, inputs: readonly Input[]) => AtOnce<Result>
+  /**
+   * After an attempt at once of which not everything was heard, before the longer way: what has to be asked again, in a transaction of
+   * its own. What it cannot learn, `run` does without.
+   */
+  readonly askAgain?: (db: Pick<Connection, 'any'>, inputs: readonly Input[]) => Promise<void>
   /** Characters of agents' words that an input brings to the commit (flight-weight.ts). */
   readonly weigh?: (input: Input) => number
   /** One answer an input, in order: the result and what follows, or an expected no. */
@@ -26,7 +32,7 @@ export interface Performed<Result> {
   readonly effects: Effects
 }
 
-/** An operation that asks the database nothing before it writes: what stands in an input's way is found by writing. */
+/** An operation that waits for no answer before it writes: what stands in an input's way is found by writing. */
 export interface AtOnce<Result> {
   /** What each input is answered, and what follows from it, if nothing stands in its way. Each spawns. */
   readonly answers: readonly Performed<Result>[]
@@ -35,6 +41,8 @@ export interface AtOnce<Result> {
    * actors that were written; the others' inputs go the longer way, `run`.
    */
   readonly write: (actors: ActorBatch, tx: Flight) => Promise<ReadonlySet<string>>
+  /** Once it is committed, of an input that was not written: an expected no that needs no longer way; null: it goes there. */
+  readonly refusal?: (input: number) => Error | null
 }
 
 /** The store is not keeping up: its sentence says what the caller may rely on. */
@@ -75,6 +83,7 @@ export interface OperationCall {
   readonly input: unknown
   readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
   readonly atOnce: ((batch: BatchContext, inputs: readonly unknown[]) => AtOnce<unknown>) | null
+  readonly askAgain: ((db: Pick<Connection, 'any'>, inputs: readonly unknown[]) => Promise<void>) | null
 }
 
 /** Operations, each once for all its inputs, and every step; then whatever follows from either. */
@@ -114,11 +123,11 @@ async function operate(batch: Batch, items: readonly Item[], settle: (() => void
   return effects
 }
 
-/** Per item what was performed; null for those that something stands in the way of. All are of the same operation. */
+/** Per item what was performed, or an expected no; null for those that go the longer way. All are of the same operation. */
 export async function performAtOnce(
   batch: Batch,
   items: readonly Item[],
-): Promise<readonly (Performed<unknown> | null)[]> {
+): Promise<readonly (Performed<unknown> | Error | null)[]> {
   const inputs = items.map(({ operation }) => operation?.input)
   const asked = items[0]?.operation?.atOnce?.(batch.context, inputs)
   if (asked?.answers.length !== items.length) throw new Error('An operation did not answer all of its inputs at once.')
@@ -128,5 +137,5 @@ export async function performAtOnce(
   )
   const isWritten = ({ effects: { spawns = [] } }: Performed<unknown>): boolean =>
     spawns.length > 0 && spawns.every(({ ref }) => written.has(ref.id))
-  return asked.answers.map((answer) => (isWritten(answer) ? answer : null))
+  return asked.answers.map((answer, i) => (isWritten(answer) ? answer : (asked.refusal?.(i) ?? null)))
 }

@@ -112,13 +112,14 @@ export class Runtime {
 
   /** Runs an operation together with whoever else asks for it in the same commit. */
   perform<Input, Result>(operation: Operation<Input, Result>, input: Input): Promise<Result> {
-    const { name, atOnce } = operation
+    const { name, atOnce, askAgain } = operation
     return this.#enqueue<Result>(null, {
       name,
       weight: operation.weigh?.(input) ?? 0,
       input,
       run: (batch, inputs) => operation.run(batch, inputs as readonly Input[]),
       atOnce: atOnce ? (batch, inputs) => atOnce(batch, inputs as readonly Input[]) : null,
+      askAgain: askAgain ? (db, inputs) => askAgain(db, inputs as readonly Input[]) : null,
     })
   }
 
@@ -211,7 +212,8 @@ export class Runtime {
     for (const batch of begun) this.#committed(batch)
     for (const [i, item] of items.entries()) {
       const performed = results[i]
-      if (performed) item.resolve(performed.result)
+      if (performed instanceof Error) item.reject(performed)
+      else if (performed) item.resolve(performed.result)
       else this.#takeLongerWay(item)
     }
   }
@@ -240,6 +242,7 @@ export class Runtime {
         item.resolve(value)
       },
     }))
+    await this.#askAgain(again)
     await this.#flush(again)
     if (isUndone) return
     // Beside the flights: it may take a while, and others are not to wait for it.
@@ -247,6 +250,22 @@ export class Runtime {
       this.#looks.delete(look),
     )
     this.#looks.add(look)
+  }
+
+  /** Never rejects: what cannot be asked is not known on the longer way, which says so. */
+  async #askAgain(items: readonly Item[]): Promise<void> {
+    const { db, log } = this.#o
+    const asking = items[0]?.operation?.askAgain
+    const inputs = items.map(({ operation }) => operation?.input)
+    for (let attempt = 0; asking; attempt++) {
+      try {
+        return await asking(db.direct, inputs)
+      } catch (err) {
+        if (!isOutage(err) || attempt === transientRetriesLimit)
+          return log.warn({ err, items: items.length }, 'what an attempt at once asked could not be asked again')
+        await setTimeout(outagePauseMs * 2 ** attempt)
+      }
+    }
   }
 
   /**

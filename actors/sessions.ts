@@ -9,14 +9,7 @@ import { whoMay, type Permission, type Viewer } from '../domain/access.ts'
 import type { Connection } from '../persistence/database.ts'
 import { findMember, type Identity, type LocalIds } from '../persistence/people.ts'
 import type { Presumption } from '../persistence/presumptions.ts'
-import {
-  deleteSession,
-  findSessions,
-  insertSession,
-  meetArrivals,
-  type GoodSessions,
-  type MetPerson,
-} from '../persistence/sessions.ts'
+import { deleteSession, findSessions, insertSession, meetArrivals, type GoodSessions } from '../persistence/sessions.ts'
 import { act, type Act, type ActTools } from './act.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
@@ -44,8 +37,10 @@ interface Question {
   readonly limit: number
 }
 
-/** People whose next request is presumed to be theirs. */
+/** What routes ask for whose commits ask again; people who came for it whose next request is presumed to be theirs; for how long. */
+const presumable: Permission = 'operate'
 const rememberedLimit = 10_000
+const rememberedLongestMs = 600_000
 
 /**
  * An idle limit is kept to a tenth of it, and one minute: a write at every request would be dearer than the request. Half of that
@@ -60,7 +55,7 @@ export class Sessions {
   readonly #looks = new GatheredReads<Viewer>((tokenHashes) =>
     findSessions(this.#t.db.pool, tokenHashes, this.#good(this.#t.instruments.now())),
   )
-  /** By permission and token: who had a place when they last asked, and when, wall-clock milliseconds. The oldest first. */
+  /** By token: who had a place when they last asked, and when, wall-clock milliseconds. The oldest first. */
   readonly #met = new Map<string, { readonly viewer: Viewer; readonly at: number }>()
   readonly #arrivals: Gathering<Question, Arrival | null>
 
@@ -109,11 +104,12 @@ export class Sessions {
   presume(token: string, permission: Permission, limit: number): Presumption | null {
     if (!isSecret(token)) return null
     const tokenHash = hashOf(token)
-    const met = this.#met.get(`${permission} ${tokenHash}`)
+    const met = permission === presumable ? this.#met.get(tokenHash) : undefined
     if (!met) return null
     const now = this.#t.instruments.now()
     const { idleSeconds } = this.rules
-    if (idleSeconds !== null && Math.abs(now.getTime() - met.at) >= seenEveryMs(idleSeconds)) return null
+    const rememberedMs = idleSeconds === null ? rememberedLongestMs : seenEveryMs(idleSeconds)
+    if (Math.abs(now.getTime() - met.at) >= rememberedMs) return null
     const { viewer } = met
     return { viewer, session: { tokenHash, good: this.#good(now) }, bucket: `${permission}/${viewer.userId}`, limit }
   }
@@ -137,15 +133,19 @@ export class Sessions {
       return { ...question, roles: whoMay(question.permission), wanted: callers }
     })
     const met = await meetArrivals(this.#t.db.direct, arrivals, this.#good(now), seenBefore)
-    for (const [i, { question }] of asked.entries()) this.#remember(question, met[i] ?? null, now)
+    for (const [i, { question, callers }] of asked.entries()) {
+      const person = met[i]
+      // Where one of them had no place, the next has none.
+      this.#remember(question, person?.granted === callers ? person.viewer : null, now)
+    }
     return met.map((person) => (caller) => person && { viewer: person.viewer, hasPlace: caller < person.granted })
   }
 
-  #remember({ tokenHash, permission }: Question, person: MetPerson | null, now: Date): void {
-    const key = `${permission} ${tokenHash}`
-    this.#met.delete(key)
-    if (!person || person.granted === 0) return
-    this.#met.set(key, { viewer: person.viewer, at: now.getTime() })
+  #remember({ tokenHash, permission }: Question, viewer: Viewer | null, now: Date): void {
+    if (permission !== presumable) return
+    this.#met.delete(tokenHash)
+    if (!viewer) return
+    this.#met.set(tokenHash, { viewer, at: now.getTime() })
     const [oldest] = this.#met.keys()
     if (this.#met.size > rememberedLimit && oldest !== undefined) this.#met.delete(oldest)
   }

@@ -6,9 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Asked } from '../actors/acceptance.ts'
 import { Unproven, type Accepted } from '../actors/command.ts'
 import type { Viewer } from '../domain/access.ts'
-import { Refusal } from '../domain/refusal.ts'
 import type { Door } from './door.ts'
 import { prove, viewerOf } from './guard.ts'
+import { settle } from './presumed-requests.ts'
 
 /** Accepts for whoever sent it, who may be presumed: their commit asks. Refuses as the guard would have, where they are not. */
 export async function acceptFor(
@@ -21,12 +21,12 @@ export async function acceptFor(
   const { presumption } = request
   if (!presumption) return commands.accept(viewerOf(request), asked)
   try {
-    const accepted = await commands.accept(presumption.viewer, asked, presumption)
-    request.presumption = null
-    return accepted
+    return await commands.accept(presumption.viewer, asked, presumption)
   } catch (error) {
-    if (error instanceof Refusal) request.presumption = null
     if (!(error instanceof Unproven)) throw error
+  } finally {
+    // Whatever came of it, the commit has asked; where nobody knows, that is what they are told.
+    settle(request)
   }
   return commands.accept(await prove(request, reply), asked)
 }

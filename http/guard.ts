@@ -1,9 +1,11 @@
 /**
  * Who may pass: sign-in, role, rate, origin, in the specification's order (401, 403, 429, origin, handler), before a byte of
- * the body is read. A route declares its permission; one that forgets does not start. Does not decide who somebody is or how they
- * are counted (callers.ts).
+ * the body is read. Where a route's own commit asks for the first three (accepting.ts), they may be presumed until then, and a small
+ * body is read. A route declares its permission; one that forgets does not start. Does not decide who somebody is or how they are
+ * counted (callers.ts), or how many are presumed at once (presumed-requests.ts).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { PresumedRequests, settle } from './presumed-requests.ts'
 import type { Arrival } from '../actors/sessions.ts'
 import { mayEver, type Permission, type Viewer } from '../domain/access.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
@@ -26,8 +28,6 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     identity: Viewer | null
-    /** What `identity` rests on, where nobody has asked the database yet. */
-    presumption: Presumption | null
   }
   interface FastifyInstance {
     identify: Guard['identify']
@@ -59,9 +59,9 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export function guardRoutes(app: FastifyInstance, guard: Guard): void {
   const declared: RouteOptions[] = []
+  const presumed = new PresumedRequests(app)
   const addHeaders = securityHeaders(guard.origins.mode)
   app.decorateRequest('identity', null)
-  app.decorateRequest('presumption', null)
   app.decorate('identify', guard.identify)
   app.decorate('arrive', guard.arrive)
   app.addHook('onRoute', (route) => void declared.push(route))
@@ -81,11 +81,9 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
       const mayWait =
         request.routeOptions.config.proves !== undefined && isPlain(request) && isOwnOrigin(request, guard.origins)
       const presumption = mayWait ? await guard.presume(request, permission) : null
-      if (presumption && mayEver(presumption.viewer.role, permission)) {
-        request.presumption = presumption
-        request.identity = presumption.viewer
+      if (presumption && mayEver(presumption.viewer.role, permission) && presumed.enter(request, presumption))
         sayWho(reply, presumption.viewer)
-      } else await prove(request, reply)
+      else await prove(request, reply)
     }
     if (!safeMethods.has(request.method) && !isOwnOrigin(request, guard.origins)) throw new Refusal('action.forbidden')
   })
@@ -99,7 +97,8 @@ export async function prove(request: FastifyRequest, reply: FastifyReply): Promi
   const { permission } = request.routeOptions.config
   if (permission === undefined || permission === 'public' || permission === 'agent')
     throw new Error('Nobody is asked for here.')
-  request.presumption = null
+  settle(request)
+  reply.removeHeader('x-viewer-id')
   const arrival = await request.server.arrive(request, permission)
   request.identity = arrival?.viewer ?? null
   const viewer = viewerOf(request)

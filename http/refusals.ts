@@ -123,6 +123,8 @@ function refusalAnswer(code: RefusalCode, message: string): Failure {
 /** Logs what the answer hides. Returns the failure, for whoever has already begun to answer. */
 export function logged(error: unknown, request: FastifyRequest): Failure {
   const failure = failureOf(error)
+  // A client that hangs up in the middle of its body hears nothing, and nothing of ours is away.
+  if (request.raw.destroyed && !request.raw.complete) return failure
   if (failure.alarm === 'outage') request.log.warn({ err: error }, 'a dependency is unavailable')
   if (failure.alarm === 'defect') request.log.error({ err: error }, 'a request failed')
   return failure

@@ -27,7 +27,7 @@ import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { pageRoutes } from './pages.ts'
 import { pushRoutes } from './push-receiver.ts'
-import { answerFailure, failureOf } from './refusals.ts'
+import { answerFailure } from './refusals.ts'
 import { reviewerRoutes } from './reviewers.ts'
 import { headersIn, securityHeaders } from './security-headers.ts'
 import { streamRoutes } from './stream.ts'
@@ -60,10 +60,10 @@ function inviteBodiesLate(app: FastifyInstance): void {
   })
 }
 
-/** An expected no is only for who is known and counted; a failure is one whoever it is. */
+/** What went wrong before a commit has asked is only for who is known and counted. */
 async function answerProven(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   let told = error
-  if (request.presumption && failureOf(error).alarm === null)
+  if (request.presumption)
     await prove(request, reply).catch((refused: unknown) => {
       told = refused
     })

@@ -9,8 +9,7 @@ import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
 import type { GrantPermission } from '../domain/grant.ts'
 import { actorExpressions, type ActorBatch } from './actors.ts'
 import type { Connection, Transaction } from './database.ts'
-import type { Flight } from './flight.ts'
-import { holdPresumptions, stands, type Presumed } from './presumptions.ts'
+import { stands } from './presumptions.ts'
 import { storable } from './tasks.ts'
 import { held } from './visibility.ts'
 
@@ -81,7 +80,11 @@ export type AcceptedAgent = Omit<z.infer<typeof InsertedRow>, 'id'>
  * Inserts what is new, each with its audit row, as the common table expression `accepted` of a statement. Keys are taken in one
  * order: two batches that bring the same ones (a caller that asks again elsewhere) must not wait for each other in a circle.
  */
-const insertion = (commands: readonly NewCommand[], at: string, presuming?: ReadonlySet<string>) => sql.fragment`
+const insertion = (
+  commands: readonly NewCommand[],
+  at: string,
+  presuming: ReadonlySet<string> = new Set(),
+) => sql.fragment`
     asked as (
       select * from ${sql.unnest(
         commands.map((c) => [
@@ -101,7 +104,7 @@ const insertion = (commands: readonly NewCommand[], at: string, presuming?: Read
           c.status,
           c.title === null ? null : storable(c.title),
           c.skillId,
-          presuming?.has(c.id) ?? false,
+          presuming.has(c.id),
         ]),
         [
           'uuid',
@@ -130,7 +133,7 @@ const insertion = (commands: readonly NewCommand[], at: string, presuming?: Read
       select q.id, q.organization_id, q.agent_id, q.person_id, q.idempotency_key, q.content_digest, q.action, q.tenant,
         q.message_id, q.remote_task_id, q.title, q.body, q.status, q.skill_id, ${at}, ${at}
       from asked q join agent a on a.id = q.agent_id and a.organization_id = q.organization_id and a.enabled
-      ${presuming ? sql.fragment`where ${stands}` : sql.fragment``}
+      ${presuming.size > 0 ? sql.fragment`where ${stands}` : sql.fragment``}
       order by q.organization_id, q.idempotency_key
       on conflict (organization_id, idempotency_key) do nothing
       returning id, agent_id
@@ -152,28 +155,26 @@ const byId = (rows: readonly z.infer<typeof InsertedRow>[]): Inserted =>
  * their agent is unknown or disabled.
  */
 export async function insertCommands(tx: Transaction, commands: readonly NewCommand[], at: string): Promise<Inserted> {
+  if (commands.length === 0) return new Map()
   return byId(await tx.any(sql.type(InsertedRow)`with ${insertion(commands, at)} ${insertedOnes}`))
 }
 
 const isAccepted = (id: FragmentSqlToken) => sql.fragment`${id} in (select accepted.id from accepted)`
 
 /**
- * The same together with their actors, in one statement: of those that are not inserted nothing is written. What some of them
- * presume of their senders is looked at before, in the same exchange: those that do not stand are not inserted.
+ * The same together with their actors, in one statement: of those that are not inserted nothing is written. `presuming`: the ids of
+ * those that are inserted only where holdPresumptions, in the same exchange before, found what they presume to stand.
  */
 export async function insertCommandsAndActors(
-  tx: Flight,
+  tx: Transaction,
   commands: readonly NewCommand[],
   actors: ActorBatch,
-  presumed: readonly Presumed[] = [],
-): Promise<{ readonly inserted: Inserted; readonly standing: ReadonlySet<string> }> {
-  const presuming = presumed.length > 0 ? new Set(presumed.map(({ id }) => id)) : undefined
-  const [standing, rows] = await Promise.all([
-    presuming ? holdPresumptions({ any: (statement) => tx.before(statement) }, presumed) : new Set<string>(),
-    tx.any(sql.type(InsertedRow)`
+  presuming: ReadonlySet<string> = new Set(),
+): Promise<Inserted> {
+  return byId(
+    await tx.any(sql.type(InsertedRow)`
     with ${insertion(commands, actors.at, presuming)}, ${actorExpressions(actors, isAccepted)} ${insertedOnes}`),
-  ])
-  return { inserted: byId(rows), standing }
+  )
 }
 
 export interface TakenKey {

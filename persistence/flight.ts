@@ -23,9 +23,9 @@ export interface FlightLine {
 export interface Flight extends Transaction {
   /**
    * A statement that is a transaction of its own, before this one begins and in the same exchange as its first statements. Where it
-   * fails, nothing behind it is run.
+   * fails, nothing behind it is run; answered, it is committed, whatever becomes of what is behind it.
    */
-  before<S extends StandardSchemaV1>(statement: QuerySqlToken<S>): Promise<readonly StandardSchemaV1.InferOutput<S>[]>
+  readonly before: Pick<Transaction, 'any'>
   /** The transaction's id, known before COMMIT is sent: who never hears of the commit asks for its fate by it. */
   xid(): Promise<string>
   /** The database's clock when the transaction began: what `now()` is in its statements, ISO 8601. Comes with `xid`. */
@@ -108,6 +108,8 @@ class FlownTransaction implements Flight {
   /** The first failure: whatever was skipped because of it is not news. */
   fault: Error | null = null
 
+  readonly before: Pick<Transaction, 'any'> = { any: (statement) => this.#precede(statement) }
+
   constructor(line: FlightLine) {
     this.#line = line
   }
@@ -136,14 +138,14 @@ class FlownTransaction implements Flight {
     return quiet(only)
   }
 
-  before<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
+  #precede<S extends StandardSchemaV1>(statement: QuerySqlToken<S>) {
     if (this.#begun || this.#over) throw new Error('The transaction has begun.')
     const values = statement.values.map(encoded)
     this.#preceded = true
     this.#open()
     const answer = this.#put(named(statement.sql), values)
-    void this.#put(commit, [])
-    return quiet(answer.then(({ rows }) => rows.map((row) => validRow(statement, row))))
+    const committed = this.#put(commit, [])
+    return quiet(Promise.all([answer, committed]).then(([{ rows }]) => rows.map((row) => validRow(statement, row))))
   }
 
   async xid(): Promise<string> {

@@ -54,10 +54,10 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
   })
 
   it('has a transaction of its own before it, which stays when it is undone', async () => {
-    const work = db.fly((tx) => Promise.all([tx.before(add(1)), tx.query(add(2)), tx.query(add(2)), tx.commit()]))
+    const work = db.fly((tx) => Promise.all([tx.before.any(add(1)), tx.query(add(2)), tx.query(add(2)), tx.commit()]))
     await expect(work).rejects.toBeInstanceOf(UniqueIntegrityConstraintViolationError)
     expect(await db.pool.any(all)).toEqual([{ id: 1, label: 'x' }])
-    const [before, rows] = await db.fly((tx) => Promise.all([tx.before(count), tx.any(all), tx.query(add(3))]))
+    const [before, rows] = await db.fly((tx) => Promise.all([tx.before.any(count), tx.any(all), tx.query(add(3))]))
     expect([before, rows]).toEqual([[{ n: 1 }], [{ id: 1, label: 'x' }]])
     expect(await db.pool.oneFirst(count)).toBe(2)
   })
@@ -66,7 +66,7 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
     await db.fly((tx) => tx.query(add(1)))
     const answers: unknown[] = []
     const work = db.fly(async (tx) => {
-      const asked = [tx.before(add(1)), tx.query(add(2)), tx.commit()]
+      const asked = [tx.before.any(add(1)), tx.query(add(2)), tx.commit()]
       answers.push(...(await Promise.allSettled(asked)))
       await Promise.all(asked)
     })
@@ -77,14 +77,14 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
       'StatementSkipped',
     ])
     // Nothing else was asked for: what is left of the one before is undone, too.
-    await expect(db.fly((tx) => tx.before(add(1)))).rejects.toBeInstanceOf(UniqueIntegrityConstraintViolationError)
+    await expect(db.fly((tx) => tx.before.any(add(1)))).rejects.toBeInstanceOf(UniqueIntegrityConstraintViolationError)
     expect(await db.fly((tx) => tx.any(all))).toEqual([{ id: 1, label: 'x' }])
   })
 
   it('lets nothing go before it once it has begun', async () => {
     const work = db.fly(async (tx) => {
       void tx.query(add(1))
-      await tx.before(add(2))
+      await tx.before.any(add(2))
     })
     await expect(work).rejects.toThrow('The transaction has begun.')
     expect(await db.pool.oneFirst(count)).toBe(0)

@@ -52,7 +52,7 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
     one: (statement) => flight.one(noted(statement)),
     maybeOne: (statement) => flight.maybeOne(noted(statement)),
     query: (statement) => flight.query(noted(statement)),
-    before: (statement) => flight.before(statement),
+    before: flight.before,
     xid: () => flight.xid(),
     now: () => flight.now(),
     commit: async () => {
