@@ -2,7 +2,7 @@
  * Rate limits, counted for many callers at once (gathering.ts), whatever the bucket, so that a flood costs few statements at a
  * time; and once a window is full its bucket costs none until it is over. Owns the limits' numbers; does not own the windows
  * (persistence/rate-limits.ts) or what is answered beyond them (http/). Who comes by a session is counted by the statement that
- * says who they are (sessions.ts).
+ * says who they are (sessions.ts), and who is presumed by the commit that asks (persistence/presumptions.ts).
  */
 import type { Permission } from '../domain/access.ts'
 import type { Database } from '../persistence/database.ts'

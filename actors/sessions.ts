@@ -122,6 +122,7 @@ export class Sessions {
 
   /** Ends a session and what it has open, and says so in the audit trail if it had not ended before. */
   async end(token: string): Promise<void> {
+    if (isSecret(token)) this.#met.delete(hashOf(token))
     await act(this.#t, async (tx, now) => ({ result: undefined, acts: await endSession(tx, token, now) }))
   }
 

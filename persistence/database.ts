@@ -168,7 +168,8 @@ function settingsFor(backend: Backend, gate: Gate): ClientConfigurationInput {
     gracefulTerminationTimeout: CLOSE_TIMEOUT_MS,
     idleTimeout: IDLE_CONNECTION_MS,
     queryRetryLimit: 0,
-    // Not `DISCARD ALL`: it costs a round trip per checkout and drops prepared statements. No query of ours leaves session state.
+    // Not `DISCARD ALL`: it costs a round trip per checkout and drops prepared statements. What a session
+    // remembers of ours is one setting, read in the exchange that wrote it (presumptions.ts).
     resetConnection: () => Promise.resolve(),
     typeParsers: [],
     interceptors: [gate.interceptor, validation],

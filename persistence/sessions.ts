@@ -114,8 +114,8 @@ const Met = z.object({
 
 /**
  * Who comes, and whether they have places: one statement, since each request waits for it. Answers in the order of the arrivals;
- * null where the session is not good. Who may not is not counted, nor who has no place left: a flood beyond the limit writes
- * nothing. `seenBefore`: a session last seen before it is noted as in use; null: nobody wants to know.
+ * null where the session is not good. Who may not is not counted, nor who has no place left: of those who ask here, a flood beyond the
+ * limit writes nothing. `seenBefore`: a session last seen before it is noted as in use; null: nobody wants to know.
  *
  * Rows of windows are locked in the order of their names, as by takePlaces; of sessions only those that nobody else has locked.
  */

@@ -112,7 +112,10 @@ describe.each(bothDatabases)('senders on %s', (database) => {
     const before = await accepted()
     await change()
     for (const route of ['commands', 'messages', 'stream']) {
-      expect((await send(undefined, ada.api, { text: 'hello' }, route)).status).toBe(status)
+      const answer = await send(undefined, ada.api, { text: 'hello' }, route)
+      expect(answer.status).toBe(status)
+      // Nobody is told whose a session was.
+      expect(answer.headers.has('x-viewer-id')).toBe(status !== 401)
     }
     expect((await send('broken', ada.api, '{ broken')).status).toBe(status === 404 ? 400 : status)
     expect(await accepted()).toBe(before)
