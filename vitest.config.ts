@@ -1,5 +1,4 @@
 /** How the tests run: one project a floor, four files at a time, with one real PostgreSQL for all of them. */
-import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './test/support/longest-first.ts'
 
@@ -8,12 +7,6 @@ import LongestFirst from './test/support/longest-first.ts'
  * it a file on PGlite takes some tenths of a second of a processor less, more on a busy machine. A process of the product that a test starts is not told.
  */
 const execArgv = ['--liftoff-only']
-
-/**
- * Hundreds of processes and dozens of workers are started that load the same modules: what one of them has compiled, and stripped of
- * its types, the next one reads. A user's process does not.
- */
-process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, 'node_modules/.cache/node')
 
 /** One project a floor, so that a floor's promises can be run alone. */
 const project = (name: string, extra = {}) => ({

@@ -8,7 +8,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { childEnv } from '../support/child.ts'
 import { placeDatabase } from '../support/databases.ts'
 import { freePort, type Running, watch } from './stage.ts'
 
@@ -32,7 +31,7 @@ const dataDir = () => join(home, 'data')
 function launch(port: number): Running {
   const args = ['--no-open', '--port', String(port), '--data-dir', dataDir()]
   const child = spawn(process.execPath, [launcher, ...args], {
-    env: { ...childEnv(), HOME: home, CI: 'true' },
+    env: { PATH: process.env.PATH, HOME: home, CI: 'true' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const started = watch(child)

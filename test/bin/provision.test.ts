@@ -12,7 +12,7 @@ import { spawnConsole, type SpawnedConsole, type SpawnOptions } from '../support
 import { freshDatabase } from '../support/databases.ts'
 import { pageOrigin } from '../support/people.ts'
 import { client, SignInBrowser, TestProvider } from '../support/provider.ts'
-import { childArgs, childEnv } from '../support/child.ts'
+import { childArgs } from '../support/child.ts'
 
 const script = fileURLToPath(new URL('../../bin/provision.ts', import.meta.url))
 const organization = 'acme'
@@ -37,8 +37,11 @@ const provisioning = (): Environment => ({
 
 function run(env: Environment, ...args: string[]) {
   return new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    execFile(process.execPath, childArgs(script, ...args), { env: { ...childEnv(), ...env } }, (error, out, err) =>
-      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    execFile(
+      process.execPath,
+      childArgs(script, ...args),
+      { env: { PATH: process.env['PATH'], ...env } },
+      (error, out, err) => resolve({ code: error ? Number(error.code) : 0, out, err }),
     )
   })
 }

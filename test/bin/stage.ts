@@ -9,7 +9,6 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { childEnv } from '../support/child.ts'
 
 const repository = resolve(import.meta.dirname, '../..')
 
@@ -87,7 +86,7 @@ export class Stage {
   /** Starts the launcher with nothing in its environment but what the test says. */
   launch(args: readonly string[], env: Record<string, string> = {}): Running {
     const child = spawn(process.execPath, [join(this.root, 'bin', 'signalbox.ts'), ...args], {
-      env: { ...childEnv(), HOME: this.root, CI: 'true', ...env },
+      env: { PATH: process.env.PATH, HOME: this.root, CI: 'true', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const running = watch(child)

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { lockDataDirectory } from '../../bin/directory-lock.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
-import { childArgs, childEnv } from '../support/child.ts'
+import { childArgs } from '../support/child.ts'
 
 const script = fileURLToPath(new URL('../../bin/database.ts', import.meta.url))
 const projections = fileURLToPath(new URL('../../bin/projections.ts', import.meta.url))
@@ -21,7 +21,7 @@ interface Outcome {
 const run = (variables: Record<string, string>, ...args: string[]): Promise<Outcome> => runFile(script, variables, args)
 
 function runFile(file: string, variables: Record<string, string>, args: readonly string[]): Promise<Outcome> {
-  const env = { ...childEnv(), ...variables }
+  const env = { PATH: process.env['PATH'], ...variables }
   return new Promise((resolve) => {
     execFile(process.execPath, childArgs(file, ...args), { env }, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err })

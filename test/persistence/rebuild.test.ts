@@ -17,7 +17,7 @@ import { bothDatabases, freshDatabase, migratedDump } from '../support/databases
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { damage, harm, histories, live, rowsOf, type History } from './histories.ts'
-import { childArgs, childEnv } from '../support/child.ts'
+import { childArgs } from '../support/child.ts'
 
 const never = new AbortController().signal
 
@@ -192,7 +192,7 @@ function scripted(
   variables: Record<string, string>,
   ...args: string[]
 ): Promise<{ code: number; out: string; err: string }> {
-  const env = { ...childEnv(), ...variables }
+  const env = { PATH: process.env['PATH'], ...variables }
   return new Promise((resolve) => {
     execFile(process.execPath, childArgs(script, ...args), { env }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),

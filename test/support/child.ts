@@ -5,9 +5,3 @@
  * ends, 2 s of a processor each time. A user's process runs with it.
  */
 export const childArgs = (script: string, ...args: readonly string[]): string[] => ['--liftoff-only', script, ...args]
-
-/** Of the environment of whoever runs the tests, what a process is given that is to see nothing else of it. */
-export const childEnv = (): Record<string, string | undefined> => ({
-  PATH: process.env['PATH'],
-  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-})
