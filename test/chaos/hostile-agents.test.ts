@@ -110,6 +110,7 @@ async function all<T>(cases: readonly Case[], play: (each: Case) => Promise<read
   return ended
 }
 
+const talkPauseMs = 20
 /** Meanwhile somebody else talks to an agent that behaves, and is answered time and again: nobody waits for those that hang. */
 async function meanwhile<T>(work: Promise<T>): Promise<T> {
   const over = { yes: false }
@@ -119,6 +120,8 @@ async function meanwhile<T>(work: Promise<T>): Promise<T> {
       const done = await running.finished((await running.send(neighbourId, { text: 'direct' })).id)
       expect(done.status).toBe('succeeded')
       answered += 1
+      // As a person does: without a breath it would take a processor for itself, and nothing more is seen.
+      await new Promise((resolve) => setTimeout(resolve, talkPauseMs))
     }
     return answered
   })()

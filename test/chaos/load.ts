@@ -19,6 +19,7 @@ const retryPauseMs = 50
 const retryPauseMaxMs = 1000
 const attemptsLimit = 2_000
 const lookPauseMs = 25
+const lookPauseMaxMs = 200
 const outcomeWaitMs = 500
 const requestLimitMs = 60_000
 const statusesPerAnswer = 0.2
@@ -124,11 +125,11 @@ export class Load {
 
   /** The command when it has ended, or as it is at the deadline; null when it could not be read. */
   async #outcome(id: string, deadline: number, signal?: AbortSignal): Promise<Command | null> {
-    for (;;) {
+    for (let pauseMs = lookPauseMs; ; pauseMs = Math.min(lookPauseMaxMs, pauseMs * 2)) {
       const command = await this.#read(id)
       const over = command !== null && isOver(command)
       if (over || performance.now() > deadline || signal?.aborted === true) return command
-      await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
 
