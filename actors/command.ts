@@ -90,9 +90,9 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
         for (const [id, agent] of inserted) agents.set(id, agent)
         return new Set(agents.keys())
       },
-      refusal: (i) => (inputs[i] && looks.get(inputs[i]) === false ? new Unproven() : null),
     }
   },
+  refusal: (input) => (looks.get(input) === false ? new Unproven() : null),
   async askAgain(db, inputs) {
     const open = inputs.filter((input) => input.presumption && !looks.has(input))
     if (open.length > 0) await look(db, open)

@@ -20,6 +20,8 @@ export interface Operation<Input, Result> {
    * its own. What it cannot learn, `run` does without.
    */
   readonly askAgain?: (db: Pick<Connection, 'any'>, inputs: readonly Input[]) => Promise<void>
+  /** Of an input that an attempt at once did not write: an expected no that is known by now; null: it goes the longer way. */
+  readonly refusal?: (input: Input) => Error | null
   /** Characters of agents' words that an input brings to the commit (flight-weight.ts). */
   readonly weigh?: (input: Input) => number
   /** One answer an input, in order: the result and what follows, or an expected no. */
@@ -41,8 +43,6 @@ export interface AtOnce<Result> {
    * actors that were written; the others' inputs go the longer way, `run`.
    */
   readonly write: (actors: ActorBatch, tx: Flight) => Promise<ReadonlySet<string>>
-  /** Once it is committed, of an input that was not written: an expected no that needs no longer way; null: it goes there. */
-  readonly refusal?: (input: number) => Error | null
 }
 
 /** The store is not keeping up: its sentence says what the caller may rely on. */
@@ -84,6 +84,7 @@ export interface OperationCall {
   readonly run: (batch: BatchContext, inputs: readonly unknown[]) => Promise<readonly Answer<unknown>[]>
   readonly atOnce: ((batch: BatchContext, inputs: readonly unknown[]) => AtOnce<unknown>) | null
   readonly askAgain: ((db: Pick<Connection, 'any'>, inputs: readonly unknown[]) => Promise<void>) | null
+  readonly refusal: ((input: unknown) => Error | null) | null
 }
 
 /** Operations, each once for all its inputs, and every step; then whatever follows from either. */
@@ -137,5 +138,9 @@ export async function performAtOnce(
   )
   const isWritten = ({ effects: { spawns = [] } }: Performed<unknown>): boolean =>
     spawns.length > 0 && spawns.every(({ ref }) => written.has(ref.id))
-  return asked.answers.map((answer, i) => (isWritten(answer) ? answer : (asked.refusal?.(i) ?? null)))
+  return asked.answers.map((answer, i) => (isWritten(answer) ? answer : refusalOf(items[i])))
 }
+
+/** What is known to be refused of an item, without its longer way. */
+export const refusalOf = (item: Item | undefined): Error | null =>
+  item?.operation?.refusal?.(item.operation.input) ?? null

@@ -19,6 +19,7 @@ import type { Kinds } from './kinds.ts'
 import {
   fill,
   performAtOnce,
+  refusalOf,
   Overloaded,
   Undecided,
   type Item,
@@ -97,7 +98,7 @@ export class Runtime {
 
   /** Whether what is new is answered at once: who would otherwise be told sooner that the database hangs need not wait for it. */
   get isPrompt(): boolean {
-    return this.#express.oldestMs < promptMs
+    return this.#express.oldestMs < promptMs && this.queued < queueLimit
   }
 
   /** Moves an actor by one event; resolves with the committed snapshot. Rejects with ActorGone, a Refusal or an outage. */
@@ -112,7 +113,7 @@ export class Runtime {
 
   /** Runs an operation together with whoever else asks for it in the same commit. */
   perform<Input, Result>(operation: Operation<Input, Result>, input: Input): Promise<Result> {
-    const { name, atOnce, askAgain } = operation
+    const { name, atOnce, askAgain, refusal } = operation
     return this.#enqueue<Result>(null, {
       name,
       weight: operation.weigh?.(input) ?? 0,
@@ -120,6 +121,7 @@ export class Runtime {
       run: (batch, inputs) => operation.run(batch, inputs as readonly Input[]),
       atOnce: atOnce ? (batch, inputs) => atOnce(batch, inputs as readonly Input[]) : null,
       askAgain: askAgain ? (db, inputs) => askAgain(db, inputs as readonly Input[]) : null,
+      refusal: refusal ? (known) => refusal(known as Input) : null,
     })
   }
 
@@ -234,19 +236,27 @@ export class Runtime {
     if (!isTransient(error) && !isOutage(error))
       this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
     let accepted = 0
-    if (!isUndone) for (const item of items) item.earlier = 'unheard'
-    const again = items.map((item) => ({
+    // Whatever was said of them already was said before the commit that nobody knows of, and they are not in it.
+    const open = items.filter((item) => {
+      const refusal = refusalOf(item)
+      if (refusal) item.reject(refusal)
+      return !refusal
+    })
+    if (!isUndone) for (const item of open) item.earlier = 'unheard'
+    const again = open.map((item) => ({
       ...item,
       resolve: (value: unknown) => {
         accepted += 1
         item.resolve(value)
       },
     }))
-    await this.#askAgain(again)
-    await this.#flush(again)
+    if (again.length > 0) {
+      await this.#askAgain(again)
+      await this.#flush(again)
+    }
     if (isUndone) return
     // Beside the flights: it may take a while, and others are not to wait for it.
-    const look: Promise<void> = this.#launchFound(batch, accepted === items.length).finally(() =>
+    const look: Promise<void> = this.#launchFound(batch, accepted === open.length).finally(() =>
       this.#looks.delete(look),
     )
     this.#looks.add(look)
@@ -257,11 +267,13 @@ export class Runtime {
     const { db, log } = this.#o
     const asking = items[0]?.operation?.askAgain
     const inputs = items.map(({ operation }) => operation?.input)
+    const since = performance.now()
     for (let attempt = 0; asking; attempt++) {
       try {
         return await asking(db.direct, inputs)
       } catch (err) {
-        if (!isOutage(err) || attempt === transientRetriesLimit)
+        const isOver = attempt === transientRetriesLimit || performance.now() - since > outcomePatienceMs
+        if (!isOutage(err) || isOver)
           return log.warn({ err, items: items.length }, 'what an attempt at once asked could not be asked again')
         await setTimeout(outagePauseMs * 2 ** attempt)
       }

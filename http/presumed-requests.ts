@@ -20,9 +20,9 @@ export class PresumedRequests {
 
   constructor(app: FastifyInstance) {
     app.decorateRequest('presumption', null)
-    app.addHook('onSend', (request, reply, payload, next) => {
-      // A route that answers before its commit has asked would tell anybody.
-      if (request.presumption === null || reply.statusCode >= 400) return next(null, payload)
+    app.addHook('onSend', (request, _reply, payload, next) => {
+      // A route that answers before its commit has asked would tell anybody. What is thrown has asked (server.ts).
+      if (request.presumption === null) return next(null, payload)
       next(new Error(`${request.method} ${request.url} answers somebody who is only presumed.`))
     })
     app.addHook('onResponse', (request, _reply, done) => {
@@ -49,7 +49,7 @@ export class PresumedRequests {
   }
 }
 
-/** Nothing is presumed of a request any more: its commit has asked, or the guard does. */
+/** Nothing is presumed of a request any more: its commit has asked, or the guard does, or nobody can be asked. */
 export function settle(request: FastifyRequest): void {
   request.presumption?.settled()
   request.presumption = null

@@ -2,16 +2,11 @@
  * The HTTP floor, assembled: Fastify with our limits, the guard in front, one plugin a resource. Owns neither the system nor
  * the database, which it is given; whoever builds it listens and closes (bin/console.ts).
  */
-import fastify, {
-  LogController,
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
+import { answerProven } from './accepting.ts'
 import { adminRoutes } from './admin.ts'
 import { agentRoutes } from './agents.ts'
 import { artifactRoutes } from './artifacts.ts'
@@ -22,7 +17,7 @@ import { arrivingAs, arrivingBySession, presumingAs, presumingBySession } from '
 import { commandRoutes } from './commands.ts'
 import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
-import { guardRoutes, prove, type Guard } from './guard.ts'
+import { guardRoutes, type Guard } from './guard.ts'
 import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { pageRoutes } from './pages.ts'
@@ -58,16 +53,6 @@ function inviteBodiesLate(app: FastifyInstance): void {
     if (request.headers.expect?.toLowerCase() === '100-continue') reply.raw.writeContinue()
     next(null, payload)
   })
-}
-
-/** What went wrong before a commit has asked is only for who is known and counted. */
-async function answerProven(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  let told = error
-  if (request.presumption)
-    await prove(request, reply).catch((refused: unknown) => {
-      told = refused
-    })
-  answerFailure(told, request, reply)
 }
 
 export function buildServer(options: ServerOptions): FastifyInstance {

@@ -20,8 +20,11 @@ const limit = 20
 const Taken = z.object({ taken: z.number() })
 const cut = () => new BackendTerminatedUnexpectedlyError(new Error('Connection terminated unexpectedly'))
 
-/** Of an attempt at once nothing is heard: what went before it is committed, and it is, or is not. */
-type Loss = 'committed' | 'undone'
+/**
+ * Of an attempt at once nothing is heard: what went before it is committed, and it is, or is not. `heard`: the answer of what went
+ * before came, and nobody knows of the rest, which is undone.
+ */
+type Loss = 'committed' | 'undone' | 'heard'
 const deaf = (flight: Flight, loss: Loss): Flight => {
   let committing: Promise<void> = Promise.resolve()
   const before: Flight['before'] = {
@@ -34,7 +37,7 @@ const deaf = (flight: Flight, loss: Loss): Flight => {
   const commit = () => (committing = flight.commit())
   return new Proxy(flight, {
     get(target, name) {
-      if (name === 'before') return before
+      if (name === 'before') return loss === 'heard' ? flight.before : before
       if (name === 'commit') return loss === 'committed' ? commit : () => Promise.reject(cut())
       const value: unknown = Reflect.get(target, name)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
@@ -139,6 +142,20 @@ describe.each(bothDatabases)('a presumption on %s', (kind) => {
         'The database has not answered yet; ask again with the same idempotency key.',
       )
     expect(await commands()).toBe(kept)
+  })
+
+  it('that was heard to stand is not asked again, whatever becomes of the commit', async () => {
+    losses.push('heard')
+    const { command } = await accept()
+    expect(await house.finished(command.id)).toMatchObject({ status: 'succeeded' })
+    expect([await commands(), await taken()]).toEqual([1, 1])
+  })
+
+  it('that was heard not to stand is told so, whatever becomes of the commit', async () => {
+    await house.sessions.end(ada.token)
+    losses.push('heard')
+    await expect(accept()).rejects.toBeInstanceOf(Unproven)
+    expect([await commands(), await taken()]).toEqual([0, 0])
   })
 
   it('whose session is over is told at once: nothing is written, and nobody is counted', async () => {

@@ -15,6 +15,7 @@ import { startRawPeer } from '../support/peers/raw.ts'
 import { startFront, type Front } from '../support/peers/raw-front.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
+import { beside } from './beside.ts'
 import { fateOfSend, longSizes, misdeeds, shortSizes, type Misdeed } from './hostile-faults.ts'
 import { chanceOf } from './seed.ts'
 
@@ -110,23 +111,13 @@ async function all<T>(cases: readonly Case[], play: (each: Case) => Promise<read
   return ended
 }
 
-const talkPauseMs = 20
 /** Meanwhile somebody else talks to an agent that behaves, and is answered time and again: nobody waits for those that hang. */
 async function meanwhile<T>(work: Promise<T>): Promise<T> {
-  const over = { yes: false }
-  const talk = (async () => {
-    let answered = 0
-    while (!over.yes) {
-      const done = await running.finished((await running.send(neighbourId, { text: 'direct' })).id)
-      expect(done.status).toBe('succeeded')
-      answered += 1
-      // As a person does: without a breath it would take a processor for itself, and nothing more is seen.
-      await new Promise((resolve) => setTimeout(resolve, talkPauseMs))
-    }
-    return answered
-  })()
-  const result = await work.finally(() => (over.yes = true))
-  expect(await talk).toBeGreaterThan(10)
+  const { result, answered } = await beside(work, async () => {
+    const done = await running.finished((await running.send(neighbourId, { text: 'direct' })).id)
+    expect(done.status).toBe('succeeded')
+  })
+  expect(answered).toBeGreaterThan(10)
   return result
 }
 
