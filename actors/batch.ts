@@ -113,6 +113,7 @@ export class Batch {
   ): Promise<ReadonlySet<string>> {
     // The database's clock is not known before all is over, and whoever would set a timer by this one fails.
     this.#clock = new Date(Number.NaN)
+    this.#tx.unnamed()
     const told: ToldFact[] = []
     for (const effect of effects) this.#apply(effect, told)
     await this.#settle(told)

@@ -26,6 +26,8 @@ export interface Flight extends Transaction {
    * fails, nothing behind it is run; answered, it is committed, whatever becomes of what is behind it.
    */
   readonly before: Pick<Transaction, 'any'>
+  /** Before anything is asked for: nobody will ask for its id or its clock, so they are not asked for either. */
+  unnamed(): void
   /** The transaction's id, known before COMMIT is sent: who never hears of the commit asks for its fate by it. */
   xid(): Promise<string>
   /** The database's clock when the transaction began: what `now()` is in its statements, ISO 8601. Comes with `xid`. */
@@ -101,6 +103,7 @@ class FlownTransaction implements Flight {
   #waiting: GroupedStatement[] = []
   #begun: Promise<Beginning> | null = null
   #committed: Promise<void> | null = null
+  #isUnnamed = false
   /** Something went before: what is left of it, where it failed, is to be undone as well. */
   #preceded = false
   /** Whatever was asked for now would run outside of every transaction, or in somebody else's: the line goes on. */
@@ -146,6 +149,11 @@ class FlownTransaction implements Flight {
     const answer = this.#put(named(statement.sql), values)
     const committed = this.#put(commit, [])
     return quiet(Promise.all([answer, committed]).then(([{ rows }]) => rows.map((row) => validRow(statement, row))))
+  }
+
+  unnamed(): void {
+    if (this.#begun || this.#over) throw new Error('The transaction has begun.')
+    this.#isUnnamed = true
   }
 
   async xid(): Promise<string> {
@@ -203,7 +211,9 @@ class FlownTransaction implements Flight {
       xid: String(rows[0]?.['xid']),
       at: String(rows[0]?.['at']),
     })
-    this.#begun = quiet(this.#put(beginning, []).then(read))
+    this.#begun = quiet(
+      this.#isUnnamed ? Promise.reject(new Error('Nobody asked for its name.')) : this.#put(beginning, []).then(read),
+    )
     return this.#begun
   }
 

@@ -81,6 +81,27 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
     expect(await db.fly((tx) => tx.any(all))).toEqual([{ id: 1, label: 'x' }])
   })
 
+  it('that nobody asks for its name is a transaction like any other, and has none', async () => {
+    await db.fly(async (tx) => {
+      tx.unnamed()
+      await Promise.all([tx.query(add(1)), tx.commit()])
+    })
+    expect(await db.pool.oneFirst(count)).toBe(1)
+    const work = db.fly(async (tx) => {
+      tx.unnamed()
+      await tx.query(add(2))
+      await tx.xid()
+    })
+    await expect(work).rejects.toThrow('Nobody asked for its name.')
+    expect(await db.pool.oneFirst(count)).toBe(1)
+    const late = db.fly(async (tx) => {
+      void tx.query(add(3))
+      tx.unnamed()
+    })
+    await expect(late).rejects.toThrow('The transaction has begun.')
+    expect(await db.pool.oneFirst(count)).toBe(1)
+  })
+
   it('lets nothing go before it once it has begun', async () => {
     const work = db.fly(async (tx) => {
       void tx.query(add(1))

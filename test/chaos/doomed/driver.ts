@@ -53,6 +53,7 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
     maybeOne: (statement) => flight.maybeOne(noted(statement)),
     query: (statement) => flight.query(noted(statement)),
     before: flight.before,
+    unnamed: () => flight.unnamed(),
     xid: () => flight.xid(),
     now: () => flight.now(),
     commit: async () => {
