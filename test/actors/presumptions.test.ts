@@ -25,20 +25,25 @@ const cut = () => new BackendTerminatedUnexpectedlyError(new Error('Connection t
  * before came, and nobody knows of the rest, which is undone.
  */
 type Loss = 'committed' | 'undone' | 'heard'
-const deaf = (flight: Flight, loss: Loss): Flight => {
+/** `loss` is asked for by the flights that something goes before, and by no others: actors fly meanwhile, too. */
+const deaf = (flight: Flight, loss: () => Loss | undefined): Flight => {
+  let mine: Loss | undefined
   let committing: Promise<void> = Promise.resolve()
   const before: Flight['before'] = {
     any: async (statement) => {
       await flight.before.any(statement)
-      if (loss === 'committed') await committing
+      if (mine === 'committed') await committing
       throw cut()
     },
   }
   const commit = () => (committing = flight.commit())
   return new Proxy(flight, {
     get(target, name) {
-      if (name === 'before') return loss === 'heard' ? flight.before : before
-      if (name === 'commit') return loss === 'committed' ? commit : () => Promise.reject(cut())
+      if (name === 'before') {
+        mine ??= loss()
+        return mine === undefined || mine === 'heard' ? flight.before : before
+      }
+      if (name === 'commit' && mine !== undefined) return mine === 'committed' ? commit : () => Promise.reject(cut())
       const value: unknown = Reflect.get(target, name)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
@@ -53,17 +58,22 @@ describe.each(bothDatabases)('a presumption on %s', (kind) => {
   let ada: Person
   let presumption: Presumption
   const losses: Loss[] = []
-  const stalls: Promise<void>[] = []
+  /** Nothing flies before that. */
+  let stalled: Promise<void> | null = null
   /** What happens between an attempt at once and the next. */
   let meanwhile: (() => Promise<unknown>) | null = null
 
   beforeAll(async () => {
     fresh = await freshDatabase(kind)
     const fly: Database['fly'] = async (work) => {
-      await stalls.shift()
-      const loss = losses.shift()
-      if (loss === undefined) return fresh.db.fly(work)
-      await fresh.db.fly((flight) => work(deaf(flight, loss))).catch(() => undefined)
+      await stalled
+      let lost: Loss | undefined
+      try {
+        const result = await fresh.db.fly((flight) => work(deaf(flight, () => (lost = losses.shift()))))
+        if (lost === undefined) return result
+      } catch (error) {
+        if (lost === undefined) throw error
+      }
       await meanwhile?.()
       throw cut()
     }
@@ -246,10 +256,11 @@ describe.each(bothDatabases)('a presumption on %s', (kind) => {
 
   it('is not worth it while a commit is late', async () => {
     const passed = Promise.withResolvers<void>()
-    stalls.push(passed.promise)
+    stalled = passed.promise
     expect(house.system.commands.isPrompt).toBe(true)
     const late = accept()
     await expect.poll(() => house.system.commands.isPrompt).toBe(false)
+    stalled = null
     passed.resolve()
     await late
     await expect.poll(() => house.system.commands.isPrompt).toBe(true)
