@@ -6,7 +6,7 @@
  */
 import type { Permission } from '../domain/access.ts'
 import type { Database } from '../persistence/database.ts'
-import { takePlaces, type Places, type Wish } from '../persistence/rate-limits.ts'
+import { bucketOf, takePlaces, type Places, type Wish } from '../persistence/rate-limits.ts'
 import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
 
 /** Places in each window of a minute [specification: "Limits"]. The first three are each person's. */
@@ -43,14 +43,14 @@ export class RateCounter {
    * Whether there was a place: of everybody's, or of whose it is. Rejects, with all who wait, when the database is away.
    */
   take(limit: keyof RateLimits, whose?: string): Promise<boolean> {
-    const bucket = whose === undefined ? limit : `${limit}/${whose}`
+    const bucket = whose === undefined ? limit : bucketOf(limit, whose)
     if (this.#isFull(bucket)) return Promise.resolve(false)
     return this.#gathering.ask(bucket, { bucket, limit: this.limits[limit] })
   }
 
   /** Where a person's caller is counted, by the commit that acts for them; null: there is no place, as far as is known here. */
   bucketFor(limit: Permission, person: string): string | null {
-    const bucket = `${limit}/${person}`
+    const bucket = bucketOf(limit, person)
     return this.#isFull(bucket) ? null : bucket
   }
 

@@ -9,6 +9,7 @@ import { whoMay, type Permission, type Viewer } from '../domain/access.ts'
 import type { Connection } from '../persistence/database.ts'
 import { findMember, type Identity, type LocalIds } from '../persistence/people.ts'
 import type { Presumption } from '../persistence/presumptions.ts'
+import { bucketOf } from '../persistence/rate-limits.ts'
 import { deleteSession, findSessions, insertSession, meetArrivals, type GoodSessions } from '../persistence/sessions.ts'
 import { act, type Act, type ActTools } from './act.ts'
 import { GatheredReads } from './gathered-reads.ts'
@@ -111,7 +112,8 @@ export class Sessions {
     const rememberedMs = idleSeconds === null ? rememberedLongestMs : seenEveryMs(idleSeconds)
     if (Math.abs(now.getTime() - met.at) >= rememberedMs) return null
     const { viewer } = met
-    return { viewer, session: { tokenHash, good: this.#good(now) }, bucket: `${permission}/${viewer.userId}`, limit }
+    const bucket = bucketOf(permission, viewer.userId)
+    return { viewer, session: { tokenHash, good: this.#good(now) }, bucket, limit }
   }
 
   /** The person behind a token, who is neither counted nor taken to be at the keyboard: a stream that stays open asks. */

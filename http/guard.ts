@@ -4,7 +4,7 @@
  * body is read. A route declares its permission; one that forgets does not start. Does not decide who somebody is or how they are
  * counted (callers.ts), or how many are presumed at once (presumed-requests.ts).
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { PresumedRequests, settle } from './presumed-requests.ts'
 import type { Arrival } from '../actors/sessions.ts'
 import { mayEver, type Permission, type Viewer } from '../domain/access.ts'
@@ -77,15 +77,15 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
     if (permission === 'agent') return
     if (guard.loopbackOnly && !isLoopbackHost(hostname(`http://${request.host}`))) throw new Refusal('action.forbidden')
     if (permission === undefined) return
+    const mayChange = safeMethods.has(request.method) || isOwnOrigin(request, guard.origins)
     if (permission !== 'public') {
-      const mayWait =
-        request.routeOptions.config.proves !== undefined && isPlain(request) && isOwnOrigin(request, guard.origins)
+      const mayWait = request.routeOptions.config.proves !== undefined && isPlain(request) && mayChange
       const presumption = mayWait ? await guard.presume(request, permission) : null
       if (presumption && mayEver(presumption.viewer.role, permission) && presumed.enter(request, presumption))
         sayWho(reply, presumption.viewer)
       else await prove(request, reply)
     }
-    if (!safeMethods.has(request.method) && !isOwnOrigin(request, guard.origins)) throw new Refusal('action.forbidden')
+    if (!mayChange) throw new Refusal('action.forbidden')
   })
 }
 
@@ -95,8 +95,7 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
  */
 export async function prove(request: FastifyRequest, reply: FastifyReply): Promise<Viewer> {
   const { permission } = request.routeOptions.config
-  if (permission === undefined || permission === 'public' || permission === 'agent')
-    throw new Error('Nobody is asked for here.')
+  if (!isOfRole(permission)) throw new Error('Nobody is asked for here.')
   settle(request)
   reply.removeHeader('x-viewer-id')
   const arrival = await request.server.arrive(request, permission)
@@ -134,10 +133,12 @@ export async function admitted(request: FastifyRequest): Promise<Viewer> {
   const { permission } = request.routeOptions.config
   const viewer = await request.server.identify(request)
   if (!viewer) throw new Refusal('session.required')
-  const isOfRole = permission !== undefined && permission !== 'public' && permission !== 'agent'
-  if (isOfRole && !mayEver(viewer.role, permission)) throw new Refusal('action.forbidden')
+  if (isOfRole(permission) && !mayEver(viewer.role, permission)) throw new Refusal('action.forbidden')
   return viewer
 }
+
+const isOfRole = (permission: FastifyContextConfig['permission']): permission is Permission =>
+  permission !== undefined && permission !== 'public' && permission !== 'agent'
 
 const isApi = (url: string): boolean => url.startsWith('/api/')
 

@@ -95,9 +95,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     next()
   })
   inviteBodiesLate(app)
-  const { rates } = system
   const { identify } = options
-  const { commands } = system
+  const { rates, commands } = system
   const callers =
     auth.mode === 'oidc'
       ? { arrive: arrivingBySession(auth.sessions, rates), presume: presumingBySession(auth.sessions, rates, commands) }

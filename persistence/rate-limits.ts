@@ -23,6 +23,9 @@ export const addPlaces = sql.fragment`
     starts_at = case when ${counts} then w.starts_at else excluded.starts_at end,
     taken = case when ${counts} then w.taken + excluded.taken else excluded.taken end`
 
+/** One person's, or one registration's; meetArrivals (sessions.ts) writes the same in its statement. */
+export const bucketOf = (what: string, whose: string): string => `${what}/${whose}`
+
 /** Callers who have come at once for one bucket, which has `limit` places in each window. */
 export interface Wish {
   readonly bucket: string
