@@ -2,8 +2,10 @@
  * Once per run: a PostgreSQL for each of Vitest's workers (or the one that A2A_TEST_DATABASE_URL names, for all of them),
  * with a migrated template database. One for all would show a file the transactions that others have open: what waits for
  * the oldest of them would wait for a stranger's. The embedded database's dump is made by the first file that needs it
- * (test/support/databases.ts).
+ * (test/support/databases.ts). What is stale of the build is built first: processes are started from it (child.ts).
  */
+import { execFileSync } from 'node:child_process'
+import { resolve } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrateUp } from '../../persistence/migrate.ts'
@@ -19,7 +21,10 @@ declare module 'vitest' {
   }
 }
 
+const root = resolve(import.meta.dirname, '../..')
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  execFileSync(process.execPath, ['bin/build.ts', '--if-stale'], { cwd: root, stdio: 'inherit' })
   const given = process.env['A2A_TEST_DATABASE_URL']
   const workers = project.vitest.config.maxWorkers
   const servers = given === undefined ? await Promise.all(Array.from({ length: workers }, () => startPostgres())) : []
