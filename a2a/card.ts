@@ -3,7 +3,7 @@
  * `$case` objects that a published server leaks. Owns the normalised card, the choice of an interface and the addresses where a
  * card may be. Does not own judging a card (compliance.ts), its signatures (signatures.ts) or fetching it.
  */
-import type { Endpoint } from './client.ts'
+import type { Endpoint } from './operations.ts'
 import { WireError, field, idLimit, isObject, open, present } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
 import { readRequirements, readSchemes } from './security-schemes.ts'

@@ -1,7 +1,7 @@
 /**
  * Reading ProtoJSON: the rules that hold for every A2A message, whatever its version. Owns names in both spellings, `null` as
  * unset, enums by name or number, base64 in both alphabets, timestamps, and the limits that keep a hostile value from
- * becoming our stack overflow. Does not own any message's shape (a2a/wire.ts).
+ * becoming our stack overflow. Does not own any message's shape (a2a/messages.ts).
  *
  * Hand-checked rather than a zod schema: events reach 25 MiB, and a decoder that never copies a string reads 75 KB in
  * microseconds while still naming the place of a fault.

@@ -5,7 +5,7 @@
 import { WireError, field, isObject, label } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
 import { parseStreamResponse } from './wire.ts'
-import type { StreamResponse } from './wire.ts'
+import type { StreamResponse } from './messages.ts'
 
 export interface PushBody {
   readonly event: StreamResponse

@@ -3,13 +3,13 @@
  * bodies; only known fields are written, because Python agents refuse a request with foreign ones. Does not own envelopes,
  * headers or answers (client.ts).
  */
-import type { Endpoint, Operation, Params } from './client.ts'
+import type { Endpoint, Operation, Params } from './operations.ts'
 import { WireError, checkedId, object, present } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
 import { methodsV03, nestedPushConfig, sendRequestV03 } from './v0_3.ts'
 import { protoPushConfig, protoSendRequest } from './v0_3-rest.ts'
 import { readMessage, readPushConfig } from './wire.ts'
-import type { SendRequest } from './wire.ts'
+import type { SendRequest } from './messages.ts'
 
 export interface RestCall {
   readonly method: 'GET' | 'POST' | 'DELETE'

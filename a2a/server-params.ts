@@ -3,7 +3,7 @@
  * the parameters of the eleven operations on the server's side, tolerant as ProtoJSON is. Does not own routes
  * (server-routes.ts) or messages (wire.ts).
  */
-import type { Operation, Params } from './client.ts'
+import type { Operation, Params } from './operations.ts'
 import {
   WireError,
   at,
@@ -21,7 +21,7 @@ import {
 import type { JsonObject } from './proto-json.ts'
 import { parseProtoSendRequest } from './v0_3-rest.ts'
 import { parseSendRequest, readPushConfig } from './wire.ts'
-import type { SendRequest } from './wire.ts'
+import type { SendRequest } from './messages.ts'
 
 /** One operation with its parameters, in 1.0 shapes whichever dialect carried it. */
 export type Call = {

@@ -3,7 +3,7 @@
  * the path says about the parameters. Does not own bodies (server-params.ts). Paths are below whatever the server is
  * mounted on.
  */
-import type { Operation } from './client.ts'
+import type { Operation } from './operations.ts'
 import { WireError } from './proto-json.ts'
 
 export interface Route {

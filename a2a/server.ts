@@ -4,7 +4,8 @@
  * sockets, content types, tasks, or who may call (the server around it); nor parameters (server-params.ts), routes
  * (server-routes.ts) and the card (server-card.ts).
  */
-import type { Operation, Results } from './client.ts'
+import type { Results } from './client.ts'
+import type { Operation } from './operations.ts'
 import { WireError, isObject, present } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
 import { methods } from './requests.ts'
@@ -15,7 +16,7 @@ import { matchRoute } from './server-routes.ts'
 import { formatEvent } from './sse.ts'
 import { kindEvent, kindTask, methodsV03, nestedPushConfig } from './v0_3.ts'
 import { protoEvent, protoPushConfig, protoTask } from './v0_3-rest.ts'
-import type { PushConfig, StreamResponse } from './wire.ts'
+import type { PushConfig, StreamResponse } from './messages.ts'
 
 export interface ServerRequest {
   readonly method: string

@@ -7,7 +7,7 @@ import { WireError, at, base64, field, label, metadata, object, open, present, s
 import type { JsonObject } from './proto-json.ts'
 import { endsStreamV03, innerPushConfig, isKindPart, readKindPart, unwrapData, wrapData } from './v0_3.ts'
 import { parseSendRequest, parseStreamResponse, readTask, readWrapped } from './wire.ts'
-import type { Artifact, Message, Part, PushConfig, SendRequest, StreamResponse, Task, TaskStatus } from './wire.ts'
+import type { Artifact, Message, Part, PushConfig, SendRequest, StreamResponse, Task, TaskStatus } from './messages.ts'
 
 /** A part of the 0.3 proto: `text`, `file {fileWithUri|fileWithBytes}` or `data {data}`. */
 function readProtoPart(value: unknown, path: string): Part {

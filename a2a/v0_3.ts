@@ -29,7 +29,7 @@ import type {
   StreamResponse,
   Task,
   TaskStatus,
-} from './wire.ts'
+} from './messages.ts'
 
 /** JSON-RPC method names of 0.3. There is none for ListTasks. */
 export const methodsV03 = {

@@ -18,7 +18,7 @@ import {
   lockTeam,
   removeTeamMember,
 } from '../persistence/access.ts'
-import type { Transaction } from '../persistence/database.ts'
+import type { Transaction } from '../persistence/connection.ts'
 import { act, type Act, type ActTools } from './act.ts'
 
 /** What was changed, for the audit trail. */

@@ -6,7 +6,8 @@
 import type { AuditKind } from '../domain/audit.ts'
 import { writeActors } from '../persistence/actors.ts'
 import { appendAudit, type AuditEntry } from '../persistence/audit.ts'
-import type { Connection, Database } from '../persistence/database.ts'
+import type { Database } from '../persistence/database.ts'
+import type { Connection } from '../persistence/connection.ts'
 import type { Changes } from './changes.ts'
 import type { Instruments } from './runtime.ts'
 

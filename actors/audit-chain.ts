@@ -10,7 +10,7 @@ import { linkRows } from '../persistence/audit-chain.ts'
 import type { Database } from '../persistence/database.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 /** A row waits for its link about so long; a look that finds nothing is one statement of 0.1 ms. */
 const lookMs = 1_000

@@ -25,7 +25,7 @@ import { foresee } from './observe.ts'
 import { planFrom, type Plan } from './plan.ts'
 import { transition } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
-import type { Reactions } from './reactions.ts'
+import type { Reactions } from './reaction.ts'
 import { isRoutine } from './routine.ts'
 
 const wavesLimit = 8

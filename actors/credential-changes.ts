@@ -8,7 +8,8 @@ import { createSecureContext } from 'node:tls'
 import { parseCard } from '../a2a/card.ts'
 import { mismatchOf, type Binding, type CredentialKind } from '../domain/credential.ts'
 import { appendAudit } from '../persistence/audit.ts'
-import type { Database, Transaction } from '../persistence/database.ts'
+import type { Database } from '../persistence/database.ts'
+import type { Transaction } from '../persistence/connection.ts'
 import {
   credentialsUnderOtherKeys,
   hasCredential,

@@ -21,7 +21,7 @@ import type { Attachment, ExchangeLimits, Outbound, Sent, Streaming, StreamLimit
 import { OutboundFailure, type OutboundCode } from './outbound-policy.ts'
 import type { Sockets } from './outbound-sockets.ts'
 import { VaultUnavailable, type Vault } from './vault.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 /** How long a stream goes on by a look at its binding. */
 const lookAgainMs = 5_000

@@ -3,10 +3,12 @@
  * message id, the saved body. Tells honestly what is known afterwards; does not decide what follows (machines/command.ts).
  */
 import { spokenInterfaces, type AgentCard } from '../a2a/card.ts'
-import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
+import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.ts'
+import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
-import { WireError, type Message, type Part } from '../a2a/wire.ts'
+import { WireError } from '../a2a/wire.ts'
+import type { Message, Part } from '../a2a/messages.ts'
 import { commandErrors, wordsOf, type CommandBody } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
 import type { Observation } from '../domain/observation.ts'

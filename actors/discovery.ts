@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { cardCandidates, parseCard, selectInterface, type AgentCard } from '../a2a/card.ts'
-import type { Endpoint } from '../a2a/client.ts'
+import type { Endpoint } from '../a2a/operations.ts'
 import { complianceReport } from '../a2a/compliance.ts'
 import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { CardSigning, ComplianceReport, Trust } from '../domain/agent.ts'

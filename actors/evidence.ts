@@ -3,7 +3,7 @@
  * to be canceled. Reads only, a bounded number of pages, and decides nothing: what was seen is for a person. Does not store
  * it (persistence/evidence.ts) or choose when to look (domain/evidence.ts).
  */
-import type { Task } from '../a2a/wire.ts'
+import type { Task } from '../a2a/messages.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
 import type { SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'

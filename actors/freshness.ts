@@ -17,7 +17,7 @@ import type { Database } from '../persistence/database.ts'
 import { lookFrom, openHorizon, type Horizon, type ToldBy } from '../persistence/freshness.ts'
 import { Bell } from './bell.ts'
 import type { Change, Changes } from './changes.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 export interface FreshnessOptions {
   readonly db: Database

@@ -13,7 +13,7 @@ import { forgetSessions } from '../persistence/sessions.ts'
 import { forgetAttempts } from '../persistence/sign-in.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 /** How long things are kept, for this deployment. */
 export interface Keeping {

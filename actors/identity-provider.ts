@@ -9,7 +9,7 @@
  */
 import type * as oidc from 'openid-client'
 import type { WireRequest } from '../a2a/client.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 import type { Identity } from '../persistence/people.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Outbound, OutboundPolicy } from './outbound.ts'

@@ -5,7 +5,7 @@
 import type { AnyStateMachine } from 'xstate'
 import type { Fact, Report } from '../domain/fact.ts'
 import type { ActorRef, Snapshot } from '../persistence/actors.ts'
-import type { Transaction } from '../persistence/database.ts'
+import type { Transaction } from '../persistence/connection.ts'
 import type { LockedTask } from '../persistence/tasks.ts'
 
 /** An actor whose work is being done under a lease. */

@@ -3,7 +3,7 @@
  * batch is filled with them; not who waits for whom (departures.ts), and not what becomes of a commit (runtime.ts).
  */
 import type { ActorBatch } from '../persistence/actors.ts'
-import type { Connection } from '../persistence/database.ts'
+import type { Connection } from '../persistence/connection.ts'
 import type { Flight } from '../persistence/flight.ts'
 import { Outage } from '../persistence/outage.ts'
 import type { Batch } from './batch.ts'

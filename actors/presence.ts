@@ -6,7 +6,7 @@ import type { SupervisorAnswer } from '../domain/queue.ts'
 import type { Database } from '../persistence/database.ts'
 import { forgetProcess, tellOfProcess } from '../persistence/processes.ts'
 import { Bell } from './bell.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 const everyMs = 5_000
 /** A database that does not answer keeps nobody from ending. */

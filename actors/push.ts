@@ -3,7 +3,8 @@
  * may be repeated: the configuration carries our own id. Does not decide when to try again (machines/push.ts) and does not
  * take deliveries (push-receipts.ts).
  */
-import { decodeResponse, encodeRequest, type AgentError, type Answer, type Params } from '../a2a/client.ts'
+import { decodeResponse, encodeRequest, type AgentError, type Answer } from '../a2a/client.ts'
+import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import { pushMachine, type RemoveOutcome, type RegisterOutcome } from '../machines/push.ts'
 import type { ActorRef } from '../persistence/actors.ts'

@@ -3,18 +3,12 @@
  * were locked with the batch's own, all at once and by kind and id: those of a reported task (`foresee` in observe.ts).
  * Implementations live beside their nouns.
  */
-import type { FactType, ToldFact } from '../domain/fact.ts'
-import type { Effects } from './step.ts'
-import type { BatchContext } from './kinds.ts'
 import { observe } from './observe.ts'
 import { finishOwnership } from './ownership.ts'
 import { endPush } from './push-reactions.ts'
+import type { Reactions } from './reaction.ts'
 import { keepLook, noteLostTasks, seekCommand } from './reconciliation-reactions.ts'
 import { rearmSubscription, endSubscription } from './subscription-reactions.ts'
-
-/** All facts of one type that a wave brought, together: a reaction to a hundred facts is one statement, too. */
-export type Reaction = (batch: BatchContext, told: readonly ToldFact[]) => Promise<Effects>
-export type Reactions = readonly (readonly [FactType, readonly Reaction[]])[]
 
 export const reactions: Reactions = [
   ['agent.reported', [observe]],

@@ -5,7 +5,8 @@
  */
 import { Fold, type Folded, type FoldedArtifact, type KnownArtifact } from '../domain/fold.ts'
 import { observationOf, type Observation } from '../domain/observation.ts'
-import type { Database, Transaction } from '../persistence/database.ts'
+import type { Database } from '../persistence/database.ts'
+import type { Transaction } from '../persistence/connection.ts'
 import {
   clearMark,
   clearProjections,

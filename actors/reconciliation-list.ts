@@ -2,8 +2,10 @@
  * One page of an agent's list of tasks. Owns the request, its bounds and what an agent without a list looks like. Parsed on
  * the main thread, and so bounded at 2 MiB: fifty tasks without artifacts are a few kilobytes. Commits nothing.
  */
-import { decodeResponse, encodeRequest, type AgentError, type Params } from '../a2a/client.ts'
-import { WireError, type TaskPage } from '../a2a/wire.ts'
+import { decodeResponse, encodeRequest, type AgentError } from '../a2a/client.ts'
+import type { Params } from '../a2a/operations.ts'
+import { WireError } from '../a2a/wire.ts'
+import type { TaskPage } from '../a2a/messages.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
 import { encoded, type AgentLine, type LineTools } from './task-line.ts'
 

@@ -3,8 +3,8 @@
  * new is committed by the same door as a stream's events; foreign tasks are ignored and a finished task is never asked for.
  * Does not decide when (machines/reconciliation.ts), for whom (reconciliation-scopes.ts) or what an answer changes (observe.ts).
  */
-import type { Params } from '../a2a/client.ts'
-import type { Task } from '../a2a/wire.ts'
+import type { Params } from '../a2a/operations.ts'
+import type { Task } from '../a2a/messages.ts'
 import type { Fact } from '../domain/fact.ts'
 import { isTerminal, stateSaid } from '../domain/task.ts'
 import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'

@@ -27,8 +27,8 @@ import {
   type OperationCall,
 } from './operation.ts'
 import type { Intake, Launch, Step } from './step.ts'
-import type { Reactions } from './reactions.ts'
-import type { Log } from './worker.ts'
+import type { Reactions } from './reaction.ts'
+import type { Log } from './log.ts'
 
 /** Where the runtime gets time and names from; tests may bring their own. */
 export interface Instruments {

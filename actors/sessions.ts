@@ -6,7 +6,7 @@
  * last one is a presumption, which the commit that acts on it holds against what is there.
  */
 import { whoMay, type Permission, type Viewer } from '../domain/access.ts'
-import type { Connection } from '../persistence/database.ts'
+import type { Connection } from '../persistence/connection.ts'
 import { findMember, type Identity, type LocalIds } from '../persistence/people.ts'
 import type { Presumption } from '../persistence/presumptions.ts'
 import { bucketOf } from '../persistence/rate-limits.ts'

@@ -14,7 +14,7 @@ import { reasonOf, type IdentityProvider, type Proof } from './identity-provider
 import type { Instruments } from './runtime.ts'
 import { hashOf, isSecret, newSecret } from './secrets.ts'
 import type { Sessions } from './sessions.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 /** Where the provider sends people back to, on the console's origin. */
 export const callbackPath = '/api/auth/callback'

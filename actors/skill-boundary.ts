@@ -5,7 +5,7 @@
  */
 import { mayHoldRoute, routedSkills, supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { AgentCard } from '../a2a/card.ts'
-import type { StreamResponse } from '../a2a/wire.ts'
+import type { StreamResponse } from '../a2a/messages.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readTaskSkill } from '../persistence/tasks.ts'

@@ -3,7 +3,7 @@ import { isSettled, isTerminal } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import type { SubscriptionEvent } from '../machines/subscription.ts'
 import type { Spawn } from './step.ts'
-import type { Reaction } from './reactions.ts'
+import type { Reaction } from './reaction.ts'
 
 /** A task that an agent works on is followed; a reply wakes a subscription that rests. The stream itself needs no telling. */
 export const rearmSubscription: Reaction = (_batch, told) => {

@@ -7,7 +7,7 @@ import { supervisorFor, type LoopInput, type LoopName } from '../machines/superv
 import { isOutage } from '../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 /** How long a loop waits while the database is away: doubled from the first to the last. */
 const outageFromMs = 250

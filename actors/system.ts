@@ -40,7 +40,8 @@ import { ParserPool } from './threads/pool.ts'
 import { newToken } from './tokens.ts'
 import { reportMissingKeys, Vault, type KeyRing } from './vault.ts'
 import { supervisedOf } from './vitals.ts'
-import { Worker, type Log } from './worker.ts'
+import { Worker } from './worker.ts'
+import type { Log } from './log.ts'
 
 export interface SystemOptions {
   readonly db: Database

@@ -4,7 +4,8 @@
  * look that failed means is its caller's.
  */
 import type { AgentCard } from '../a2a/card.ts'
-import { encodeRequest, type AgentError, type Endpoint, type WireRequest } from '../a2a/client.ts'
+import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.ts'
+import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { WireError } from '../a2a/wire.ts'
 import type { Source } from '../domain/fact.ts'

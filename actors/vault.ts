@@ -9,7 +9,7 @@ import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose'
 import type { CredentialKind } from '../domain/credential.ts'
 import type { Database } from '../persistence/database.ts'
 import { keysInUse } from '../persistence/vault.ts'
-import type { Log } from './worker.ts'
+import type { Log } from './log.ts'
 
 export interface KeyRing {
   /** Key id → 64 hexadecimal characters. */

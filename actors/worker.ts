@@ -15,16 +15,10 @@ import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
 import type { Done, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
+import type { Log } from './log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
 import { endTurns } from './turns.ts'
-
-/** Warnings and errors of the background; never with payloads or secrets. */
-export interface Log {
-  info(fields: Record<string, unknown>, message: string): void
-  warn(fields: Record<string, unknown>, message: string): void
-  error(fields: Record<string, unknown>, message: string): void
-}
 
 export interface WorkerOptions {
   readonly db: Database

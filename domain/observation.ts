@@ -3,7 +3,7 @@
  * changes of a task; does not own folding them in (persistence/tasks.ts) or fetching them. Payloads are JSON **text**,
  * ready to insert: an agent's text may hold NUL or lone surrogates, which jsonb refuses and which escaped text carries.
  */
-import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/wire.ts'
+import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/messages.ts'
 import { isTerminal, stateSaid, type Part, type StoredBytes } from './task.ts'
 
 /** A part without its id: the id is its place, given when it is read. */

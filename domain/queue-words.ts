@@ -2,7 +2,7 @@
  * How queues, loops and the whole system stand, in words and a tone: what is said beside a number so that a colour never
  * stands alone. Pure, by times that are handed in. Does not own the numbers (domain/queue.ts).
  */
-import { stuckAfterMs } from './explanation.ts'
+import { stuckAfterMs } from './actor-explanation.ts'
 import {
   queueCountLimit,
   type HeldLeases,

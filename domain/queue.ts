@@ -1,6 +1,6 @@
 /**
  * What waits and who works: the shapes that `/api/supervisor` and `/api/queues` answer with, as schemas that the browser
- * checks with. Does not own the reading (persistence/queue-views.ts) or what a person is told (domain/explanation.ts).
+ * checks with. Does not own the reading (persistence/queue-views.ts) or what a person is told (domain/actor-explanation.ts).
  */
 import * as z from 'zod/mini'
 import { StateValueSchema } from './actor.ts'

@@ -1,6 +1,6 @@
 /**
  * A task as the console knows it: what an agent said about its work, normalised. Owns the state vocabulary and
- * the shapes that `/api/tasks` answers with. Does not own A2A's wire shapes (a2a/wire.ts) or assignment (domain/ownership.ts).
+ * the shapes that `/api/tasks` answers with. Does not own A2A's wire shapes (a2a/messages.ts) or assignment (domain/ownership.ts).
  */
 import * as z from 'zod/mini'
 

@@ -5,7 +5,7 @@
 import type { AuditRecord } from '../domain/audit.ts'
 import { chainFormat, type ChainAnchor, type ChainFileEnd, type ChainFileStart } from '../domain/audit-chain.ts'
 import { readLinks } from '../persistence/audit-chain.ts'
-import type { Connection } from '../persistence/database.ts'
+import type { Connection } from '../persistence/connection.ts'
 
 const header = ['time', 'kind', 'actor', 'task', 'subject', 'detail']
 

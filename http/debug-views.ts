@@ -17,7 +17,7 @@ import {
 } from '../domain/chart.ts'
 import type { Kind } from '../actors/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
-import { isAbandoned } from '../domain/explanation.ts'
+import { isAbandoned } from '../domain/actor-explanation.ts'
 import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
 import type { StoredWait } from '../persistence/queue-views.ts'

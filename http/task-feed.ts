@@ -4,7 +4,7 @@
  */
 import { parseCard } from '../a2a/card.ts'
 import { decodeSideband, negotiatedSideband, type SidebandEvent } from '../a2a/extensions/sideband.ts'
-import type { StreamResponse } from '../a2a/wire.ts'
+import type { StreamResponse } from '../a2a/messages.ts'
 import { normalise } from '../domain/observation.ts'
 import { isSettled, type TaskView } from '../domain/task.ts'
 import { readAgent } from '../persistence/agents.ts'

@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { Reviewer, type AccessRecord, type GrantPermission, type GrantSubject } from '../domain/grant.ts'
-import type { Connection, Pool, Transaction } from './database.ts'
+import type { Connection, Pool, Transaction } from './connection.ts'
 import { mayOperate } from './visibility.ts'
 
 const rowsOf = <Name extends keyof AccessRecord>(_name: Name) =>

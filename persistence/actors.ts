@@ -5,7 +5,7 @@
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { drawnId, hadEnded } from './transaction-ids.ts'
 
 export interface ActorRef {

@@ -5,7 +5,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { AgentSource, Trust } from '../domain/agent.ts'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { held, heldPartly, heldSkills } from './visibility.ts'
 
 export interface AgentRow {

@@ -12,7 +12,8 @@ import { join } from 'node:path'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { ifThere, setAside, unavailable } from './artifacts.ts'
-import type { Connection, Database } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection } from './connection.ts'
 import { isLockTimeout } from './sqlstate.ts'
 
 /** A report is committed seconds after its bytes were stored, and a lease lasts a minute: a day is far from both. */

@@ -10,7 +10,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { held } from './visibility.ts'
 
 export interface NewBytes {

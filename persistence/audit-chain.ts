@@ -17,7 +17,8 @@ import {
   type ChainLink,
   type Digest,
 } from '../domain/audit-chain.ts'
-import type { Connection, Database, Transaction } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { drawnId, oldestAlive } from './transaction-ids.ts'
 
 /** Some five milliseconds of the main thread, and one statement's worth of rows. */

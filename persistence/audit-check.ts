@@ -6,7 +6,8 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { ChainWalk, chainStart, type ChainAnchor, type ChainFault, type Digest } from '../domain/audit-chain.ts'
 import { findHead, readLinks, type LinkedRow } from './audit-chain.ts'
-import type { Connection, Database, Transaction } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 
 const linksAtOnce = 250
 

@@ -6,7 +6,7 @@ import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { kindsOf, type AuditContext, type AuditGroup, type AuditRecord } from '../domain/audit.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { held } from './visibility.ts'
 
 /** A place in the order of pages. `at` has microseconds: a page that ends between two of one millisecond must not repeat them. */

@@ -1,7 +1,7 @@
 /** The audit trail, written in the transaction of what it records. Append-only by trigger; reading it comes with its page. */
 import { sql } from 'slonik'
 import type { AuditActorType, AuditKind } from '../domain/audit.ts'
-import type { Transaction } from './database.ts'
+import type { Transaction } from './connection.ts'
 
 export interface AuditEntry {
   readonly id: string

@@ -7,7 +7,6 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import {
   createPool,
   type ClientConfigurationInput,
-  type CommonQueryMethods,
   type DatabasePool,
   type Interceptor,
   type QuerySqlToken,
@@ -15,6 +14,7 @@ import {
 import { Admission, admissionQueue, admissionWaitMs, admitted } from './admission.ts'
 import type { Backend } from './backend.ts'
 import type { Flight } from './flight.ts'
+import type { Connection, Pool, PoolState } from './connection.ts'
 import { openPglite } from './pglite.ts'
 import { openPostgres } from './postgres.ts'
 import { validRow } from './rows.ts'
@@ -30,24 +30,6 @@ export type Profile =
       readonly template?: Uint8Array
     }
 
-/** What runs inside one transaction: one of the pool's (transactions.ts), or a flight of the loop (flight.ts). */
-export interface Transaction extends Pick<Connection, 'any' | 'maybeOne' | 'one'> {
-  /** For a statement whose rows nobody reads. */
-  readonly query: (statement: QuerySqlToken) => Promise<unknown>
-}
-/** A pool or a connection of Slonik's: whatever runs a query. */
-export type Connection = Omit<CommonQueryMethods, 'transaction'>
-export interface Pool extends Connection {
-  readonly state: () => PoolState
-  /** Commits what `work` did, and undoes it when it throws. `work` asks nobody but its connection, and begins no other. */
-  readonly transaction: <T>(work: (tx: Connection) => Promise<T>) => Promise<T>
-}
-/** Connections of a pool, and how many callers wait for one. */
-interface PoolState {
-  readonly acquiredConnections: number
-  readonly idleConnections: number
-  readonly waitingClients: number
-}
 export interface Database extends Pick<
   Backend,
   'profile' | 'hearsOthers' | 'listen' | 'notify' | 'housekeep' | 'raw' | 'lost' | 'fly' | 'close'

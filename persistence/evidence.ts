@@ -15,7 +15,7 @@ import {
   type LookedFor,
 } from '../domain/evidence.ts'
 import { commandHeld } from './commands.ts'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { storable } from './tasks.ts'
 import { held } from './visibility.ts'
 

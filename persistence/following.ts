@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import { followingFrom, type Following } from '../domain/following.ts'
 import type { Timer } from './actors.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 
 interface Row {
   readonly value: StateValue

@@ -8,7 +8,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { drawnId, oldestAlive } from './transaction-ids.ts'
 
 /** Everything up to `last` was seen, but for the gaps. Whoever holds a number has drawn a transaction id before it. */

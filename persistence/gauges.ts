@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 
 /** Rows looked at for one scrape. The table holds what lives; beyond this a count says "at least". */
 const lookLimit = 100_000

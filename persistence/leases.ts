@@ -5,7 +5,8 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { actorColumns, type ActorRef, type ActorRow } from './actors.ts'
-import type { Connection, Database } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection } from './connection.ts'
 
 export interface Claim {
   readonly kind: string

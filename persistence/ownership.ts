@@ -1,6 +1,6 @@
 /** Ownership for reading: a projection of the ownership actor, beside the tasks that lists join it to. */
 import { sql } from 'slonik'
-import type { Transaction } from './database.ts'
+import type { Transaction } from './connection.ts'
 
 export interface OwnershipRow {
   readonly taskId: string

@@ -5,7 +5,8 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Role, Viewer } from '../domain/access.ts'
-import type { Connection, Database } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection } from './connection.ts'
 
 export interface LocalIds {
   readonly organizationId: string

@@ -1,7 +1,7 @@
 /** What people are called, for lists that name them by id. Reads only; people themselves are persistence/people.ts. */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 
 const Named = z.object({ personId: z.string(), membershipId: z.string(), name: z.string() })
 

@@ -7,7 +7,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { addPlaces, presentWindow } from './rate-limits.ts'
 import { isGood, type GoodSessions } from './sessions.ts'
 

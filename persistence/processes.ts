@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { SupervisorAnswer, type ToldProcess } from '../domain/queue.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 
 /** More than anybody reads; the others are those not heard of for longest. */
 const processesShown = 100

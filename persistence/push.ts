@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 
 /** What an agent was told, and what a delivery is measured by. */
 export interface PushRegistration {

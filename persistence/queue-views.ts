@@ -1,6 +1,6 @@
 /**
  * What waits and who works, for reading: queues, leases and what needs a person, of one organization. Does not claim and
- * does not judge (domain/explanation.ts). Every count stops at a limit or reads only live rows that are scheduled, so that
+ * does not judge (domain/actor-explanation.ts). Every count stops at a limit or reads only live rows that are scheduled, so that
  * people may look while it is busy.
  */
 import { sql } from 'slonik'
@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
 import { attentionCountLimit, queueCountLimit, type QueuesAnswer } from '../domain/queue.ts'
 import { abandoned, isInState, unusualEnd, type AttentionState } from './actor-views.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })

@@ -5,7 +5,7 @@
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 
 const length = sql.fragment`interval '60 seconds'`
 /** When the present window began, by the database's clock. */

@@ -7,7 +7,8 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { CommandBody } from '../domain/command.ts'
 import type { Source } from '../domain/fact.ts'
-import type { Connection, Database, Transaction } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 
 /** What only the row itself knows; everything else of it is rebuilt. */
 export interface TaskIdentity {

@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 
 /** Of `task t`: the predicate of the index `task_unfinished`, word for word. */
 export const unfinished = sql.fragment`(t.remote_id is not null

@@ -5,7 +5,8 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection, Database } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection } from './connection.ts'
 
 /** A pass of 2,000 rows holds its locks some 30 ms, and the one session of an embedded database for as long. */
 const factsAtOnce = 2_000

@@ -7,7 +7,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { isWatched, unfinished } from './reconciliation.ts'
 
 export interface UnwatchedScope {

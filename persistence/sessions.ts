@@ -6,7 +6,7 @@
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import { Role, type Permission, type Viewer } from '../domain/access.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { addPlaces, grantedOf, isPresent, presentWindow } from './rate-limits.ts'
 
 export interface SessionRow {

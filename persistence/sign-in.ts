@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 
 export interface Attempt {
   /** SHA-256 of the `state` that the provider hands back. */

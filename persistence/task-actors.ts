@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { Heard } from '../domain/task-actors.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { taskHeld } from './task-views.ts'
 
 const Scope = z.object({ agentId: z.string(), tenant: z.string() })

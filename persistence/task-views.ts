@@ -16,7 +16,8 @@ import type {
   Part,
   WorkflowSummary,
 } from '../domain/task.ts'
-import type { Connection, Database, Transaction } from './database.ts'
+import type { Database } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { held, heldScopes } from './visibility.ts'
 
 /** Of `task t`: the viewer holds its agent, or its skill. */

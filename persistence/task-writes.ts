@@ -6,7 +6,7 @@
  */
 import { sql, type QuerySqlToken } from 'slonik'
 import type { Folded } from '../domain/fold.ts'
-import type { Transaction } from './database.ts'
+import type { Transaction } from './connection.ts'
 import { storable } from './tasks.ts'
 
 export interface NewTask {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { largeText, textDigest } from './text-digest.ts'
 
 /** How an agent names a task: unique only within (agent, tenant). */

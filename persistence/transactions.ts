@@ -5,7 +5,7 @@
  * connections, and is not what the loop's commits pass through (flight.ts).
  */
 import { sql, type DatabasePool } from 'slonik'
-import type { Connection, Pool } from './database.ts'
+import type { Connection, Pool } from './connection.ts'
 
 /** Another answer to COMMIT than its own: a statement had failed, whose error `work` kept to itself. */
 export class RolledBack extends Error {

@@ -8,7 +8,7 @@ import type { Viewer } from '../domain/access.ts'
 import { wordsOf, type CommandBody, type CommandStatus } from '../domain/command.ts'
 import type { UnsettledSend } from '../domain/unsettled-send.ts'
 import { commandHeld } from './commands.ts'
-import type { Connection } from './database.ts'
+import type { Connection } from './connection.ts'
 import { readEvidence } from './evidence.ts'
 
 const Row = z.custom<Omit<UnsettledSend, 'evidence'>>()

@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { CredentialKind } from '../domain/credential.ts'
-import type { Connection, Transaction } from './database.ts'
+import type { Connection, Transaction } from './connection.ts'
 
 export interface CredentialRow {
   readonly agentId: string

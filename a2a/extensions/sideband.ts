@@ -7,7 +7,7 @@ import type { AgentCard } from '../card.ts'
 import { isObject } from '../proto-json.ts'
 import type { JsonObject } from '../proto-json.ts'
 import { WireError } from '../wire.ts'
-import type { Artifact, Message, Part, StreamResponse } from '../wire.ts'
+import type { Artifact, Message, Part, StreamResponse } from '../messages.ts'
 import { readPart } from '../wire.ts'
 import { describeAgentEvent, describeTrace, titleOf, traceUri } from './trace.ts'
 

@@ -3,7 +3,7 @@
  * something. Owns the URI and the route's place. Does not own who may send (domain/access.ts).
  */
 import type { AgentCard } from '../card.ts'
-import type { StreamResponse } from '../wire.ts'
+import type { StreamResponse } from '../messages.ts'
 import { isObject } from '../proto-json.ts'
 
 /** The URI of the extension for a deployment. Its `/v1` never changes meaning: an incompatible change is a new suffix. */

@@ -2,7 +2,8 @@
  * What crosses between the main thread and a parsing thread: plain data that structured clone carries, bytes as buffers
  * of their own so that they are moved rather than copied. Owns the shapes only.
  */
-import type { AgentError, Endpoint, Operation } from '../../a2a/client.ts'
+import type { AgentError } from '../../a2a/client.ts'
+import type { Endpoint, Operation } from '../../a2a/operations.ts'
 import type { Observation } from '../../domain/observation.ts'
 
 /** Bytes of a `raw` part, to be on disk before the observation that names them is committed. */

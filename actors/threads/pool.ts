@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events'
 import { Piscina } from 'piscina'
-import type { Endpoint } from '../../a2a/client.ts'
+import type { Endpoint } from '../../a2a/operations.ts'
 import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
 import { HeavyTurns } from './heavy-turns.ts'
 import type { FramesTask, ParsedEvent, ParserTask, PushTask, Reply, ReplyOperation, ReplyTask } from './messages.ts'

@@ -2,7 +2,7 @@
  * The A2UI agent: shows a small interface instead of asking in words. Owns one surface of A2UI v0.9 and what its
  * buttons do. Components are the basic catalog's, and only those that a console can show without loading anything.
  */
-import type { Message, Part } from '../../a2a/wire.ts'
+import type { Message, Part } from '../../a2a/messages.ts'
 import { wordsOf } from './turn.ts'
 import type { DemoAgent, Turn } from './turn.ts'
 

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../a2a/canonical-json.ts'
-import type { Message } from '../../a2a/wire.ts'
+import type { Message } from '../../a2a/messages.ts'
 import { dataOf, wordsOf } from './turn.ts'
 import type { DemoAgent, Turn } from './turn.ts'
 

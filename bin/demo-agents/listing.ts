@@ -2,9 +2,9 @@
  * ListTasks over tasks in memory: filter, order, page. Owns the cursor, which names the last task shown, so that a page
  * never repeats one although tasks change between pages. Does not own the tasks (tasks.ts).
  */
-import type { Params } from '../../a2a/client.ts'
+import type { Params } from '../../a2a/operations.ts'
 import { Declined } from '../../a2a/server-errors.ts'
-import type { Task, TaskPage } from '../../a2a/wire.ts'
+import type { Task, TaskPage } from '../../a2a/messages.ts'
 
 const usualPageSize = 50
 

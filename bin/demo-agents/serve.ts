@@ -18,7 +18,7 @@ import {
   versionOf,
 } from '../../a2a/server.ts'
 import type { Decoded, Dialect, ServerRequest, ServerResponse as Answer } from '../../a2a/server.ts'
-import type { StreamResponse } from '../../a2a/wire.ts'
+import type { StreamResponse } from '../../a2a/messages.ts'
 import { isSettled, isTerminal } from '../../domain/task.ts'
 import { cardOf } from './card.ts'
 import { listTasks, withHistory } from './listing.ts'

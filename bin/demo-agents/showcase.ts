@@ -2,7 +2,7 @@
  * The showcase agent: a station master who can do everything a plain A2A agent can. Owns the words a newcomer sees
  * first, so the answer to any message is a varied one and ends with a question. Does not use any extension but traces.
  */
-import type { Part } from '../../a2a/wire.ts'
+import type { Part } from '../../a2a/messages.ts'
 import { trackDiagram } from './png.ts'
 import { openTrace, traceExtension } from './trace.ts'
 import { wordsOf } from './turn.ts'

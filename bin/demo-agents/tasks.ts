@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Declined } from '../../a2a/server-errors.ts'
-import type { Artifact, Message, Part, StreamResponse, Task, TaskStatus } from '../../a2a/wire.ts'
+import type { Artifact, Message, Part, StreamResponse, Task, TaskStatus } from '../../a2a/messages.ts'
 import { isTerminal, isWaiting } from '../../domain/task.ts'
 import type { DemoAgent, Question, Turn } from './turn.ts'
 

@@ -2,7 +2,7 @@
  * What a demo agent sees of one turn: the message, and the few things it can say. Owns these words. Does not own tasks,
  * storage or the protocol (tasks.ts, serve.ts), so that an agent's file reads as its plot.
  */
-import type { Artifact, Message, Part } from '../../a2a/wire.ts'
+import type { Artifact, Message, Part } from '../../a2a/messages.ts'
 
 export type Question = 'INPUT_REQUIRED' | 'AUTH_REQUIRED'
 export type Settled = 'COMPLETED' | 'FAILED' | 'REJECTED' | Question

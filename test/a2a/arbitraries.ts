@@ -1,6 +1,6 @@
 /** Arbitrary A2A values in canonical 1.0 shape, and arbitrary JSON of the same vocabulary for fuzzing. */
 import fc from 'fast-check'
-import type { Artifact, Message, Part, StreamResponse, Task, TaskStatus } from '../../a2a/wire.ts'
+import type { Artifact, Message, Part, StreamResponse, Task, TaskStatus } from '../../a2a/messages.ts'
 
 const id = fc.string({ minLength: 1, maxLength: 20 }).filter((value) => !value.includes('\0'))
 const name = fc.string({ minLength: 1, maxLength: 20 })

@@ -1,9 +1,10 @@
 /** Drives an agent through our codec with undici: what the console's outbound door does, without its policy. */
 import { fetch } from 'undici'
 import { decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'
-import type { Answer, Endpoint, Operation, Params, Results, WireRequest } from '../../a2a/client.ts'
+import type { Answer, Results, WireRequest } from '../../a2a/client.ts'
+import type { Endpoint, Operation, Params } from '../../a2a/operations.ts'
 import { FrameSplitter, parseFrame } from '../../a2a/sse.ts'
-import type { Message, StreamResponse } from '../../a2a/wire.ts'
+import type { Message, StreamResponse } from '../../a2a/messages.ts'
 
 let requests = 0
 const nextId = (): string => `r-${++requests}`

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UnsupportedByVersion, decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'
-import type { Endpoint, Operation, Params } from '../../a2a/client.ts'
+import type { Endpoint, Operation, Params } from '../../a2a/operations.ts'
 import { parseProtoSendRequest } from '../../a2a/v0_3-rest.ts'
 import { WireError, parseSendRequest } from '../../a2a/wire.ts'
 import { anyPart, eventsWith, hostileJson, kindPart, protoPart, referenceTaskIds } from './arbitraries.ts'

@@ -6,7 +6,7 @@ import { builtInSidebandUris, decodeSideband, sidebandLimits, sidebandUri } from
 import type { SidebandEvent } from '../../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata, routedSkill, skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
 import { traceUri } from '../../a2a/extensions/trace.ts'
-import type { Artifact, StreamResponse } from '../../a2a/wire.ts'
+import type { Artifact, StreamResponse } from '../../a2a/messages.ts'
 import { anyPart, eventsWith } from './arbitraries.ts'
 
 const working = { state: 'TASK_STATE_WORKING', timestamp: '2026-11-21T02:37:35.228Z' }

@@ -1,9 +1,9 @@
 /** The codec against the published SDKs' servers, both versions over both bindings: judges that share no code with ours. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseCard, selectInterface } from '../../a2a/card.ts'
-import type { Endpoint } from '../../a2a/client.ts'
+import type { Endpoint } from '../../a2a/operations.ts'
 import { UnsupportedByVersion } from '../../a2a/client.ts'
-import type { StreamResponse } from '../../a2a/wire.ts'
+import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 import { call, nextOf, refusalOf, say, stream, taskOf, valueOf } from './calls.ts'

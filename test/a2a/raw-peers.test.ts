@@ -1,6 +1,6 @@
 /** The codec against an agent that frames its streams in every way seen in the wild, and answers as broken agents do. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Endpoint } from '../../a2a/client.ts'
+import type { Endpoint } from '../../a2a/operations.ts'
 import { deepJson, garbage, wrongTypes } from '../support/peers/raw-faults.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import type { RawPeer } from '../support/peers/raw.ts'

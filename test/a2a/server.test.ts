@@ -5,7 +5,8 @@
  */
 import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'
-import type { Endpoint, Operation, Params, Results } from '../../a2a/client.ts'
+import type { Results } from '../../a2a/client.ts'
+import type { Endpoint, Operation, Params } from '../../a2a/operations.ts'
 import { a2aErrors } from '../../a2a/errors.ts'
 import { cardFor } from '../../a2a/server-card.ts'
 import { Declined } from '../../a2a/server-errors.ts'
@@ -21,7 +22,7 @@ import {
 } from '../../a2a/server.ts'
 import type { Decoded, Dialect, ServerRequest } from '../../a2a/server.ts'
 import { parseFrame } from '../../a2a/sse.ts'
-import type { Message, PushConfig, StreamResponse, Task } from '../../a2a/wire.ts'
+import type { Message, PushConfig, StreamResponse, Task } from '../../a2a/messages.ts'
 
 const mount = 'https://agent.example/base'
 const endpoints: readonly Endpoint[] = (['JSONRPC', 'HTTP+JSON'] as const).flatMap((binding) => [

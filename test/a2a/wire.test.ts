@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { kindEvent } from '../../a2a/v0_3.ts'
 import { parseProtoEvent, protoEvent } from '../../a2a/v0_3-rest.ts'
 import { WireError, parseSendRequest, parseStreamResponse, parseTask, parseTaskPage } from '../../a2a/wire.ts'
-import type { StreamResponse } from '../../a2a/wire.ts'
+import type { StreamResponse } from '../../a2a/messages.ts'
 import { anyPart, eventsWith, hostileJson, kindPart, protoPart, referenceTaskIds } from './arbitraries.ts'
 
 const status = { state: 'TASK_STATE_WORKING' }

@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { StreamResponse } from '../../a2a/wire.ts'
+import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Operation } from '../../actors/operation.ts'
 import type { Report, ToldFact } from '../../domain/fact.ts'
 import { findRemoteTask, readView } from '../../persistence/task-views.ts'

@@ -3,7 +3,7 @@
  * the stories and the reading of what was folded. Does not own what must hold of it (hostile-order*.test.ts).
  */
 import fc from 'fast-check'
-import type { Message, StreamResponse, TaskStatus } from '../../a2a/wire.ts'
+import type { Message, StreamResponse, TaskStatus } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
 import { Fold, type KnownArtifact } from '../../domain/fold.ts'
 import { observationFrom, type Observation } from '../../domain/observation.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { StreamResponse } from '../../a2a/wire.ts'
+import type { StreamResponse } from '../../a2a/messages.ts'
 import { Fold, partsLimit, type Folded, type KnownTask } from '../../domain/fold.ts'
 import { observationFrom, type Observation } from '../../domain/observation.ts'
 import { chainParts } from '../../persistence/tasks.ts'

@@ -1,7 +1,7 @@
 /** Folding pushes: in any order, any number of times, beside the stream, they never make less or more of an artifact than there is. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { StreamResponse } from '../../a2a/wire.ts'
+import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
 import { Fold, type KnownTask } from '../../domain/fold.ts'
 import { observationFrom } from '../../domain/observation.ts'

@@ -1,6 +1,6 @@
 /** How queues, loops and the whole system are said to stand: in words, by the times and places that are known. */
 import { describe, expect, it } from 'vitest'
-import { stuckAfterMs } from '../../domain/explanation.ts'
+import { stuckAfterMs } from '../../domain/actor-explanation.ts'
 import type { HeldLeases, KindQueue, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
 import {
   countWords,

@@ -12,7 +12,8 @@ import { chainStart, ChainWalk, type ChainFaultKind } from '../../domain/audit-c
 import { appendAudit } from '../../persistence/audit.ts'
 import { countUnlinked, findHead, linkRows, readLinks } from '../../persistence/audit-chain.ts'
 import { chainedOrganizations, checkLinks, lastCheck } from '../../persistence/audit-check.ts'
-import { openDatabase, type Database, type Transaction } from '../../persistence/database.ts'
+import { openDatabase, type Database } from '../../persistence/database.ts'
+import type { Transaction } from '../../persistence/connection.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const at = '2026-11-22T10:00:00.000Z'

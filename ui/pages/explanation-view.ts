@@ -1,6 +1,6 @@
 /**
  * One explanation on a page: its title and sentences, what is on record, and the ways to go on. Draws; the sentences are
- * domain/explanation.ts.
+ * domain/actor-explanation.ts.
  */
 import { css, html, nothing, type TemplateResult } from 'lit'
 import type { Explanation, Known, Remedy } from '../../domain/explanation.ts'

@@ -4,7 +4,7 @@
  */
 import { html, nothing, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
-import { explainActor } from '../../domain/explanation.ts'
+import { explainActor } from '../../domain/actor-explanation.ts'
 import type { Heard, TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { App } from '../app.ts'
 

@@ -1,11 +1,11 @@
 /**
  * What stands in a task's way, below its conversation: following that does not work, and what was said and did not arrive, or may
- * not have, for whoever opens the task after the sender's own page is gone. Draws; the words are domain/explanation.ts.
+ * not have, for whoever opens the task after the sender's own page is gone. Draws; the words are domain/actor-explanation.ts.
  */
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Command } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { explainActor } from '../../domain/explanation.ts'
+import { explainActor } from '../../domain/actor-explanation.ts'
 import type { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { unsettledDays } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'

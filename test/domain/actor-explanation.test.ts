@@ -11,7 +11,7 @@ import {
 } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/explanation.ts'
+import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/actor-explanation.ts'
 import { eventWords } from '../../domain/next-words.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'

@@ -1,0 +1,292 @@
+/**
+ * Where an actor is and why, in words for a person: what happened, what the console will and will not do by itself, what is
+ * known, what a person can do next. Owns the sentences for every state of every kind; which states need an eye is the
+ * machines' own tag, and a test holds the two together. Commands' ends are command-explanation.ts.
+ */
+import type { ActorWait, DeliveryRecord } from './actor.ts'
+import type { CommandEvidence } from './evidence.ts'
+import { pathsOf, type ActorDetail } from './chart.ts'
+import { explainCommand } from './command-explanation.ts'
+import type { Explanation, Known, Remedy } from './explanation.ts'
+
+/** An actor with what is on record about it elsewhere. */
+export interface Seen {
+  readonly actor: ActorDetail
+  readonly wait: ActorWait | null
+  readonly delivery: DeliveryRecord | null
+  readonly evidence: CommandEvidence | null
+}
+
+/** A lease that ran out is somebody's business only after this: whoever takes over needs a moment. Milliseconds. */
+export const leaseGraceMs = 5_000
+
+export const isAbandoned = ({ work, lease }: Pick<ActorDetail, 'work' | 'lease'>, nowMs: number): boolean =>
+  work !== null && lease !== null && Date.parse(lease.until) + leaseGraceMs < nowMs
+
+const quiet = (title: string, ...sentences: readonly string[]): Explanation => ({
+  tone: 'quiet',
+  title,
+  sentences,
+  known: [],
+  remedies: [],
+})
+const warn = (title: string, remedies: readonly Remedy[], ...sentences: readonly (string | null)[]): Explanation => ({
+  tone: 'warn',
+  title,
+  sentences: sentences.filter((sentence) => sentence !== null),
+  known: [],
+  remedies,
+})
+
+/** "Reason: the agent was removed.", with one full stop; null where none is stored. */
+function reason({ actor: { context } }: Seen): string | null {
+  const said = context['reason']
+  if (typeof said !== 'string' || said.trim() === '') return null
+  return `Reason: ${said.trim().replace(/[.!?]?$/, (end) => end || '.')}`
+}
+
+/** "This is try 2 of 3.", "4 tries in a row failed.", by a count that the machine keeps; null where it keeps none. */
+function tries({ actor: { context } }: Seen, field: string, of: number | null): string | null {
+  const count = context[field]
+  if (typeof count !== 'number' || count < 1) return null
+  return of === null ? `${count} ${count === 1 ? 'try' : 'tries'} in a row failed.` : `This is try ${count} of ${of}.`
+}
+
+/** One failure is weather. */
+const failedOften = ({ actor: { context } }: Seen): boolean =>
+  typeof context['failures'] === 'number' && context['failures'] > 1
+
+/** A machine that keeps its reason only while it does not go well. */
+const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
+
+const triedNow = 'It is tried again right now.'
+const goesOn =
+  'Meanwhile the task is asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.'
+
+const away = (seen: Seen): Explanation =>
+  warn(
+    'The agent is away',
+    ['open-agent', 'open-task'],
+    'It has given no sign of life for minutes. It is tried again every 30 seconds.',
+    reason(seen),
+    'As soon as anything is heard of it, the task is followed again; nothing is lost.',
+  )
+
+const troubled = (title: string, ...sentences: readonly string[]): Explanation =>
+  warn(title, ['open-agent'], ...sentences)
+
+function listTrouble({ actor: { context } }: Seen): string | null {
+  const said = context['listReason']
+  return typeof said === 'string' ? `Its list could not be read: ${said.replace(/[.!?]?$/, (end) => end || '.')}` : null
+}
+
+/** When it is tried again by itself: the earliest of its timers. */
+const nextTry = ({ actor: { timers } }: Seen): Known[] => {
+  const [first] = timers.toSorted((a, b) => a.dueAt.localeCompare(b.dueAt))
+  return first ? [{ words: 'The next try', at: first.dueAt }] : []
+}
+
+type Explain = (seen: Seen) => Explanation
+
+const ended =
+  (status: 'failed' | 'uncertain'): Explain =>
+  ({ actor, delivery, evidence }) => {
+    const error = typeof actor.context['error'] === 'string' ? actor.context['error'] : null
+    const action = delivery?.action ?? 'send'
+    return explainCommand({ status, error, action }, delivery, evidence) ?? quiet(status)
+  }
+
+const listOf = (...sentences: readonly (string | null)[]): string[] => sentences.filter((sentence) => sentence !== null)
+
+/** By kind and the path to the live state. What is missing here is told in the machine's own words, see `unknown`. */
+const table: Readonly<Record<string, Explain>> = {
+  'command pending.discovering': (seen) =>
+    quiet(
+      'Finding the agent',
+      ...listOf('The agent’s card is read before anything is sent. Nothing has left yet.', tries(seen, 'attempts', 3)),
+    ),
+  'command pending.waiting': (seen) =>
+    quiet(
+      'Waiting to try again',
+      ...listOf('The agent’s card could not be read. Nothing has left yet.', tries(seen, 'attempts', 3)),
+    ),
+  'command dispatching': () =>
+    quiet(
+      'Being delivered',
+      'The request may be on the wire. It is sent once: if its process goes away now, the outcome is unknown and a person decides.',
+    ),
+  'command succeeded': () => quiet('Delivered', 'The agent answered, and its answer is stored.'),
+  'command failed': ended('failed'),
+  'command uncertain': ended('uncertain'),
+  'subscription following': (seen) =>
+    isTroubled(seen)
+      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow, goesOn)
+      : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
+  'subscription backingOff': (seen) =>
+    isTroubled(seen)
+      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
+      : quiet('Waiting to follow again', 'The stream is over and the agent still works, so it is followed again.'),
+  'subscription away': (seen) => away(seen),
+  'subscription polling.away': (seen) => away(seen),
+  'subscription polling.pausing': (seen) =>
+    isTroubled(seen)
+      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
+      : quiet(
+          'Read at intervals',
+          'The agent does not stream, so its task is read again and again, less often as it goes on.',
+        ),
+  'subscription polling.reading': (seen) =>
+    isTroubled(seen)
+      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow, goesOn)
+      : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
+  'subscription resting': () =>
+    quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),
+  'subscription stopped': (seen) =>
+    warn(
+      'No longer followed',
+      ['open-task', 'open-agent'],
+      'The agent or its task is gone, or too large to be read, so the task is not followed any more and may be further than it shows.',
+      reason(seen),
+      'A reply that is delivered to the task starts following again. Should its agent be there again, a look brings what was missed.',
+    ),
+  'subscription closing.trying': () =>
+    quiet('Reading the end', 'The task is finished; it is read once more as a whole, so that nothing of it is missed.'),
+  'subscription closing.pausing': () =>
+    quiet(
+      'Waiting to read the end',
+      'The finished task could not be read as a whole. It is read again, three times at most.',
+    ),
+  'subscription finished': () => quiet('Finished', 'The task is finished; nothing more can come.'),
+  'ownership open.holder.unowned': () => quiet('Nobody’s', 'Nobody has claimed the task.'),
+  'ownership open.holder.owned': () => quiet('Owned', 'One person holds the task.'),
+  'ownership open.deadline.none': () => quiet('No due time', 'The task may take as long as it takes.'),
+  'ownership open.deadline.ticking': () => quiet('Due', 'When the due time passes, the task is overdue.'),
+  'ownership open.deadline.overdue': () =>
+    warn('Overdue', ['open-task'], 'The due time has passed. Finish the task, or set a later time.'),
+  'ownership open.deadline.escalated': () =>
+    warn('Escalated', ['open-task'], 'The due time passed and the task was handed on by the escalation rule.'),
+  'ownership finished': () => quiet('Finished', 'The task is finished; nobody holds it any more.'),
+  'reconciliation resting': (seen) =>
+    quiet('At rest', ...listOf('Nothing of this agent is unfinished, so there is nothing to ask for.', reason(seen))),
+  'reconciliation checking': () =>
+    quiet('Asking', 'The agent is asked for each unfinished task, so that what was missed heals.'),
+  'reconciliation yielding': () => quiet('Taking turns', 'Others get their turn before it asks for more tasks.'),
+  'reconciliation listing': () => quiet('Reading the list', 'The agent’s list of tasks is read, as far as a bound.'),
+  'reconciliation pausing': (seen) =>
+    quiet('Waiting to ask again', ...listOf('Everything unfinished was asked for.', listTrouble(seen))),
+  'reconciliation backingOff': (seen) =>
+    (failedOften(seen) ? troubled : quiet)(
+      'The agent cannot be read',
+      ...listOf(tries(seen, 'failures', null), reason(seen), goesOn),
+    ),
+  'push registering': (seen) =>
+    quiet(
+      'Asking to be called',
+      ...listOf('The agent is asked to call when the task changes.', tries(seen, 'failures', null)),
+    ),
+  'push waiting': (seen) =>
+    quiet(
+      'Waiting to ask again',
+      ...listOf('The agent did not take the registration. Its task is followed all the same.', reason(seen)),
+    ),
+  'push registered': () => quiet('The agent calls', 'The agent calls when the task changes, so changes appear sooner.'),
+  'push stopped': (seen) =>
+    warn(
+      'The agent does not call',
+      ['open-agent', 'open-task'],
+      'It offers push and did not take the registration, so the task is followed without it: changes may appear later, none is lost.',
+      reason(seen),
+    ),
+  'push removing.trying': () => quiet('Taking it back', 'The agent is told not to call any more.'),
+  'push removing.pausing': () =>
+    quiet('Waiting to take it back', 'The agent gave no answer; it is told again, three times at most.'),
+  'push unsupported': () => quiet('No push', 'The agent does not offer push. Its task is followed without it.'),
+  'push ended': () => quiet('Finished', 'The agent does not call about this task any more.'),
+}
+
+/** A kind or state that this build has no words for: the machine's own name for it. */
+const unknown = (path: readonly string[]): Explanation =>
+  quiet(path.map(spaced).join(', '), 'This build has no words for this state; its machine’s chart and log tell more.')
+
+/** `backingOff` → `backing off`, `not_sent` → `not sent`. */
+export const spaced = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .toLowerCase()
+
+export const hasWords = (kind: string, path: readonly string[]): boolean =>
+  Object.hasOwn(table, `${kind} ${path.join('.')}`)
+
+/** Live work whose holder stopped renewing. */
+function silent({ kind, work, lease }: ActorDetail, nowMs: number): Explanation | null {
+  if (work === null || lease === null || !isAbandoned({ work, lease }, nowMs)) return null
+  return {
+    tone: 'warn',
+    title: 'Its worker is silent',
+    sentences: [
+      `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
+      'Another worker takes over within seconds; if none does, no worker is running.',
+      ...(kind === 'command' && work.id === 'deliver'
+        ? [
+            'Whoever does cannot know whether the agent received it: its outcome is then unknown, and nothing is sent again.',
+          ]
+        : []),
+    ],
+    known: [
+      ...(work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]),
+      { words: 'The lease ran out', at: lease.until },
+    ],
+    remedies: ['see-queues'],
+  }
+}
+
+/** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */
+export const stuckAfterMs = 10_000
+
+/** Due and held by nobody: for room, or for a worker. */
+function waiting({ wait }: Seen, nowMs: number): Explanation | null {
+  if (wait === null) return null
+  const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
+  return {
+    tone: late ? 'warn' : 'quiet',
+    title: isFull(wait) ? 'Waits for a place' : 'Waits for a worker',
+    sentences: listOf(
+      placesTaken(wait),
+      wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
+    ),
+    known: [{ words: 'Due', at: wait.dueAt }],
+    remedies: ['see-queues'],
+  }
+}
+
+const isFull = ({ taken, places, perAgent }: ActorWait): boolean =>
+  taken.length > 0 && taken.every((each) => each.taken >= places || each.ofLane >= perAgent)
+
+/** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
+function placesTaken(wait: ActorWait): string {
+  const { taken, places, perAgent } = wait
+  if (taken.length === 0) return 'No process works on its kind at the moment. One that runs takes it within a second.'
+  const by = taken.map(({ owner, taken: held, ofLane }) => {
+    const atAgent = ofLane === 0 ? '' : `, ${ofLane} of them for the same agent`
+    const most = ofLane >= perAgent && perAgent < places ? ', which may have no more' : ''
+    return `${held} of ${places} places are taken by ${owner}${atAgent}${most}`
+  })
+  return `${by.join('; ')}. ${isFull(wait) ? 'It begins as soon as one is free.' : 'It begins within a second.'}`
+}
+
+const order = { bad: 0, warn: 1, quiet: 2 } as const
+
+/** Everything that is to be said about an actor, what needs a person first. Never empty. */
+export function explainActor(seen: Seen, nowMs: number): readonly Explanation[] {
+  const { actor } = seen
+  const above = [silent(actor, nowMs), waiting(seen, nowMs)].filter((each) => each !== null)
+  const here = pathsOf(actor.value).map((path) => {
+    const explain = table[`${actor.kind} ${path.join('.')}`]
+    const said = explain ? explain(seen) : unknown(path)
+    return said.tone === 'quiet' || said.known.length > 0 ? said : { ...said, known: nextTry(seen) }
+  })
+  // What a state does is not so while its work waits for somebody to do it.
+  const holds = seen.wait === null ? here : here.filter(({ tone }) => tone !== 'quiet')
+  return [...above, ...holds].toSorted((a, b) => order[a.tone] - order[b.tone])
+}
