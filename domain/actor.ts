@@ -111,7 +111,10 @@ export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   evidence: z.nullable(CommandEvidence),
 })
 
-/** A page of an actor's log; `next` is the revision to read on after, null where the log ends. */
+/**
+ * A page of an actor's log, oldest first; `next` is the revision to go on from in the direction that was asked for, null where the
+ * log ends there. Routine rounds are not kept: revisions have gaps.
+ */
 export interface ActorLogPage {
   readonly steps: readonly ActorStep[]
   readonly next: number | null

@@ -50,14 +50,21 @@ const ListQuery = z.object({
   cursor: z.optional(CursorText),
   limit: z.prefault(rowsUpTo(100), '50'),
 })
-const after = 'after must be a revision.'
-const LogQuery = z.object({
-  after: z.prefault(
-    z.pipe(z.string({ error: after }).check(z.regex(/^\d{1,9}$/, { error: after })), z.transform(Number)),
-    '0',
-  ),
-  limit: z.prefault(rowsUpTo(200), '200'),
-})
+const revision = (error: string) =>
+  z.optional(z.pipe(z.string({ error }).check(z.regex(/^\d{1,9}$/, { error })), z.transform(Number)))
+const LogQuery = z
+  .object({
+    /** Reads on from there, oldest first; the log's beginning when neither is said. */
+    after: revision('after must be a revision.'),
+    /** Reads back from there: the newest steps below it. */
+    before: revision('before must be a revision.'),
+    limit: z.prefault(rowsUpTo(200), '200'),
+  })
+  .check(
+    z.refine(({ after, before }) => after === undefined || before === undefined, {
+      error: 'after and before exclude each other.',
+    }),
+  )
 const OfActor = z.object({ kind: z.string(), id: z.string() })
 type Ref = z.infer<typeof OfActor>
 
@@ -112,23 +119,33 @@ const stepsOfCommand = 50
 
 async function deliveryRecord({ db, viewer }: Asked, id: string) {
   const send = await findSend(db, viewer, id)
-  return send && deliveryOf(send, await readActorLog(db, 'command', id, 0, stepsOfCommand))
+  return send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand))
+}
+
+/** The step before the page comes along: which edge was taken shows only between two values. */
+async function logRows(
+  asked: Asked,
+  { kind, id }: ActorRecord,
+  { after = 0, before, limit }: z.infer<typeof LogQuery>,
+) {
+  const { db } = asked
+  if (before === undefined) {
+    const [previous = null] = await readActorLog(db, kind, id, { before: after + 1 }, 1)
+    const page = await readActorLog(db, kind, id, { after }, limit)
+    return { previous, page, next: page.length === limit ? (page.at(-1)?.revision ?? null) : null }
+  }
+  const rows = await readActorLog(db, kind, id, { before }, limit + 1)
+  const page = rows.slice(-limit)
+  const previous = rows.length > limit ? (rows[0] ?? null) : null
+  return { previous, page, next: previous && (page[0]?.revision ?? null) }
 }
 
 async function logPage(asked: Asked, ref: Ref, query: z.infer<typeof LogQuery>): Promise<ActorLogPage> {
-  const { after, limit } = query
-  const { kind, id } = await actorOf(asked, ref)
+  const record = await actorOf(asked, ref)
   const { db, viewer, definitions } = asked
-  // The step before the page comes along: which edge was taken shows only between two values.
-  const rows = await readActorLog(db, kind, id, Math.max(0, after - 1), after > 0 ? limit + 1 : limit)
-  const before = rows.find((row) => row.revision === after) ?? null
-  const page = rows.filter((row) => row.revision > after).slice(0, limit)
+  const { previous, page, next } = await logRows(asked, record, query)
   const names = await namesOf(db, viewer.organizationId, peopleOf(page))
-  const last = page.at(-1)
-  return {
-    steps: stepsOf(kind, before, page, definitions, names),
-    next: page.length === limit && last ? last.revision : null,
-  }
+  return { steps: stepsOf(record.kind, previous, page, definitions, names), next }
 }
 
 /** An actor is seen with what it is about: a command, a task, or the whole agent (persistence/actor-views.ts). */

@@ -247,14 +247,18 @@ export interface LogRecord {
 }
 
 /** Committed steps after a revision, oldest first. */
+/** Where a page of a log begins, exclusive: it reads on from `after`, or back from `before`. */
+export type LogPlace = { readonly after: number } | { readonly before: number }
+
+/** Oldest first, whichever way it is read. Routine rounds are not kept: revisions have gaps. */
 export async function readActorLog(
   db: Connection,
   kind: string,
   id: string,
-  afterRevision: number,
+  place: LogPlace,
   limit: number,
 ): Promise<readonly LogRecord[]> {
-  return db.any(
+  const rows = await db.any(
     sql.type(
       z.object({
         revision: z.number(),
@@ -267,6 +271,9 @@ export async function readActorLog(
       }),
     )`
       select revision, machine_version as "machineVersion", event, value, facts, cause, at from actor_log
-      where actor_id = ${id} and kind = ${kind} and revision > ${afterRevision} order by revision limit ${limit}`,
+      where actor_id = ${id} and kind = ${kind}
+        and ${'after' in place ? sql.fragment`revision > ${place.after}` : sql.fragment`revision < ${place.before}`}
+      order by revision ${'after' in place ? sql.fragment`asc` : sql.fragment`desc`} limit ${limit}`,
   )
+  return 'after' in place ? rows : rows.toReversed()
 }

@@ -1,7 +1,7 @@
 /** The Actors page in a real browser, over actors that really moved: find one, see where it is, replay how it came there. */
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { ActorPage } from '../../domain/actor.ts'
+import { ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
@@ -106,6 +106,26 @@ describe('the Actors page', () => {
     await page.keyboard.press('Escape')
     await page.getByText('Finished', { exact: true }).waitFor()
     expect(new URL(page.url()).search).toBe('')
+  })
+
+  it('asks for the log once for each time that the actor moves, also where its last rounds are not kept', async () => {
+    const ahead = await vi.waitFor(async () => {
+      const actor = await actorIn('reconciliation', 'pausing')
+      const log = await fetch(`${server.url}/api/actors/reconciliation/${actor.id}/log`)
+      const last = ActorLogPage.parse(await log.json()).steps.at(-1)?.revision ?? 0
+      expect(actor.revision).toBeGreaterThan(last)
+      return actor
+    }, patience)
+    watched = await openPage(browser)
+    const { page } = watched
+    const asked: string[] = []
+    page.on('request', (request) => void (request.url().includes('/log?') && asked.push(request.url())))
+    await page.goto(server.url + pathOf(ahead))
+    await page.getByRole('row').nth(1).waitFor()
+    for (let click = 0; click < 5; click++) await page.getByRole('button', { name: 'Outline' }).click()
+    await page.getByRole('region', { name: 'reconciliation as an outline' }).waitFor()
+    const { revision } = await actorIn('reconciliation', 'pausing')
+    expect(asked.length).toBeLessThanOrEqual(1 + revision - ahead.revision)
   })
 
   it('opens a link to a step at that step', async () => {

@@ -94,6 +94,15 @@ describe('the actor debugger', () => {
     expect(later.next).toBe(2)
   })
 
+  it('reads the log back from its end, too, each step with the edge that led to it', async () => {
+    const log = async (query: string): Promise<ActorLogPage> =>
+      ActorLogPage.parse((await get(`/api/actors/command/${delivered}/log?${query}`)).body)
+    const { steps } = await log('after=0')
+    expect(await log('before=999999999&limit=2')).toEqual({ steps: steps.slice(1), next: 2 })
+    expect(await log('before=2&limit=2')).toEqual({ steps: steps.slice(0, 1), next: null })
+    expect(await log('before=999999999&limit=3')).toEqual({ steps, next: null })
+  })
+
   it('shows the supervisor with every loop up, and the process that runs them', async () => {
     const { supervisor, process: own } = SupervisorAnswer.parse((await get('/api/supervisor')).body)
     expect(supervisor).toMatchObject({
@@ -138,6 +147,8 @@ describe('the actor debugger', () => {
     ['/command/no-uuid', 404, 'Actor not found.'],
     ['/command/00000000-0000-7000-8000-000000000000', 404, 'Actor not found.'],
     ['/command/00000000-0000-7000-8000-000000000000/log', 404, 'Actor not found.'],
+    ['/command/00000000-0000-7000-8000-000000000000/log?before=x', 400, 'before must be a revision.'],
+    ['/command/00000000-0000-7000-8000-000000000000/log?before=1&after=1', 400, 'after and before exclude each other.'],
   ])('refuses /api/actors%s', async (path, status, message) => {
     expect(await get(`/api/actors${path}`)).toEqual({ status, body: { error: { message } } })
   })

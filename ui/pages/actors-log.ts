@@ -10,8 +10,10 @@ import { logPath } from './actors-questions.ts'
 
 const pageLimit = 200
 /** An actor further ahead than this is read anew from its end instead of being caught up with. */
-const catchUpLimit = 1000
+const catchUpPages = 5
 const keptLimit = 2000
+/** Above every revision. */
+const newest = 999_999_999
 
 interface Subject {
   readonly api: Api
@@ -24,7 +26,10 @@ export class LogReader implements ReactiveController {
   readonly #host: ReactiveControllerHost
   #subject: Subject | undefined
   #steps: readonly ActorStep[] = []
+  #begins = false
   #wanted = 0
+  /** Up to here the log is known: a round that is not kept has a revision, and no step. */
+  #readTo = 0
   #failedAt = -1
   #fault: ApiFault | undefined
   #reading = false
@@ -34,7 +39,7 @@ export class LogReader implements ReactiveController {
     host.addController(this)
   }
 
-  /** Oldest first, without gaps. */
+  /** Oldest first; between two of them are only steps that are not kept. */
   get steps(): readonly ActorStep[] {
     return this.#steps
   }
@@ -49,7 +54,7 @@ export class LogReader implements ReactiveController {
 
   /** There are steps before the first one in memory, and room for them. */
   get hasEarlier(): boolean {
-    return (this.#steps[0]?.revision ?? 0) > 1 && this.#steps.length < keptLimit
+    return this.#steps.length > 0 && !this.#begins && this.#steps.length < keptLimit
   }
 
   hostDisconnected(): void {
@@ -63,7 +68,7 @@ export class LogReader implements ReactiveController {
       this.#subject = { api, kind, id, closed: new AbortController() }
     }
     this.#wanted = Math.max(this.#wanted, revision)
-    if (this.#wanted > this.#last && this.#wanted !== this.#failedAt) this.#catchUp()
+    if (this.#wanted > this.#readTo && this.#wanted !== this.#failedAt) this.#catchUp()
   }
 
   retry(): void {
@@ -72,35 +77,44 @@ export class LogReader implements ReactiveController {
   }
 
   readEarlier(): void {
-    const first = this.#steps[0]?.revision ?? 1
-    const after = Math.max(0, first - 1 - pageLimit)
     void this.#read(async (subject) => {
-      const page = await this.#page(subject, after, first - 1 - after)
-      this.#steps = [...page.steps.filter((step) => step.revision < first), ...this.#steps]
+      const { steps, next } = await this.#page(subject, 'before', this.#steps[0]?.revision ?? newest)
+      this.#steps = [...steps, ...this.#steps]
+      this.#begins = next === null
     })
-  }
-
-  get #last(): number {
-    return this.#steps.at(-1)?.revision ?? 0
   }
 
   #catchUp(): void {
     void this.#read(async (subject) => {
-      if (this.#steps.length > 0 && this.#wanted - this.#last > catchUpLimit) this.#steps = []
-      while (this.#wanted > this.#last && !subject.closed.signal.aborted) {
-        const after = this.#steps.length === 0 ? Math.max(0, this.#wanted - pageLimit) : this.#last
-        const { steps } = await this.#page(subject, after, pageLimit)
-        const fresh = steps.filter((step) => step.revision > this.#last)
-        // Nothing new: the row was seen before its log. It is asked again when the actor next moves.
-        if (fresh.length === 0) this.#wanted = this.#last
-        this.#steps = [...this.#steps, ...fresh].slice(-keptLimit)
+      while (this.#wanted > this.#readTo && !subject.closed.signal.aborted) {
+        const wanted = this.#wanted
+        if (this.#steps.length === 0 || !(await this.#readOn(subject))) await this.#readNewest(subject)
+        this.#readTo = Math.max(wanted, this.#steps.at(-1)?.revision ?? 0)
         this.#host.requestUpdate()
       }
     })
   }
 
-  #page({ api, kind, id, closed }: Subject, after: number, limit: number): Promise<ActorLogPage> {
-    return api.get(logPath(kind, id, after, limit), ActorLogPage, closed.signal)
+  /** False where the actor is too far ahead. */
+  async #readOn(subject: Subject): Promise<boolean> {
+    for (let page = 0; page < catchUpPages; page++) {
+      const { steps, next } = await this.#page(subject, 'after', this.#steps.at(-1)?.revision ?? 0)
+      const all = [...this.#steps, ...steps]
+      if (all.length > keptLimit) this.#begins = false
+      this.#steps = all.slice(-keptLimit)
+      if (next === null) return true
+    }
+    return false
+  }
+
+  async #readNewest(subject: Subject): Promise<void> {
+    const { steps, next } = await this.#page(subject, 'before', newest)
+    this.#steps = steps
+    this.#begins = next === null
+  }
+
+  #page({ api, kind, id, closed }: Subject, from: 'after' | 'before', revision: number): Promise<ActorLogPage> {
+    return api.get(logPath(kind, id, from, revision, pageLimit), ActorLogPage, closed.signal)
   }
 
   async #read(work: (subject: Subject) => Promise<void>): Promise<void> {
@@ -126,7 +140,9 @@ export class LogReader implements ReactiveController {
     this.#subject?.closed.abort()
     this.#subject = undefined
     this.#steps = []
+    this.#begins = false
     this.#wanted = 0
+    this.#readTo = 0
     this.#failedAt = -1
     this.#fault = undefined
     this.#reading = false

@@ -45,8 +45,8 @@ export const actorQuestion = (kind: string, id: string): Question<ActorAnswer> =
   freshness: 'live',
 })
 
-export const logPath = (kind: string, id: string, after: number, limit: number): string =>
-  `${apiPath(kind, id)}/log?after=${after}&limit=${limit}`
+export const logPath = (kind: string, id: string, from: 'after' | 'before', revision: number, limit: number): string =>
+  `${apiPath(kind, id)}/log?${from}=${revision}&limit=${limit}`
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
