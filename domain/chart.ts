@@ -193,6 +193,7 @@ interface Lookup {
   readonly definition: ChartDefinition
   readonly nodes: ReadonlyMap<string, ChartNode>
   readonly after: ReadonlySet<string>
+  readonly refused: (edge: ChartEdge) => boolean
 }
 
 /** What becomes active when a state is entered: itself, its initial state and so on inwards, every region of a parallel. */
@@ -225,21 +226,24 @@ function follow(at: Lookup, edge: ChartEdge, hops = 0): readonly string[] | null
 }
 
 /**
- * The edges that one step most likely took, in order. The log stores an event and the value after it, so guards are not
- * re-run: the answer is the first transition, innermost state first, that leads from `before` to `after`. Two guarded
- * transitions with the same event and the same end cannot be told apart; then the earlier one is named.
+ * The edges that one step most likely took, in order. The log stores an event and the value after it, and no context: the answer
+ * is the first transition, innermost state first, that leads from `before` to `after`. Two with the same event and the same end
+ * cannot be told apart where both wanted to know the context; then the earlier one is named.
  * @param before null for the step that created the actor.
+ * @param refused says of an edge that this step's event cannot have taken it (machines/chart.ts).
  */
 export function edgesTaken(
   definition: ChartDefinition,
   before: StateValue | null,
   eventType: string,
   after: StateValue,
+  refused: (edge: ChartEdge) => boolean = () => false,
 ): string[] {
   if (before === null) return []
   const activeAfter = activeNodes(definition, after)
   const at: Lookup = {
     definition,
+    refused,
     nodes: new Map([...statesOf(definition.root)].map((node) => [node.id, node])),
     after: new Set(activeAfter.map((node) => node.id)),
   }
@@ -257,7 +261,9 @@ function edgesFrom(
   leavesAfter: ReadonlySet<string>,
   eventType: string,
 ): readonly string[] {
-  const candidates = lineage(at.definition, leaf).flatMap((node) => answering(node, eventType))
+  const candidates = lineage(at.definition, leaf)
+    .flatMap((node) => answering(node, eventType))
+    .filter((edge) => !at.refused(edge))
   for (const edge of candidates) {
     // A transition without a target leaves every state as it was.
     const path = edge.targets.length > 0 ? follow(at, edge) : leavesAfter.has(leaf.id) ? [edge.id] : null

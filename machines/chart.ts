@@ -3,7 +3,7 @@
  * machine; what a definition then says about a log is domain/chart.ts, where it is drawn is bin/build/charts.ts.
  * Functions never leave: a guard or an action is its name, and XState's own plumbing is left out.
  */
-import type { AnyStateMachine, AnyStateNode } from 'xstate'
+import type { AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
 import { describeEvent, type ChartDefinition, type ChartEdge, type ChartNode } from '../domain/chart.ts'
 
 /** What a function is called when it was written in place: JavaScript names it after the property that holds it. */
@@ -99,6 +99,44 @@ function nodeOf(node: AnyStateNode): ChartNode {
       ...edgesOf(node, '', node.always ?? []),
     ],
     children: Object.values(node.states).map(nodeOf),
+  }
+}
+
+/** Says of an edge that an event cannot have taken it. */
+export type Refused = (edge: Pick<ChartEdge, 'id'>, event: EventObject) => boolean
+
+/** Whatever a guard reads of it, it learns nothing: a log holds no context. */
+const unknown: object = new Proxy(
+  {},
+  {
+    get: () => {
+      throw new Error('A log holds no context.')
+    },
+  },
+)
+
+/**
+ * A guard to which the event says enough is asked again, about the event that a log holds. One that wants to know the context refuses
+ * nothing, and neither does a combination of guards.
+ */
+export function refusedBy(machine: AnyStateMachine): Refused {
+  const guards = new Map<string, unknown>()
+  const gather = (node: AnyStateNode): void => {
+    for (const [event, transitions] of [...node.transitions, ['', node.always ?? []] as const])
+      for (const [order, { guard }] of transitions.entries()) guards.set(`${node.id}|${event}|${order}`, guard)
+    for (const child of Object.values(node.states)) gather(child)
+  }
+  gather(machine.root)
+  const named: Readonly<Record<string, unknown>> = machine.implementations.guards
+  return ({ id }, event) => {
+    const written = guards.get(id)
+    const guard = typeof written === 'string' ? named[written] : written
+    if (typeof guard !== 'function' || 'check' in guard) return false
+    try {
+      return guard({ context: unknown, event }) === false
+    } catch {
+      return false
+    }
   }
 }
 

@@ -13,7 +13,9 @@ import {
   setup,
   SimulatedClock,
   transition,
+  type AnyMachineSnapshot,
   type AnyStateMachine,
+  type EventObject,
 } from 'xstate'
 import {
   activeNodes,
@@ -26,7 +28,7 @@ import {
   whatCanHappen,
   type StateValue,
 } from '../../domain/chart.ts'
-import { chartOf } from '../../machines/chart.ts'
+import { chartOf, refusedBy } from '../../machines/chart.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 
 /** A parcel: work, delays, guards, a fact, an attention tag, an eventless hop. */
@@ -234,6 +236,41 @@ test.each(durableMachines.map(({ machine, events }) => ({ id: machine.id, machin
           targets?.every((target) => active.has(target)),
           `${JSON.stringify(before.value)} + ${event.type}`,
         ).toBe(true)
+        before = after
+      }
+    }
+  },
+)
+
+/** The edges that XState chooses for an event. */
+function chosen(machine: AnyStateMachine, before: AnyMachineSnapshot, event: EventObject): string[] {
+  return machine.getTransitionData(before, event).map((taken) => {
+    const siblings = taken.source.transitions.get(taken.eventType) ?? []
+    return `${taken.source.id}|${taken.eventType}|${siblings.indexOf(taken)}`
+  })
+}
+
+test.each(durableMachines.map(({ machine, events }) => ({ id: machine.id, machine, events })))(
+  'of every step of every shortest path through $id the edge is named that XState chose',
+  ({ machine, events }) => {
+    const definition = chartOf(machine)
+    const refused = refusedBy(machine)
+    for (const path of shortestPaths(machine, events)) {
+      let [before] = initialTransition(machine)
+      for (const event of path.events) {
+        const [after] = transition(machine, before, event)
+        const taken = edgesTaken(
+          definition,
+          before.value as StateValue,
+          event.type,
+          after.value as StateValue,
+          (edge) => refused(edge, event),
+        )
+        const first = chosen(machine, before, event)
+        expect(taken, `${JSON.stringify(before.value)} + ${JSON.stringify(event)}`).toEqual(
+          expect.arrayContaining(first),
+        )
+        expect(taken.length > 0).toBe(first.length > 0)
         before = after
       }
     }
