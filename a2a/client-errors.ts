@@ -32,15 +32,16 @@ export function readRefusal(json: unknown, httpStatus: number): AgentError | nul
   if (isBare && isProblem(json)) return fromProblem(json, httpStatus)
   // Without an `error` around it only 0.3's negative codes are an error: a task or a card may have any other field.
   if (code === undefined || (isBare && (code >= 0 || message === undefined))) return null
-  const reason = errorInfoReason(said['data']) ?? errorInfoReason(said['details'])
+  const own = errorInfoReason(said['data']) ?? errorInfoReason(said['details'])
+  // A reason of the agent's own says more to people than a code; what the code means stands all the same.
   const known =
-    (reason === undefined ? undefined : errorByReason.get(reason)) ??
+    (own === undefined ? undefined : errorByReason.get(own)) ??
     errorByCode.get(code) ??
     (said['status'] === 'NOT_FOUND' ? errorByReason.get('TASK_NOT_FOUND') : undefined)
   const plain = refusalFromStatus(httpStatus)
   return {
     code: code < 0 ? code : (known?.code ?? plain?.code ?? -32603),
-    reason: reason ?? known?.reason ?? text(said['status'], reasonLimit) ?? plain?.reason ?? 'UNKNOWN_ERROR',
+    reason: known?.reason ?? own ?? text(said['status'], reasonLimit) ?? plain?.reason ?? 'UNKNOWN_ERROR',
     message: message ?? known?.reason ?? 'The agent gave no reason.',
     httpStatus,
   }

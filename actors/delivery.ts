@@ -4,6 +4,7 @@
  */
 import { spokenInterfaces, type AgentCard } from '../a2a/card.ts'
 import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.ts'
+import { errorByCode, errorByReason } from '../a2a/errors.ts'
 import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
@@ -281,6 +282,7 @@ export class Deliveries {
       referenceTaskIds: body.config?.referenceTaskIds ?? [],
       sent: sent?.observation ?? null,
       reply: reply.event,
+      continues: (body.action === 'send' ? body.taskId : undefined) ?? null,
     }
     const report = {
       agentId,
@@ -327,9 +329,18 @@ function messageOf(body: CommandBody, messageId: string, extensions: readonly st
   }
 }
 
-/** An agent that failed inside may have begun: only a refusal before any work proves that nothing was done. */
-const mayHaveWorked = (error: AgentError): boolean =>
-  error.httpStatus >= 500 || error.code === -32603 || error.code === -32006
+/** What an agent says of itself having failed inside: it may have begun. */
+const insideFailures: ReadonlySet<string> = new Set(['INTERNAL_ERROR', 'INVALID_AGENT_RESPONSE'])
+
+/**
+ * Only a refusal before any work proves that nothing was done: one of A2A's or JSON-RPC's own table, or HTTP's word that the request
+ * was at fault. Any other code is a server's own (-32000 to -32099), and servers say it of what went wrong in mid-work, too.
+ */
+function mayHaveWorked({ httpStatus, code, reason }: AgentError): boolean {
+  if (httpStatus >= 500) return true
+  const known = errorByReason.get(reason) ?? errorByCode.get(code)
+  return known ? insideFailures.has(known.reason) : httpStatus < 400
+}
 
 function refusalOf(error: AgentError, denial: string): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return denial

@@ -8,7 +8,15 @@ import type { Observation } from '../domain/observation.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { writeTasks, type NewTask, type TaskWrite } from '../persistence/task-writes.ts'
-import { chainParts, lockTasks, readKnown, storable, type LockedTask, type RemoteTask } from '../persistence/tasks.ts'
+import {
+  chainParts,
+  isOfAnother,
+  lockTasks,
+  readKnown,
+  storable,
+  type LockedTask,
+  type RemoteTask,
+} from '../persistence/tasks.ts'
 import type { Effects } from './step.ts'
 import type { BatchContext } from './kinds.ts'
 import { claimsAnother } from './skill-boundary.ts'
@@ -42,9 +50,16 @@ const saidOnce: ReadonlySet<Report['source']> = new Set(['stream', 'push'])
 
 const keyOf = (task: RemoteTask): string => JSON.stringify([task.agentId, task.tenant, task.remoteId])
 
-/** The task that an observation of a report speaks of; null for a direct reply. */
-const remoteIdOf = (report: Report): string | null =>
+/** The task that an observation of a report names; null for a direct reply. */
+const namedBy = (report: Report): string | null =>
   report.remoteTaskId ?? report.observations.find(({ taskId }) => taskId !== null)?.taskId ?? null
+
+/** The task that a report speaks of: a message that answers a task and does not name it is of that task. */
+const remoteIdOf = (report: Report): string | null => namedBy(report) ?? report.command?.continues ?? null
+
+/** A task that is not known, or of another skill, is nothing that a message could stand in without naming it. */
+const isDirect = (report: Report, row: LockedTask | undefined): boolean =>
+  namedBy(report) === null && row?.skillId !== report.command?.skillId
 
 /**
  * Locks the tasks that reports name, before anything else of the batch is locked, and names the actors that may be moved by
@@ -72,9 +87,11 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
   const subjects = new Map<string, Subject>()
   const known = await readKnown(batch.tx, namesIn(reports, locked))
   for (const { organizationId, teller, report } of reports) {
-    const remoteId = remoteIdOf(report)
+    const spokenOf = remoteIdOf(report)
+    const spoken = spokenOf === null ? undefined : locked.get(keyOf({ ...report, remoteId: spokenOf }))
+    const remoteId = isDirect(report, spoken) ? null : spokenOf
     const key = remoteId === null ? `direct ${batch.newToken()}` : keyOf({ ...report, remoteId })
-    const row = locked.get(key)
+    const row = remoteId === null ? undefined : spoken
     // Only a reply to our own command may bring a task we do not know: everybody else speaks of strangers.
     if (!row && !subjects.has(key) && report.command === null) continue
     const subject =
@@ -162,18 +179,30 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
     if (wasOver || !isTerminal(subject.fold.state)) return
     // Of the actors that have the task's id only its subscription follows it.
     const byFollower = teller === subject.id && (source === 'stream' || source === 'poll')
-    // Pushes come in any order and may be lost.
-    subject.end = { byFollower, isPartial: source === 'push' || (source === 'reply' && isBare(observation)) }
+    // Pushes come in any order and may be lost; who looks sees a whole task, unless it is too large (reconciliation.ts).
+    const isPartial =
+      source === 'push' ||
+      (source === 'reply' && isBare(observation)) ||
+      (source === 'poll' && observation.kind === 'statusUpdate')
+    subject.end = { byFollower, isPartial }
   }
   if (report.command?.sent) told(report.command.sent, 'sent')
   for (const observation of report.observations) {
     if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId) continue
+    if (isForeign(observation, subject.contextId, report.source)) continue
     // What leaves its skill is nobody's to see here, and no news of this task.
     if (!claimsAnother(observation, subject.skillId)) told(observation, report.source)
     else if (saidOnce.has(report.source)) subject.crossed.add(report.source)
   }
   subject.sources.add(report.source)
 }
+
+/**
+ * An event of another conversation, whatever task it names: an agent has mixed up what it tells. What we asked for by the task's own
+ * name is that task, whatever its context is called by now.
+ */
+const isForeign = (observation: Observation, contextId: string | null, source: Report['source']): boolean =>
+  (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
 
 /** It shows a state and no more; what stands in the status is the state's own word. */
 const isBare = ({ artifacts, messages }: Observation): boolean =>

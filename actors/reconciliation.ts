@@ -167,10 +167,11 @@ export class Reconciling {
     }
     const options = { deadlineMs: this.#patience.readMs, keep }
     const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
-    if (look.kind === 'unread' && look.oversized) return { kind: 'lost', reason: plainWords(look.message) }
+    if (look.kind === 'unread' && look.oversized)
+      return { kind: 'lost', reason: plainWords(look.message), oversized: true }
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
     if (look.kind === 'refused') {
-      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten }
+      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten, oversized: false }
       return { kind: 'unusable', reason: refusalWords(look.error) }
     }
     return { kind: 'seen' }
@@ -224,25 +225,40 @@ export class Reconciling {
   async #heal(turn: Turn, line: AgentLine, { params, tasks }: ListedPage, held: Held): Promise<string | null> {
     const told = new Map(tasks.map((task) => [task.id, task]))
     const unshown: UnfinishedTask[] = []
+    const neverShown: UnfinishedTask[] = []
     for (const known of await unfinishedAmong(this.#t.db.pool, turn.scope, [...told.keys()])) {
       const task = told.get(known.remoteId)
       if (!task || turn.isOver || !isNews(task, known)) continue
       const seen = await this.#askFor(line, known, held)
       if (seen.kind === 'silent') return seen.reason
       if (seen.kind !== 'seen') unshown.push(known)
+      if (seen.kind === 'lost' && seen.oversized) neverShown.push(known)
     }
     // What it lists and does not show is taken from the list, but with everything made: an end without its results would
     // stay without them, because a finished task is not asked for again.
     if (unshown.length === 0 || turn.isOver) return null
     const whole = { ...params, historyLength: listHistory, includeArtifacts: true }
     const read = await readPage(this.#t, line, whole, held.signal, this.#patience.readMs)
-    if (read.kind !== 'page') return read.kind === 'unread' ? read.message : null
+    if (read.kind === 'unread' && !read.oversized) return read.message
+    if (read.kind !== 'page') {
+      for (const known of neverShown) await this.#takeState(line, known, told.get(known.remoteId), held)
+      return null
+    }
     for (const known of unshown) {
       const task = read.page.tasks.find(({ id }) => id === known.remoteId)
       const seen = task ? guarded(() => observed({ task })) : null
       if (seen) await this.#commit(line, known, { kind: 'observation', ...seen }, held)
     }
     return null
+  }
+
+  /** Of what is too large to be read in any way its list's word is all that will ever be known: that it ended, not what it made. */
+  async #takeState(line: AgentLine, known: UnfinishedTask, task: Task | undefined, held: Held): Promise<void> {
+    const { status, contextId } = task ?? {}
+    if (!status) return
+    const of = { taskId: known.remoteId, ...(contextId === undefined ? {} : { contextId }) }
+    const seen = guarded(() => observed({ statusUpdate: { ...of, status } }))
+    if (seen) await this.#commit(line, known, { kind: 'observation', ...seen }, held)
   }
 
   /**
@@ -279,7 +295,10 @@ interface ListedPage {
   readonly tasks: readonly Task[]
 }
 
-type Seen = { readonly kind: 'seen' } | { readonly kind: 'lost' | 'unusable' | 'silent'; readonly reason: string }
+type Seen =
+  | { readonly kind: 'seen' }
+  | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
+  | { readonly kind: 'lost'; readonly reason: string; readonly oversized: boolean }
 
 /** The machine holds its scope's name since it was woken; it has no work before. */
 function scopeOf({ ref, context }: LeasedActor): Scope {

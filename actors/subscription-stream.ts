@@ -6,7 +6,7 @@
 import { encodeRequest, type AgentError } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
-import type { FollowedTask } from '../persistence/tasks.ts'
+import { isOfAnother, type FollowedTask } from '../persistence/tasks.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { Held } from './kinds.ts'
 import { limits, StreamBroken, type Sent, type Streaming } from './outbound.ts'
@@ -156,9 +156,9 @@ class Rest {
   sees(events: readonly ParsedEvent[]): boolean {
     let resting = false
     for (const event of events) {
-      if (event.kind !== 'observation' || event.observation.taskId !== this.#task.remoteId) continue
-      const { status } = event.observation
-      if (!status) continue
+      if (event.kind !== 'observation') continue
+      const { taskId, contextId, status } = event.observation
+      if (!status || taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
       const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
       if (!old) this.#stale = false
       resting = !old && (isTerminal(status.state) || isWaiting(status.state))

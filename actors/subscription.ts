@@ -5,7 +5,7 @@
  */
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../machines/subscription.ts'
-import { readProgress } from '../persistence/following.ts'
+import { readProgress, toldSince } from '../persistence/following.ts'
 import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
@@ -59,6 +59,8 @@ export class Following {
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
     const end = await this.#streams.hold(line, answered, held)
+    // Before our own look: a task that moves is no proof of a stream that tells nothing of it.
+    const told = await toldSince(this.#t.db.pool, line.task.id, before, line.task.state)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
     const look = end.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
     const settled = await this.#settled(line, actor, 'failures')
@@ -67,8 +69,7 @@ export class Following {
     if (settled) return ended(settled)
     if (end.kind === 'unsupported') return ended({ kind: 'unsupported' })
     const lasted = wasOpen(end) && performance.now() - startedAt >= goodStreamMs
-    const news = lasted || (await readProgress(this.#t.db.pool, line.task.id)) > before
-    return ended(outcomeOf(end, look, news))
+    return ended(outcomeOf(end, look, lasted || told))
   }
 
   async read(actor: LeasedActor, held: Held): Promise<Done> {

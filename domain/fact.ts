@@ -30,6 +30,11 @@ export interface ReportingCommand {
   readonly sent: Observation | null
   /** JSON text of the reply in its 1.0 shape, bytes replaced by references. */
   readonly reply: string
+  /**
+   * The agent's name of the task that was spoken to, null for a first word: whoever answers with a message need not name it
+   * [a2a.proto v1.0.1, Message.task_id is optional].
+   */
+  readonly continues: string | null
 }
 
 export type MachineFact =

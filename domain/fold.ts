@@ -3,7 +3,7 @@
  * order changes nothing, and a finished task never reopens. Does not read or write rows (persistence/tasks.ts).
  */
 import type { Source } from './fact.ts'
-import type { Observation, ObservedArtifact } from './observation.ts'
+import { observationOf, type Observation, type ObservedArtifact } from './observation.ts'
 import { isTerminal } from './task.ts'
 
 export interface KnownArtifact {
@@ -81,6 +81,12 @@ const partsCut = JSON.stringify({
   mediaType: 'text/plain',
 })
 
+/**
+ * Some agents put the present time on whatever they show. Seen once a minute it is enough of a clock to tell late words from new ones;
+ * each look would be an event, and events are kept for ever.
+ */
+const stampPauseMs = 60_000
+
 /** Rows of one event share its position; a thousand of them keep their order. */
 const rowsPerEvent = 1000
 const placed = (event: number, index: number): number => event * rowsPerEvent + Math.min(index, rowsPerEvent - 1)
@@ -121,14 +127,14 @@ export class Fold {
     const position = this.#events
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = this.#isLate(observation)
-    const news = [
-      this.#addStatus(observation, position),
-      this.#addMessages(observation, position),
-      this.#addArtifacts(observation, position, source, late),
-    ]
-    if (!news.includes(true)) return false
-    for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
-    this.#foldedEvents.push({ position, source, event: observation.event })
+    const said = this.#addMessages(observation, position)
+    const made = this.#addArtifacts(observation, position, source, late)
+    const isShown = observation.kind === 'task' && source !== 'reply'
+    const stands = this.#addStatus(observation, position, isShown && !said && !made ? stampPauseMs : 0)
+    if (!said && !made && stands === 'as it was') return false
+    const isWhole = said || made || stands === 'moved'
+    if (isWhole) for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
+    this.#foldedEvents.push({ position, source, event: isWhole ? observation.event : stampOf(observation) })
     this.#events = position + 1
     this.#version += 1
     return true
@@ -149,19 +155,20 @@ export class Fold {
     }
   }
 
-  #addStatus({ status }: Observation, position: number): boolean {
-    if (!status || status.state === 'TASK_STATE_UNSPECIFIED' || isTerminal(this.#state)) return false
+  /** A time that alone is new counts from `pauseMs` on. */
+  #addStatus({ status }: Observation, position: number, pauseMs: number): 'moved' | 'stamped' | 'as it was' {
+    if (!status || status.state === 'TASK_STATE_UNSPECIFIED' || isTerminal(this.#state)) return 'as it was'
     const at = instant(status.timestamp)
     // An end is an end, whatever the clocks of an agent's replicas say; anything else that is older is a late arrival.
     const late = at !== null && this.#stateAt !== null && at < this.#stateAt
-    if (late && !isTerminal(status.state)) return false
+    if (late && !isTerminal(status.state)) return 'as it was'
     const moved = status.state !== this.#state
-    const newer = at !== null && at !== this.#stateAt
+    if (!moved && (at === null || !isLater(at, this.#stateAt, pauseMs))) return 'as it was'
     if (at !== null) this.#stateAt = at
-    if (!moved) return newer
+    if (!moved) return 'stamped'
     this.#state = status.state
     this.#transitions.push({ position, state: status.state, at: at ?? this.#at })
-    return true
+    return 'moved'
   }
 
   /** It shows the task as it was before what is known: behind its end, or behind a newer status. */
@@ -246,6 +253,19 @@ export class Fold {
   #chained(from: string, { parts, partDigests }: ObservedArtifact): string {
     return parts.reduce((digest, part, i) => this.#chain(digest, part, partDigests?.get(i) ?? null), from)
   }
+}
+
+const isLater = (at: string, than: string | null, byMs: number): boolean =>
+  than === null || (at !== than && Date.parse(at) - Date.parse(than) >= byMs)
+
+/** The time alone, for an event that brings nothing else: whole, one artifact would be kept again with every look at its task. */
+const stampOf = ({ taskId, contextId, status }: Observation): string =>
+  JSON.stringify({ statusUpdate: { taskId, ...(contextId === null ? {} : { contextId }), status } })
+
+/** Whether a kept event is a new time of the same state, and nothing else. */
+export function isStamp(event: string, state: string): boolean {
+  const { status, messages, artifacts } = observationOf(event)
+  return status?.state === state && messages.length === 0 && artifacts.length === 0
 }
 
 /** An agent's timestamp as a sortable instant; null where it gave none or nonsense. */

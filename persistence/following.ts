@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
+import { isStamp } from '../domain/fold.ts'
 import { followingFrom, type Following } from '../domain/following.ts'
 import type { Timer } from './actors.ts'
 import type { Connection } from './connection.ts'
@@ -21,6 +22,19 @@ const Progress = z.object({ version: z.number() })
 /** The task's version: it grows with every committed change. 0 for a task that is no more. */
 export async function readProgress(db: Connection, taskId: string): Promise<number> {
   return (await db.maybeOneFirst(sql.type(Progress)`select version from task where id = ${taskId}`)) ?? 0
+}
+
+const Piece = z.object({ event: z.string(), isShort: z.boolean() })
+/** A new time alone is shorter, and what is longer is not read. */
+const stampLimit = 2_000
+const piecesLimit = 50
+
+/** Whether anything was told since a version but a new time of `state`: of some agents every word has one. */
+export async function toldSince(db: Connection, taskId: string, version: number, state: string): Promise<boolean> {
+  const pieces = await db.any(sql.type(Piece)`
+    select left(event, ${stampLimit}) as event, length(event) < ${stampLimit} as "isShort"
+    from task_event where task_id = ${taskId} and position >= ${version} order by position limit ${piecesLimit}`)
+  return pieces.length === piecesLimit || pieces.some(({ event, isShort }) => !isShort || !isStamp(event, state))
 }
 
 /** Null for a task that nobody ever followed: a direct reply, or one that came finished. `taskId` is ours. */

@@ -93,6 +93,10 @@ export const chainParts: Chain = (previous, part, digest) =>
 /** PostgreSQL's text cannot hold NUL, and a lone surrogate is not UTF-8. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
+/** Whether an event names another context than its task's, which is kept as `storable` made it. Either may name none. */
+export const isOfAnother = (contextId: string | null, kept: string | null): boolean =>
+  contextId !== null && contextId !== '' && kept !== null && kept !== '' && storable(contextId) !== kept
+
 /** The skill of a task, by the agent's name of it; null for one that is not known. */
 export async function readTaskSkill(db: Connection, task: RemoteTask): Promise<Pick<LockedTask, 'skillId'> | null> {
   return db.maybeOne(sql.type(z.object({ skillId: z.string().nullable() }))`
@@ -106,6 +110,7 @@ export interface FollowedTask {
   readonly agentId: string
   readonly tenant: string
   readonly remoteId: string
+  readonly contextId: string | null
   readonly state: string
   readonly stateAt: string | null
 }
@@ -113,7 +118,7 @@ export interface FollowedTask {
 /** A task as whoever follows it needs it; null for a direct reply, which nobody can follow. */
 export async function readFollowed(db: Connection, taskId: string): Promise<FollowedTask | null> {
   return db.maybeOne(sql.type(z.custom<FollowedTask>())`
-    select id, organization_id as "organizationId", agent_id as "agentId", tenant, remote_id as "remoteId", state,
-      state_at as "stateAt"
+    select id, organization_id as "organizationId", agent_id as "agentId", tenant, remote_id as "remoteId",
+      context_id as "contextId", state, state_at as "stateAt"
     from task where id = ${taskId} and remote_id is not null`)
 }

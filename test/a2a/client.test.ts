@@ -214,6 +214,20 @@ describe('answers', () => {
       -32700,
       'PARSE_ERROR',
     ],
+    [
+      'a known code with a reason of the agent’s own',
+      rpc,
+      answer(200, failure({ code: -32601, message: 'no', data: info('STREAMING_SWITCHED_OFF') })),
+      -32601,
+      'METHOD_NOT_FOUND',
+    ],
+    [
+      'a reason of the agent’s own',
+      rpc,
+      answer(200, failure({ code: -32050, message: 'no', data: info('OUT_OF_PAPER') })),
+      -32050,
+      'OUT_OF_PAPER',
+    ],
     ['an agent’s own code', rpc, answer(200, failure({ code: -32050, message: 'own' })), -32050, 'UNKNOWN_ERROR'],
     [
       'an HTTP error by its reason',

@@ -11,6 +11,13 @@ const refusal = { fault: 'error', code: -32602, message: 'That is not how one as
 /** fault, the status it must end in, the sentence, and how often the agent received the message. */
 const cases: readonly (readonly [string, RawFault, 'succeeded' | 'failed' | 'uncertain', string | null, number])[] = [
   ['an error before any work', refusal, 'failed', refusal.message, 1],
+  ...[-32700, -32600, -32601, -32602, -32001, -32002, -32003, -32004, -32005, -32007, -32008, -32009].map(
+    (code) => [`code ${code}`, { ...refusal, code }, 'failed', refusal.message, 1] as const,
+  ),
+  // A server's own codes say nothing of when: many servers give one for whatever is thrown in mid-work.
+  ...[-32603, -32006, -32000, -32050, -32099, -1, -500, 500].map(
+    (code) => [`code ${code}`, { ...refusal, code }, 'uncertain', commandErrors.uncertain, 1] as const,
+  ),
   ['HTTP 401', { fault: 'status', status: 401 }, 'failed', 'Agent credentials are required.', 1],
   ['HTTP 500', { fault: 'status', status: 500 }, 'uncertain', commandErrors.uncertain, 1],
   ['a reset after it worked', { fault: 'reset', performed: true }, 'uncertain', commandErrors.uncertain, 1],

@@ -56,7 +56,9 @@ describe.each(bothDatabases)('the end of a task on %s', (kind) => {
 
   /** What somebody committed of the end, before they died. */
   const told = (running: RunningSystem, ref: ActorRef, of: Pick<Report, 'agentId' | 'source' | 'remoteTaskId'>) => {
-    const observations = [statusOf(of.remoteTaskId ?? '', 'TASK_STATE_COMPLETED', later)]
+    const end = statusOf(of.remoteTaskId ?? '', 'TASK_STATE_COMPLETED', later)
+    // Whoever looks sees a task.
+    const observations = [of.source === 'poll' ? { ...end, kind: 'task' as const } : end]
     const fact = { type: 'agent.reported' as const, report: { ...of, tenant: '', command: null, observations } }
     return running.system.runtime.step({ ref, event: null, told: [fact], lease: null, cause: 'test' })
   }

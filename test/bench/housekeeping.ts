@@ -59,6 +59,7 @@ async function live(system: System, viewer: Viewer, agentId: string): Promise<vo
       referenceTaskIds: [],
       sent: event({ message: words }),
       reply: reply.event,
+      continues: null,
     },
     remoteTaskId: null,
     observations: [reply],

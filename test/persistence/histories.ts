@@ -273,7 +273,8 @@ function replied(
   const sent = { ...observation, messages: observation.messages.map((each) => ({ ...each, timestamp: createdAt })) }
   const { skillId = null, config } = said
   const title = titleFrom(said.text ?? '')
-  const command = { id, title, skillId, referenceTaskIds: config?.referenceTaskIds ?? [], sent, reply: reply.event }
+  const referenceTaskIds = config?.referenceTaskIds ?? []
+  const command = { id, title, skillId, referenceTaskIds, sent, reply: reply.event, continues: null }
   return { agentId, tenant: '', source: 'reply', command, remoteTaskId: null, observations: [reply] }
 }
 

@@ -84,6 +84,7 @@ const answering = (): ReportingCommand => ({
   referenceTaskIds: [],
   sent: null,
   reply: '{}',
+  continues: null,
 })
 
 export const statusOf = (taskId: string, state: string, timestamp: string | null): Observation => ({
@@ -187,7 +188,9 @@ function talkOn(db: Database, runtime: Runtime, organizationId: string, agentId:
       )
     },
     tell: async (ref, of, seen, isReply = false) => {
-      const report = { agentId, tenant: '', command: isReply ? answering() : null, observations: [seen], ...of }
+      // Whoever looks sees a task.
+      const observations = [of.source === 'poll' ? { ...seen, kind: 'task' as const } : seen]
+      const report = { agentId, tenant: '', command: isReply ? answering() : null, observations, ...of }
       const told = [{ type: 'agent.reported' as const, report }]
       await runtime.step({ ref, event: null, told, lease: null, cause: 'test' })
     },
