@@ -199,6 +199,7 @@ class Retelling {
       events: this.next,
       createdAt: opened,
       updatedAt: this.#lastAt ?? opened,
+      commandId: this.opening?.id ?? null,
     }
   }
 }

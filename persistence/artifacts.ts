@@ -61,7 +61,7 @@ export class ArtifactStore {
   async put({ digest, bytes }: NewBytes): Promise<void> {
     const path = this.#path(digest)
     try {
-      if (await this.#renewed(path, bytes.byteLength)) return
+      if (await this.#renewed(path, bytes)) return
       const folder = await this.#folder(dirname(path))
       await this.#write(path, bytes)
       await flushed(folder)
@@ -85,11 +85,12 @@ export class ArtifactStore {
   /**
    * Whether these bytes are there already; then their file is young again, which keeps the sweep away until whoever asked
    * has committed. The look comes after the touch: a sweep that renamed the file in between is seen by the one or sees the other.
+   * A file that holds anything else was damaged, and is written anew.
    */
-  async #renewed(path: string, size: number): Promise<boolean> {
+  async #renewed(path: string, bytes: Uint8Array): Promise<boolean> {
     const now = this.#clock.now()
     const there = await ifThere(utimes(path, now, now).then(() => stat(path)))
-    if (there?.size !== size) return false
+    if (there?.size !== bytes.byteLength || !(await ifThere(holds(path, bytes)))) return false
     // Another process may have renamed it into place and not yet flushed the name.
     await flushed(dirname(path))
     return true
@@ -136,6 +137,24 @@ async function flushed(folder: string): Promise<void> {
     await handle.sync()
   } finally {
     await handle.close()
+  }
+}
+
+const pieceBytes = 1024 * 1024
+
+/** Read in pieces: another 16 MiB a delivery would be memory for nothing. */
+async function holds(path: string, bytes: Uint8Array): Promise<boolean> {
+  const file = await open(path, 'r')
+  try {
+    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, Math.max(1, bytes.byteLength)))
+    for (let at = 0; at < bytes.byteLength;) {
+      const { bytesRead } = await file.read(piece, 0, piece.length, at)
+      if (bytesRead === 0 || !piece.subarray(0, bytesRead).equals(bytes.subarray(at, at + bytesRead))) return false
+      at += bytesRead
+    }
+    return true
+  } finally {
+    await file.close()
   }
 }
 

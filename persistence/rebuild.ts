@@ -113,6 +113,8 @@ export interface TaskHead {
   readonly events: number
   readonly createdAt: string
   readonly updatedAt: string
+  /** The command that opened it; null where none is left to say so, and then the row's own stays. */
+  readonly commandId: string | null
 }
 
 export async function writeHead(tx: Transaction, head: TaskHead): Promise<void> {
@@ -126,7 +128,7 @@ export async function writeHead(tx: Transaction, head: TaskHead): Promise<void> 
     )
     update task set title = ${head.title}, skill_id = ${head.skillId}, context_id = ${head.contextId}, state = ${head.state},
       state_at = ${head.stateAt}, version = ${head.events}, events = ${head.events}, created_at = ${head.createdAt},
-      updated_at = ${head.updatedAt}
+      updated_at = ${head.updatedAt}, command_id = coalesce(${head.commandId}::uuid, command_id)
     where id = ${head.id}`)
 }
 

@@ -79,9 +79,26 @@ describe('the store', () => {
     writeFileSync(pathOf(folder, one.digest), 'two')
     expect(await store.get(one.digest)).toBeNull()
     // What a disk lost is written anew by whoever brings it again.
+    await store.put(one)
+    expect(await store.get(one.digest)).toEqual(one.bytes)
     truncateSync(pathOf(folder, one.digest), 1)
     await store.put(one)
     expect(await store.get(one.digest)).toEqual(one.bytes)
+  })
+
+  it('sees damage in the last byte of a file of many pieces, when it is brought again', async () => {
+    const store = new ArtifactStore(folder, clock)
+    const large = bytesOf('large '.repeat(600_000))
+    await store.put(large)
+    const damaged = Buffer.from(large.bytes)
+    damaged[damaged.length - 1] = 0
+    writeFileSync(pathOf(folder, large.digest), damaged)
+    await store.put(large)
+    expect(await store.get(large.digest)).toEqual(large.bytes)
+    const none = { digest: createHash('sha256').digest('hex'), bytes: new Uint8Array() }
+    await store.put(none)
+    await store.put(none)
+    expect(await store.get(none.digest)).toEqual(Buffer.alloc(0))
   })
 
   it('shows a reader whole files only, while several processes write the same ones', async () => {

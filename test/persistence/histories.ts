@@ -329,7 +329,7 @@ const harms: Readonly<Record<string, (task: string) => ReturnType<typeof sql.uns
   'a forged head': (
     id,
   ) => sql.unsafe`update task set state = 'TASK_STATE_COMPLETED', state_at = now(), version = 77, events = 3,
-    title = 'x', skill_id = 'y', context_id = 'z', created_at = now(), updated_at = now() where id = ${id}`,
+    title = 'x', skill_id = 'y', command_id = null, context_id = 'z', created_at = now(), updated_at = now() where id = ${id}`,
 }
 export const harm: fc.Arbitrary<readonly string[]> = fc.subarray(Object.keys(harms), { minLength: 1 })
 
