@@ -11,7 +11,7 @@ import { openWindow } from './watch.ts'
 /** After its last moment a stream may take this long to be read; a client that does not read is let go. */
 const farewellMs = 10_000
 const bufferedBytes = 64 * 1024
-/** A client that takes nothing of what waits for it for this long is let go. Longer than any silence between two frames. */
+/** A client that takes nothing of what waits for it for this long, or for twice as long after a last mouthful, is let go. Longer than any silence between two frames. */
 const stallMs = 20_000
 
 export const ping = ': ping\n\n'

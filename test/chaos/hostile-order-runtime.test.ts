@@ -54,7 +54,15 @@ describe.each(bothDatabases)('two tasks told in any order on %s', (kind) => {
   /** A task that was just answered, as its first event shows it. Resolves with its local id. */
   async function begun({ taskId, events }: Story): Promise<string> {
     const { organizationId } = running.viewer
-    const command = { id: uuidv7(), title: null, skillId: null, referenceTaskIds: [], sent: null, reply: '{}', continues: null }
+    const command = {
+      id: uuidv7(),
+      title: null,
+      skillId: null,
+      referenceTaskIds: [],
+      sent: null,
+      reply: '{}',
+      continues: null,
+    }
     const said = { ...report(agentId, taskId, 'reply', events.slice(0, 1)), command, remoteTaskId: null }
     const fact = { type: 'agent.reported' as const, report: said }
     await running.system.runtime.perform(tell, { organizationId, subjectId: command.id, fact })
