@@ -207,6 +207,25 @@ describe('the Actors page', () => {
     await system.getByText('Everything runs').waitFor()
   })
 
+  it('does not judge what is old, when no answer comes', async () => {
+    const page = await open('about:blank')
+    await page.clock.install()
+    await page.goto(`${server.url}/actors?show=system`)
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('Everything runs').waitFor()
+    const unanswered = Promise.withResolvers<void>()
+    await page.route('**/api/queues', async (route) => {
+      await unanswered.promise
+      await route.continue()
+    })
+    await page.clock.runFor(30_000)
+    await system.getByText('Not known since').waitFor()
+    expect(await page.getByText('Everything runs').count()).toBe(0)
+    unanswered.resolve()
+    await page.clock.runFor(6_000)
+    await system.getByText('Everything runs').waitFor()
+  })
+
   it('finds an actor by the title that its row shows, by an address that can be kept', async () => {
     const page = await open('/actors?q=ARRIVES')
     const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')

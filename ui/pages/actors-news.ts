@@ -14,16 +14,24 @@ const lateAfterMs = 15_000
 const whyOf = ({ kind, status }: ApiFault): Missing['why'] =>
   kind === 'unreachable' ? 'console' : status === 503 ? 'database' : 'refused'
 
-/** `nowMs`: by the server's clock. */
+/** When each answer was first looked at: its own time is by the server's clock, which a browser's may jump away from. */
+const lookedAtMs = new WeakMap<QueuesAnswer, number>()
+
+function isLate(answer: QueuesAnswer): boolean {
+  const nowMs = Date.now()
+  const firstMs = lookedAtMs.get(answer) ?? nowMs
+  lookedAtMs.set(answer, firstMs)
+  return nowMs - firstMs > lateAfterMs
+}
+
 export function queuesNews(
   supervisor: Answer<SupervisorAnswer>,
   { data, fault }: Answer<QueuesAnswer>,
-  nowMs: number,
   format: Format,
 ): QueuesNews {
   const since = data ? format.clock(data.at) : null
   const failed = supervisor.fault?.kind === 'unreachable' ? supervisor.fault : fault
   if (failed) return { missing: { why: whyOf(failed), since } }
   if (!data) return { missing: { why: 'unasked', since } }
-  return nowMs - Date.parse(data.at) > lateAfterMs ? { missing: { why: 'late', since } } : { known: data }
+  return isLate(data) ? { missing: { why: 'late', since } } : { known: data }
 }

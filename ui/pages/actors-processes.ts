@@ -5,14 +5,13 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import {
-  queueCountLimit,
   type LoopView,
   type ProcessView,
   type QueuesAnswer,
   type SupervisorAnswer,
   type ToldProcess,
 } from '../../domain/queue.ts'
-import { countWords, loopStanding, loopWords, oldestAgeMs } from '../../domain/queue-words.ts'
+import { loopStanding, loopWords } from '../../domain/queue-words.ts'
 import { isSilent, processStanding, shortOwner, workingProcess } from '../../domain/system-words.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
@@ -49,7 +48,7 @@ export function processTree(
     const path = actorsPath(address.filter, { show: 'system', process: owner })
     return html`<li>
       ${limb(seen, process, { isOwn, isChosen: owner === chosen, path })}
-      ${owner === chosen ? html`<div class="loops">${loopsOf(seen, process, isOwn, queues)}</div>` : nothing}
+      ${owner === chosen ? html`<div class="loops">${loopsOf(seen, process, isOwn)}</div>` : nothing}
     </li>`
   }
   return html`<section>
@@ -104,7 +103,7 @@ function placesWords({ loops }: ProcessView): TemplateResult | typeof nothing {
   return busy.length === 0 ? nothing : html`<span>${busy.join(', ')}</span>`
 }
 
-function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean, queues: QueuesAnswer | undefined): TemplateResult {
+function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResult {
   const { app, nowMs, toldMs, isKnown } = seen
   const { told, seenAt } = process
   if (told === null) return html`<p class="muted">It is of another release, whose words this one does not know.</p>`
@@ -119,7 +118,7 @@ function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean, queues: Queue
   return html`<p class="muted">
       ${which} ${works ? 'It works.' : 'It leaves the work to workers in processes of their own.'}
     </p>
-    ${loopTable(app, loops, process.owner, isOwn ? nowMs : toldMs)} ${resources(seen, told.process, queues)}`
+    ${loopTable(app, loops, process.owner, isOwn ? nowMs : toldMs)} ${resources(app, told.process)}`
 }
 
 function loopTable(app: App, loops: readonly LoopView[], owner: string, nowMs: number): TemplateResult {
@@ -176,8 +175,7 @@ function troubleCell({ format }: App, { lastFailure, lastOutage }: LoopView): Te
   }`
 }
 
-function resources(seen: Seen, { parser, database }: ProcessView, queues: QueuesAnswer | undefined): TemplateResult {
-  const { format } = seen.app
+function resources({ format }: App, { parser, database }: ProcessView): TemplateResult {
   const fact = (term: string, words: TemplateResult | string): TemplateResult =>
     html`<div>
       <dt>${term}</dt>
@@ -190,17 +188,7 @@ function resources(seen: Seen, { parser, database }: ProcessView, queues: Queues
   const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay === 0 ? 'nothing under way' : busy}`
   const lost = plural(parser.tasksLost, 'task')
   return html`<dl>
-    ${queues ? fact('Commands', commandsFact(seen, queues)) : nothing}
     ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}
     ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}; <span class="tone-warn">${icon('triangle-alert', 13)} ${lost} given up, see the log</span>`)}
   </dl>`
-}
-
-function commandsFact({ app: { format }, toldMs }: Seen, { commands }: QueuesAnswer): TemplateResult {
-  const { pending, dispatching, oldestPendingAt } = commands
-  const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
-  const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, toldMs)
-  return html`${count(pending)}
-  pending${ageMs === null ? nothing : html`, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`};
-  ${count(dispatching)} being delivered`
 }

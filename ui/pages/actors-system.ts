@@ -61,7 +61,7 @@ export class SignalboxSystem extends LitElement {
     if (!supervisor.data) return supervisor.fault ? failure(supervisor.fault, retry) : skeleton(6, 'page')
     const { data, fault } = this.#queues.answer
     const nowMs = this.#clock.nowMs(data)
-    const news = queuesNews(supervisor, this.#queues.answer, nowMs, app.format)
+    const news = queuesNews(supervisor, this.#queues.answer, app.format)
     const isKnown = 'known' in news
     // What is old is shown as it was then: its ages do not grow.
     const seen: Seen = { app, nowMs, toldMs: data && !isKnown ? Date.parse(data.at) : nowMs, isKnown }
@@ -121,6 +121,7 @@ export class SignalboxSystem extends LitElement {
           ${answer.kinds.map((queue) => this.#queueRow(seen, queue, answer, own))}
         </tbody>
       </table>
+      ${commandsLine(seen, answer)}
     </section>`
   }
 
@@ -204,6 +205,15 @@ export class SignalboxSystem extends LitElement {
       </td>
     </tr>`
   }
+}
+
+/** How far commands are that have not ended: those that no agent was sent yet, and those whose request may be on the wire. */
+function commandsLine({ app: { format }, toldMs }: Seen, { commands }: QueuesAnswer): TemplateResult {
+  const { pending, dispatching, oldestPendingAt } = commands
+  const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
+  const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, toldMs)
+  const oldest = ageMs === null ? '' : `, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`
+  return html`<p class="muted">Commands: ${count(pending)} pending${oldest}; ${count(dispatching)} being delivered.</p>`
 }
 
 declare global {

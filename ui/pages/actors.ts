@@ -227,7 +227,7 @@ export class SignalboxActors extends View {
     const supervisor = this.#supervisor.answer
     if (!supervisor.data) return nothing
     const nowMs = this.#clock.nowMs(this.#queues.data)
-    const news = queuesNews(supervisor, this.#queues.answer, nowMs, app.format)
+    const news = queuesNews(supervisor, this.#queues.answer, app.format)
     const needing = needingStanding(news)
     const link = (path: string, title: string, standing: Standing): TemplateResult =>
       html`<a class="whole" href=${app.router.href(path)} data-route=${path} title=${title}
