@@ -47,6 +47,8 @@ const ListQuery = z.object({
   state: z.optional(text),
   q: z.optional(text),
   attention: z.optional(z.enum(['true', 'false'])),
+  work: z.optional(z.enum(['due', 'held'])),
+  owner: z.optional(text),
   cursor: z.optional(CursorText),
   limit: z.prefault(rowsUpTo(100), '50'),
 })
@@ -72,12 +74,14 @@ async function listPage(
   { db, viewer, kinds, definitions }: Asked,
   query: z.infer<typeof ListQuery>,
 ): Promise<ActorPage> {
-  const { kind, state, q, attention, cursor, limit } = query
+  const { kind, state, q, attention, work, owner, cursor, limit } = query
   const place = cursor === undefined ? null : placeOf(cursor)
   const filter = {
     kinds: kind === undefined ? Object.keys(kinds) : [kind],
     state: state ?? null,
     q: q ?? null,
+    work: work ?? null,
+    owner: owner ?? null,
     attention: attention === 'true' ? attentionStates(definitions) : null,
   }
   // One more than asked for tells whether there is a next page.

@@ -72,8 +72,12 @@ export interface ActorFilter {
   readonly state: string | null
   /** Only what is in one of these states, or whose lease ran out. Null: everything. */
   readonly attention: readonly AttentionState[] | null
-  /** Part of the id, or of the state. */
+  /** Part of the id, of the kind, of the state, or of the title in letters of any case. */
   readonly q: string | null
+  /** Only what is due and held by nobody, or only what is held by a lease that has not run out. Null: either, and neither. */
+  readonly work: 'due' | 'held' | null
+  /** Only what this process holds, by leases that ran out too. Null: whoever does. */
+  readonly owner: string | null
   readonly before: { readonly updatedAt: string; readonly id: string } | null
   readonly limit: number
 }
@@ -135,6 +139,8 @@ const noLane = sql.fragment`null::uuid`
 
 /** Words, and what somebody may see, are looked for among this many finished actors of a kind, the newest: a million are not read for a pattern. */
 const searchedArchive = 10_000
+/** Titles among these of them: each is looked up by its key, and 10,000 of five kinds took 270 ms of the database for a page. */
+const searchedTitles = 2_000
 
 /** Actors that the viewer may see, the last moved first. */
 export async function listActors(db: Connection, viewer: Viewer, filter: ActorFilter): Promise<readonly ActorRecord[]> {
@@ -143,12 +149,12 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
   const page = sql.fragment`order by updated_at desc, id desc limit ${limit}`
   const older =
     before === null ? sql.fragment`true` : sql.fragment`(a.updated_at, a.id) < (${before.updatedAt}, ${before.id})`
-  const words = wordConditions(filter)
   const live = [
     sql.fragment`a.organization_id = ${organizationId}`,
     sql.fragment`a.kind = any(${sql.array([...kinds], 'text')})`,
     older,
-    ...words,
+    ...wordConditions(filter, isTitled(filter, ownLane)),
+    ...workConditions(filter),
     ...seenBy(viewer, ownLane),
   ]
   if (filter.attention !== null) live.push(sql.fragment`(${isInState(filter.attention)} or ${abandoned})`)
@@ -156,7 +162,10 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
     with found as (
       (select a.kind, a.id, a.updated_at from actor a where ${allOf(live)} ${page})
       union all
-      (${archived(organizationId, filter, older, [...words, ...seenBy(viewer, noLane)])})
+      (${archived(organizationId, filter, older, [
+        ...wordConditions(filter, sql.fragment`(a.place <= ${searchedTitles} and ${isTitled(filter, noLane)})`),
+        ...seenBy(viewer, noLane),
+      ])})
     ), newest as (select * from found ${page})
     ${selected}
     from newest n join lateral (select * from (${everyActor}) b where b.kind = n.kind and b.id = n.id) a on true ${subjects}
@@ -171,30 +180,54 @@ const allOf = (conditions: readonly Fragment[]): Fragment =>
 const seenBy = (viewer: Viewer, lane: Fragment): Fragment[] =>
   viewer.role === 'admin' ? [] : [actorHeld(viewer, lane)]
 
-function wordConditions({ state, q }: ActorFilter): Fragment[] {
+const like = (text: string): string => `%${escapeLike(text)}%`
+
+function wordConditions({ state, q }: ActorFilter, titled: Fragment): Fragment[] {
   const value = sql.fragment`a.snapshot->>'value'`
-  const like = (text: string): string => `%${escapeLike(text)}%`
   return [
     ...(state === null ? [] : [sql.fragment`${value} like ${like(state)}`]),
     ...(q === null
       ? []
-      : [sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} like ${like(q)})`]),
+      : [
+          sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} like ${like(q)} or ${titled})`,
+        ]),
   ]
 }
 
+/** The title that `subjects` shows has these words. */
+const isTitled = ({ q }: ActorFilter, lane: Fragment): Fragment =>
+  sql.fragment`(case when a.kind = 'command'
+    then (select coalesce(owned.title, c.title) from command c left join task owned on owned.id = c.task_id where c.id = a.id)
+    else coalesce((select coalesce(t.title, '') from task t where t.id = a.id), (select g.name from agent g where g.id = ${lane}))
+    end) ilike ${like(q ?? '')}`
+
+/** In the words of the index `actor_due`: what has work that is due, or held, is scheduled. */
+const workConditions = ({ work, owner }: ActorFilter): Fragment[] => [
+  ...(work === 'due'
+    ? [sql.fragment`a.wake_at <= now() and (a.lease_until is null or a.lease_until <= now())`]
+    : work === 'held'
+      ? [sql.fragment`a.wake_at is not null and a.lease_until > now()`]
+      : []),
+  ...(owner === null ? [] : [sql.fragment`a.wake_at is not null and a.lease_owner = ${owner}`]),
+]
+
 /** The archive's part of a page, by the index that fits: none of these reads more than it was told to look at. */
 function archived(organizationId: string, filter: ActorFilter, older: Fragment, words: readonly Fragment[]): Fragment {
-  const { kinds, attention, limit } = filter
+  const { kinds, attention, work, owner, limit } = filter
   const wanted = sql.array([...kinds], 'text')
   const page = sql.fragment`order by a.updated_at desc, a.id desc limit ${limit}`
   const columns = sql.fragment`a.kind, a.id, a.updated_at`
+  // What is finished has no work.
+  if (work !== null || owner !== null) return sql.fragment`select ${columns} from actor_archive a where false`
+  // Few by their index, so all of them are looked at as the first of a kind are.
+  const few = sql.fragment`(select b.*, 1 as place from actor_archive b) a`
   if (attention !== null)
     return sql.fragment`
-      select ${columns} from actor_archive a where a.organization_id = ${organizationId} and ${unusualEnd}
+      select ${columns} from ${few} where a.organization_id = ${organizationId} and ${unusualEnd}
         and a.kind = any(${wanted}) and ${isInState(attention)} and ${allOf([older, ...words])} ${page}`
   if (filter.q !== null && wholeId.test(filter.q))
     return sql.fragment`
-      select ${columns} from actor_archive a
+      select ${columns} from ${few}
       where a.organization_id = ${organizationId} and a.kind = any(${wanted}) and a.id = ${filter.q} and ${allOf([...words])} ${page}`
   const ofKind = sql.fragment`a.organization_id = ${organizationId} and a.kind = k.kind and ${older}`
   const arm =
@@ -202,7 +235,8 @@ function archived(organizationId: string, filter: ActorFilter, older: Fragment, 
       ? sql.fragment`select ${columns} from actor_archive a where ${ofKind} ${page}`
       : sql.fragment`
           select ${columns} from (
-            select a.* from actor_archive a where ${ofKind} order by a.updated_at desc, a.id desc limit ${searchedArchive}
+            select a.*, row_number() over (order by a.updated_at desc, a.id desc) as place
+            from actor_archive a where ${ofKind} order by a.updated_at desc, a.id desc limit ${searchedArchive}
           ) a where ${allOf(words)} ${page}`
   return sql.fragment`select s.* from unnest(${wanted}) as k(kind) cross join lateral (${arm}) s`
 }

@@ -61,7 +61,7 @@ describe('the Actors page', () => {
 
   async function open(path: string, options = {}) {
     watched = await openPage(browser, options)
-    await watched.page.goto(server.url + path)
+    await watched.page.goto(path.startsWith('/') ? server.url + path : path)
     return watched.page
   }
   const pathOf = ({ kind, id }: ActorSummary): string => `/actors/${kind}/${id}`
@@ -169,21 +169,101 @@ describe('the Actors page', () => {
     const page = await open('/actors')
     const system = page.getByRole('region', { name: 'System' })
     await system.getByText('Everything runs').waitFor()
-    const loops = system.getByRole('table', { name: "The supervisor's loops in this process" })
+    const loops = system.getByRole('table', { name: "The supervisor's loops" })
     await expect
       .poll(() => loops.getByRole('row', { name: /^subscription.*Up\s+0 of 8\s+0\s+none/ }).count(), patience)
       .toBe(1)
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
     await queues
-      .getByRole('row', { name: /^command 0 none 0 Nothing waits/ })
-      .getByRole('link', { name: '1 command actors' })
+      .getByRole('row', { name: /^Delivering messages command Nothing waits 0 none 0/ })
+      .getByRole('link', { name: '1 command actors that need a person' })
       .click()
     const rows = page
       .getByRole('region', { name: 'Actors' })
       .getByRole('listitem')
       .getByRole('link', { name: /command/ })
     await expect.poll(() => rows.count(), patience).toBe(1)
-    expect(await page.getByRole('button', { name: 'Attention' }).getAttribute('aria-pressed')).toBe('true')
+    const attention = page.getByRole('button', { name: 'Attention' })
+    expect(await attention.getAttribute('aria-pressed')).toBe('true')
+
+    // Once more, after the person went on from there: the same link does the same again.
+    await page.getByRole('button', { name: 'All', exact: true }).click()
+    await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('false')
+    const needing = page.getByRole('link', { name: '1 needs a person' }).first()
+    await needing.click()
+    await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('true')
+    await page.getByRole('button', { name: 'All', exact: true }).click()
+    await needing.click()
+    await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('true')
+    await page.goBack()
+    await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('false')
+  })
+
+  it('does not say that everything runs while that is not known', async () => {
+    const page = await open('about:blank')
+    const release = Promise.withResolvers<void>()
+    const isAway = { now: false }
+    await page.route('**/api/{queues,actors?*}', async (route) => {
+      await release.promise
+      const body = JSON.stringify({ error: { message: 'Identity service unavailable.' } })
+      await (isAway.now ? route.fulfill({ status: 503, contentType: 'application/json', body }) : route.continue())
+    })
+    await page.goto(`${server.url}/actors?show=system`)
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('Not known yet').waitFor()
+    expect(await page.getByText('Everything runs').count()).toBe(0)
+    release.resolve()
+    await system.getByText('Everything runs').waitFor()
+    isAway.now = true
+    await system.getByText(/The database does not answer; numbers as of \d/).waitFor()
+    expect(await page.getByText('Everything runs').count()).toBe(0)
+    // A change makes the list ask, too.
+    await send(agentId, 'hello again', 'hello again')
+    await page.getByText('Not up to date: The database does not answer.').waitFor()
+    const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
+    expect(await queues.getByText('Nothing waits').count()).toBe(0)
+    expect(await queues.getByText('Not known').count()).toBeGreaterThan(0)
+    isAway.now = false
+    await system.getByText('Everything runs').waitFor()
+  })
+
+  it('does not judge what is old, when no answer comes', async () => {
+    const page = await open('about:blank')
+    await page.clock.install()
+    await page.goto(`${server.url}/actors?show=system`)
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('Everything runs').waitFor()
+    const unanswered = Promise.withResolvers<void>()
+    await page.route('**/api/queues', async (route) => {
+      await unanswered.promise
+      await route.continue()
+    })
+    await page.clock.runFor(30_000)
+    await system.getByText('Not known since').waitFor()
+    expect(await page.getByText('Everything runs').count()).toBe(0)
+    unanswered.resolve()
+    await page.clock.runFor(6_000)
+    await system.getByText('Everything runs').waitFor()
+  })
+
+  it('finds an actor by the title that its row shows, by an address that can be kept', async () => {
+    const page = await open('/actors?q=ARRIVES')
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')
+    await expect.poll(() => rows.allInnerTexts(), patience).toEqual([expect.stringContaining('never arrives')])
+    const field = page.getByRole('searchbox', { name: 'Filter actors' })
+    expect(await field.inputValue()).toBe('ARRIVES')
+    await field.fill('resting')
+    await expect.poll(() => new URL(page.url()).searchParams.get('q'), patience).toBe('resting')
+    await rows.first().click()
+    await page.getByText('Following live').waitFor()
+    expect(await rows.count()).toBe(1)
+    await page.goBack()
+    expect(await field.inputValue()).toBe('resting')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('needs a person')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => field.inputValue(), patience).toBe('')
+    expect(new URL(page.url()).search).toBe('?needs=attention')
   })
 
   it('says what can happen next in words, with the work and the timers', async () => {

@@ -3,8 +3,13 @@
  * works, and each one's loops by a press of its name.
  */
 import type { Browser } from 'playwright-core'
+import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shortOwner } from '../../domain/system-words.ts'
+import { instruments } from '../../actors/system.ts'
+import { supervisedOf } from '../../actors/vitals.ts'
 import { openDatabase } from '../../persistence/database.ts'
+import { tellOfProcess } from '../../persistence/processes.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -46,15 +51,34 @@ describe('the processes of the System page', () => {
     const worker = await systemOn(db)
     const { owner } = worker.system.worker
     await peer.received(1)
-    const name = system.getByRole('button', { name: owner })
-    const row = system.getByRole('row').filter({ has: page.getByRole('button', { name: owner }) })
+    const nameOf = (whose: string) => page.getByRole('link', { name: shortOwner(whose), exact: true })
+    const name = nameOf(owner)
+    const row = system.getByRole('listitem').filter({ has: name })
+    // It is the one that works, so its loops are shown before anybody asks for them.
+    await expect.poll(() => name.getAttribute('aria-current'), patience).toBe('true')
     await expect.poll(() => row.innerText(), patience).toMatch(/Works\s+command 1 of 256/)
-    await name.click()
-    expect(await name.getAttribute('aria-pressed')).toBe('true')
-    await system.getByRole('heading', { name: `Loops of ${owner}` }).waitFor()
-    const loop = system.getByRole('row').filter({ hasText: 'finds agents and delivers' })
+    const loop = row.getByRole('row').filter({ hasText: 'finds agents and delivers' })
     expect(await loop.innerText()).toMatch(/Up\s+1 of 256/)
     expect((await axeOn(page).analyze()).violations).toEqual([])
+
+    const own = web.system.worker.owner
+    await nameOf(own).click()
+    await system.getByText('It leaves the work to workers in processes of their own.').waitFor()
+    expect(new URL(page.url()).searchParams.get('process')).toBe(own)
+    await page.reload()
+    await expect.poll(() => nameOf(own).getAttribute('aria-current'), patience).toBe('true')
+    await page.goBack()
+    await expect.poll(() => name.getAttribute('aria-current'), patience).toBe('true')
+
+    // Behind the number are the actors that it counts, also on a page that has room for the list alone.
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${web.url}/actors?show=system`)
+    await system.getByRole('link', { name: `1 command actors of ${owner}` }).click()
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')
+    await page.getByRole('button', { name: `Held by ${shortOwner(owner)} Show all` }).waitFor()
+    await expect.poll(() => rows.count(), patience).toBe(1)
+    expect(await rows.first().getAttribute('href')).toBe(`/actors/command/${sent.id}`)
+    await page.setViewportSize({ width: 1440, height: 900 })
 
     peer.script.release()
     await web.finished(sent.id)
@@ -62,7 +86,57 @@ describe('the processes of the System page', () => {
     await db.close()
     await expect.poll(() => name.count(), patience).toBe(0)
     await system.getByText('No worker runs: what was accepted waits until one does').waitFor()
-    await system.getByRole('heading', { name: `Loops of ${web.system.worker.owner}` }).waitFor()
+    await expect.poll(() => nameOf(own).getAttribute('aria-current'), patience).toBe('true')
     expect(watched.violations).toEqual([])
+  })
+
+  it('misses a worker that ended without a word, and shows no places of it', async () => {
+    const { page } = watched
+    const db = await openDatabase(fresh.profile)
+    const worker = await systemOn(db)
+    // As a process leaves its row that was killed while it followed tasks.
+    const told = supervisedOf(worker.system, db, instruments)
+    const loops = told.process.loops.map((loop) =>
+      loop.name === 'subscription' ? { ...loop, places: { taken: 8, limit: 8, perAgent: 8 } } : loop,
+    )
+    const dead = { ...told, process: { ...told.process, owner: 'elsewhere/42/dead', loops } }
+    await tellOfProcess(fresh.db.pool, 'elsewhere/42/dead', dead)
+    await fresh.db.pool.query(
+      sql.unsafe`update process set seen_at = now() - interval '80 seconds' where owner = 'elsewhere/42/dead'`,
+    )
+    await page.goto(`${web.url}/actors?show=system&process=elsewhere/42/dead`)
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('1 of 2 workers is silent').waitFor()
+    const row = system.getByRole('listitem').filter({ hasText: 'elsewhere/42/dead' })
+    await row.getByText('Silent for 1 min: it ended without a word').waitFor()
+    await row.getByText('what its loops do is not known').waitFor()
+    expect(await row.innerText()).not.toContain('8 of 8')
+    expect(await row.getByRole('table').count()).toBe(0)
+    await worker.close()
+    await db.close()
+  })
+
+  it('breaks no word and hides no way on where there is little room', async () => {
+    const { page } = watched
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width: 390, height: 844 })
+      await page.goto(`${web.url}/actors?show=system`)
+      const system = page.getByRole('region', { name: 'System' })
+      const row = system.getByRole('row').filter({ hasText: 'reconciliation' }).first()
+      await row.waitFor()
+      const labels = row.locator('td[data-label]')
+      expect(
+        await labels.evaluateAll((all) => all.map((cell) => getComputedStyle(cell, '::before').content)),
+      ).toContain('"Needs a person "')
+      // A name that is broken inside has more boxes than one.
+      const names = await system
+        .locator('tbody .mono')
+        .evaluateAll((all) => all.map((name) => name.getClientRects().length))
+      expect(new Set(names)).toEqual(new Set([1]))
+      const cut = await system.evaluate((region) => region.scrollWidth - region.clientWidth)
+      expect(cut).toBeLessThanOrEqual(0)
+      expect((await axeOn(page).analyze()).violations).toEqual([])
+    }
   })
 })

@@ -224,7 +224,7 @@ describe('work that waits', () => {
     const leases = system.getByRole('table', { name: 'Who holds work, by process' })
     await leases.getByRole('row', { name: new RegExp(`this process subscription ${places} `) }).waitFor()
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
-    await queues.getByRole('row', { name: new RegExp(`^subscription 1 .* ${places} `) }).waitFor()
+    await queues.getByRole('row', { name: new RegExp(`^Following tasks subscription .* 1 .* ${places} `) }).waitFor()
   })
 
   it('says beside a task who looks after it meanwhile', async () => {

@@ -44,6 +44,8 @@ describe('many actors', () => {
       state: null,
       attention: null,
       q: null,
+      work: null,
+      owner: null,
       before: null,
       limit: 10,
       ...filter,
@@ -108,6 +110,16 @@ describe('many actors', () => {
     expect(await list({ q: '0000-000000000002' })).toEqual([])
     const oldest = '00000000-0000-0000-0000-000000000001'
     expect((await list({ q: oldest })).map(({ id }) => id)).toEqual([oldest])
+  })
+
+  it('finds what is counted as due, as under way and as held by one process, and nothing finished', async () => {
+    const ends = async (filter: Partial<ActorFilter>): Promise<string[]> =>
+      (await list(filter)).map(({ id }) => id.slice(-1)).toSorted()
+    expect(await ends({ work: 'due' })).toEqual(['3', '4', '6'])
+    expect(await ends({ work: 'due', kinds: ['subscription'] })).toEqual(['3', '4'])
+    expect(await ends({ work: 'held' })).toEqual(['1', '2'])
+    expect(await ends({ owner: 'gone/2' })).toEqual(['6'])
+    expect(await ends({ owner: 'host/1', kinds: ['command'] })).toEqual([])
   })
 
   it('counts what is due, who holds what and what needs a person', async () => {

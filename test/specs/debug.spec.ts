@@ -63,6 +63,23 @@ describe('the actor debugger', () => {
     expect((await page('?attention=true')).actors).toEqual([])
   })
 
+  it('finds what it lists by the titles that it shows, in letters of any case, live and finished', async () => {
+    const { actors } = await page()
+    const titled = actors.filter(({ title }) => title !== '')
+    expect(new Set(titled.map(({ status }) => status))).toEqual(new Set(['active', 'done']))
+    const titles = new Set(titled.map(({ title }) => title))
+    for (const title of titles) {
+      const shown = actors.filter((each) => each.title === title).map(({ kind, id }) => `${kind}/${id}`)
+      const found = await page(`?q=${encodeURIComponent(title.toUpperCase())}`)
+      expect(found.actors.map(({ kind, id }) => `${kind}/${id}`)).toEqual(expect.arrayContaining(shown))
+      expect(found.actors.map(({ title: each }) => each.toUpperCase())).toEqual(
+        found.actors.map(() => title.toUpperCase()),
+      )
+    }
+    expect((await page('?q=words that no title has')).actors).toEqual([])
+    expect((await page('?q=words that no title has&attention=true')).actors).toEqual([])
+  })
+
   it('shows one actor with what may be shown of its context, and what can happen next', async () => {
     const { body } = await get(`/api/actors/command/${delivered}`)
     const { actor } = ActorAnswer.parse(body)

@@ -118,6 +118,14 @@ export class SignalboxPalette extends LitElement {
       const shown = withControl ? `Ctrl ${keys.toUpperCase()}` : keys
       return { group: goes ? 'Go to' : 'Do', icon, label, note: '', keys: shown, run: () => void run(undefined) }
     })
+    const needing: Item = {
+      group: 'Go to',
+      icon: 'triangle-alert',
+      label: 'What needs a person',
+      note: 'actors, attention',
+      keys: '',
+      run: go('/actors?needs=attention'),
+    }
     const agents = (this.#agents.data?.agents ?? []).map((agent): Item => ({
       group: 'Agents',
       icon: 'bot',
@@ -139,7 +147,7 @@ export class SignalboxPalette extends LitElement {
       items
         .filter(({ label, note }) => words.every((word) => `${label} ${note}`.toLowerCase().includes(word)))
         .slice(0, perGroup)
-    const goTo = doing.filter(({ group }) => group === 'Go to')
+    const goTo = [...doing.filter(({ group }) => group === 'Go to'), needing]
     const toDo = doing.filter(({ group }) => group === 'Do')
     return [...found(goTo), ...found(tasks), ...found(agents), ...found(toDo)]
   }

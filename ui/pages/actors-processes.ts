@@ -1,122 +1,159 @@
 /**
- * The processes on one database, and what one of them says of itself: its loops, places, threads and connections. Templates of
- * the system's page (actors-system.ts), which owns what is chosen.
+ * The processes on one database as a tree: each with how it stands, and below the one that is chosen its loops, places, threads
+ * and connections, as it told of them. Templates of the system's page (actors-system.ts); which one is chosen is in the address.
  */
 import { html, nothing, type TemplateResult } from 'lit'
+import { repeat } from 'lit/directives/repeat.js'
 import {
-  queueCountLimit,
   type LoopView,
   type ProcessView,
   type QueuesAnswer,
   type SupervisorAnswer,
   type ToldProcess,
 } from '../../domain/queue.ts'
-import { countWords, loopStanding, loopWords, oldestAgeMs, processStanding } from '../../domain/queue-words.ts'
+import { loopStanding, loopWords } from '../../domain/queue-words.ts'
+import { isSilent, processStanding, shortOwner, workingProcess } from '../../domain/system-words.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import { plural } from '../format.ts'
+import { actorsPath, type ActorFilter } from './actors-questions.ts'
 import { standingMark } from './actors-standing.ts'
 
 export interface Seen {
   readonly app: App
   /** The server's clock. */
   readonly nowMs: number
+  /** The same while queues and processes are known; else when they last were, by which they are shown. */
+  readonly toldMs: number
+  /** False: what others told is old, and nobody is judged by it. */
+  readonly isKnown: boolean
 }
 
-/** A row each; the one whose loops are shown below is pressed. */
-export function processTable(
-  { app, nowMs }: Seen,
+/** `address`: which process it asks for, and what the list beside is filtered by, which links keep. */
+export function processTree(
+  seen: Seen,
   own: SupervisorAnswer,
-  others: readonly ToldProcess[],
-  chosen: string,
-  choose: (owner: string) => void,
+  queues: QueuesAnswer | undefined,
+  address: { readonly filter: ActorFilter; readonly process: string | null },
 ): TemplateResult {
+  const { nowMs, toldMs } = seen
   const self: ToldProcess = { owner: own.process.owner, seenAt: new Date(nowMs).toISOString(), told: own }
-  const row = (process: ToldProcess): TemplateResult => {
-    const { owner, told, seenAt } = process
+  const others = (queues?.processes ?? []).filter(({ owner }) => owner !== self.owner)
+  const all = [self, ...others]
+  const asked = all.find(({ owner }) => owner === address.process)
+  const chosen = asked?.owner ?? workingProcess(own, others, toldMs)
+  const branch = (process: ToldProcess): TemplateResult => {
     const isOwn = process === self
-    return html`<tr>
-      <th scope="row">
-        <button type="button" class="pick mono" aria-pressed=${owner === chosen} @click=${() => choose(owner)}>
-          ${owner}
-        </button>
-        ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
-      </th>
-      <td>${standingMark(processStanding(process, nowMs))}</td>
-      <td>${told === null ? html`<span class="faint">not known</span>` : placesWords(told.process)}</td>
-      <td class="num">${isOwn ? 'now' : app.format.at(seenAt)}</td>
-    </tr>`
+    const { owner } = process
+    const path = actorsPath(address.filter, { show: 'system', process: owner })
+    return html`<li>
+      ${limb(seen, process, { isOwn, isChosen: owner === chosen, path })}
+      ${owner === chosen ? html`<div class="loops">${loopsOf(seen, process, isOwn)}</div>` : nothing}
+    </li>`
   }
   return html`<section>
     <h2>Processes</h2>
-    <table>
-      <caption class="sr">
-        Every process on this database; choose one to see its loops
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Process</th>
-          <th scope="col">Standing</th>
-          <th scope="col">Places taken</th>
-          <th scope="col">Told</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${row(self)} ${others.map(row)}
-      </tbody>
-    </table>
+    ${
+      address.process !== null && !asked
+        ? html`<p class="muted"><span class="mono">${shortOwner(address.process)}</span> is not there any more.</p>`
+        : nothing
+    }
+    <ul class="processes" aria-label="Every process on this database; choose one to see its loops">
+      ${repeat(all, ({ owner }) => owner, branch)}
+    </ul>
   </section>`
+}
+
+interface Limb {
+  readonly isOwn: boolean
+  readonly isChosen: boolean
+  readonly path: string
+}
+
+function limb(
+  { app, toldMs, nowMs, isKnown }: Seen,
+  process: ToldProcess,
+  { isOwn, isChosen, path }: Limb,
+): TemplateResult {
+  const { owner, told, seenAt } = process
+  const standing = processStanding(process, isOwn ? nowMs : toldMs)
+  const isTold = told !== null && (isOwn || (isKnown && !isSilent(process, toldMs)))
+  return html`<div class="process">
+    <a
+      class="pick mono"
+      href=${app.router.href(path)}
+      data-route=${path}
+      title=${owner}
+      aria-current=${isChosen ? 'true' : nothing}
+      >${shortOwner(owner)}</a
+    >
+    ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
+    ${isOwn || isKnown ? standingMark(standing) : standingMark({ tone: 'quiet', words: 'Not known' })}
+    <span class="told num"
+      >${isTold ? placesWords(told.process) : nothing}${isOwn ? nothing : html`<span>told ${app.format.at(seenAt)}</span>`}</span
+    >
+  </div>`
 }
 
 /** "command 3 of 256, subscription 8 of 8": what it is at. */
-function placesWords({ loops, works }: ProcessView): TemplateResult | string {
-  if (!works) return html`<span class="faint" aria-label="no places">–</span>`
+function placesWords({ loops }: ProcessView): TemplateResult | typeof nothing {
   const busy = loops.flatMap(({ name, places }) =>
     places !== null && places.taken > 0 ? [`${name} ${places.taken} of ${places.limit}`] : [],
   )
-  return busy.length === 0 ? html`<span class="faint">none</span>` : busy.join(', ')
+  return busy.length === 0 ? nothing : html`<span>${busy.join(', ')}</span>`
 }
 
-/** `told`: another process than the one that answers. */
-export function loopTable(
-  seen: Seen,
-  { loops, owner, works }: ProcessView,
-  told: ToldProcess | undefined,
-): TemplateResult {
-  const { app, nowMs } = seen
-  const which = told ? html`As it told, ${app.format.at(told.seenAt)}.` : 'The process that answers this page.'
-  return html`<section>
-    <h2>Loops of <span class="mono">${owner}</span></h2>
-    <p class="muted">${which} ${works ? 'It works.' : 'It leaves the work to workers in processes of their own.'}</p>
-    <table>
-      <caption class="sr">
-        The supervisor's loops in this process
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Loop</th>
-          <th scope="col">State</th>
-          <th scope="col" class="end">Places taken</th>
-          <th scope="col" class="end">Restarts</th>
-          <th scope="col">Last trouble</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${loops.map(
-          (loop) =>
-            html`<tr>
-              <th scope="row">
-                <span class="mono">${loop.name}</span> <span class="does">${loopWords(loop.name)}</span>
-              </th>
-              <td>${standingMark(loopStanding(loop, nowMs))}</td>
-              <td class="end num">${placesCell(loop)}</td>
-              <td class="end num">${loop.restarts === 0 ? html`<span class="faint">0</span>` : loop.restarts}</td>
-              <td>${troubleCell(app, loop)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </section>`
+function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResult {
+  const { app, nowMs, toldMs, isKnown } = seen
+  const { told, seenAt } = process
+  if (told === null) return html`<p class="muted">It is of another release, whose words this one does not know.</p>`
+  const isGone = isKnown && isSilent(process, toldMs)
+  if (!isOwn && (isGone || !isKnown))
+    return html`<p class="muted">
+      Last heard of at ${app.format.at(seenAt)}: what its loops do is not known.
+      ${isGone ? 'Who stays silent is forgotten after ten minutes.' : nothing}
+    </p>`
+  const { loops, works } = told.process
+  const which = isOwn ? 'The process that answers this page.' : html`As it told, ${app.format.at(seenAt)}.`
+  return html`<p class="muted">
+      ${which} ${works ? 'It works.' : 'It leaves the work to workers in processes of their own.'}
+    </p>
+    ${loopTable(app, loops, process.owner, isOwn ? nowMs : toldMs)} ${resources(app, told.process)}`
+}
+
+function loopTable(app: App, loops: readonly LoopView[], owner: string, nowMs: number): TemplateResult {
+  return html`<table>
+    <caption class="sr">
+      The supervisor's loops in ${owner}
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Loop</th>
+        <th scope="col">State</th>
+        <th scope="col" class="end">Places taken</th>
+        <th scope="col" class="end">Restarts</th>
+        <th scope="col">Last trouble</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${repeat(
+        loops,
+        ({ name }) => name,
+        (loop) =>
+          html`<tr>
+            <th scope="row">
+              <span class="mono">${loop.name}</span> <span class="does">${loopWords(loop.name)}</span>
+            </th>
+            <td class="standing-cell">${standingMark(loopStanding(loop, nowMs))}</td>
+            <td class="end num" data-label="Places taken">${placesCell(loop)}</td>
+            <td class="end num" data-label="Restarts">
+              ${loop.restarts === 0 ? html`<span class="faint">0</span>` : loop.restarts}
+            </td>
+            <td data-label="Last trouble">${troubleCell(app, loop)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`
 }
 
 function placesCell({ places }: LoopView): TemplateResult {
@@ -138,12 +175,7 @@ function troubleCell({ format }: App, { lastFailure, lastOutage }: LoopView): Te
   }`
 }
 
-export function resources(
-  seen: Seen,
-  { parser, database }: ProcessView,
-  queues: QueuesAnswer | undefined,
-): TemplateResult {
-  const { format } = seen.app
+function resources({ format }: App, { parser, database }: ProcessView): TemplateResult {
   const fact = (term: string, words: TemplateResult | string): TemplateResult =>
     html`<div>
       <dt>${term}</dt>
@@ -155,21 +187,8 @@ export function resources(
   const busy = `${parser.underWay} under way (${format.bytes(parser.bytesUnderWay)}), ${parser.queued} waiting`
   const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay === 0 ? 'nothing under way' : busy}`
   const lost = plural(parser.tasksLost, 'task')
-  return html`<section>
-    <h2>Resources</h2>
-    <dl>
-      ${queues ? fact('Commands', commandsFact(seen, queues)) : nothing}
-      ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}
-      ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}; <span class="tone-warn">${icon('triangle-alert', 13)} ${lost} given up, see the log</span>`)}
-    </dl>
-  </section>`
-}
-
-function commandsFact({ app: { format }, nowMs }: Seen, { commands }: QueuesAnswer): TemplateResult {
-  const { pending, dispatching, oldestPendingAt } = commands
-  const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
-  const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, nowMs)
-  return html`${count(pending)}
-  pending${ageMs === null ? nothing : html`, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`};
-  ${count(dispatching)} being delivered`
+  return html`<dl>
+    ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}
+    ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}; <span class="tone-warn">${icon('triangle-alert', 13)} ${lost} given up, see the log</span>`)}
+  </dl>`
 }

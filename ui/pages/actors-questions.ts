@@ -9,14 +9,65 @@ export interface ActorFilter {
   readonly text: string
   readonly kind: string
   readonly attention: boolean
+  /** What is due and held by nobody, or what somebody is at; empty: either, and neither. */
+  readonly work: '' | 'due' | 'held'
+  /** Whose leases; empty: anybody's, and nobody's. */
+  readonly owner: string
 }
-export const everyActor: ActorFilter = { text: '', kind: '', attention: false }
-export const isFiltered = (filter: ActorFilter): boolean => filter.text !== '' || filter.kind !== '' || filter.attention
+export const everyActor: ActorFilter = { text: '', kind: '', attention: false, work: '', owner: '' }
+export const isFiltered = (filter: ActorFilter): boolean => filter.attention || paramsOf(filter).size > 0
+
+/** As the page's address and the server's say it alike; what is empty is left out. */
+function paramsOf({ text, kind, work, owner }: ActorFilter): URLSearchParams {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries({ q: text, kind, work, owner })) if (value !== '') query.set(name, value)
+  return query
+}
+
+/** What the page's address asks for; what it says in a way that we do not know is left out. */
+export function filterOf(query: URLSearchParams): ActorFilter {
+  const work = query.get('work')
+  return {
+    text: query.get('q') ?? '',
+    kind: query.get('kind') ?? '',
+    attention: query.get('needs') === 'attention',
+    work: work === 'due' || work === 'held' ? work : '',
+    owner: query.get('owner') ?? '',
+  }
+}
+
+export const isSameFilter = (a: ActorFilter, b: ActorFilter): boolean =>
+  a.attention === b.attention && `${paramsOf(a)}` === `${paramsOf(b)}`
+
+/** What is shown beside the list: which page, and whose loops. Null: as it comes. */
+export interface Beside {
+  readonly show: 'system' | 'machines' | null
+  readonly process: string | null
+}
+
+export function besideOf(query: URLSearchParams): Beside {
+  const show = query.get('show')
+  return {
+    show: show === null ? null : show === 'machines' ? 'machines' : 'system',
+    process: query.get('process'),
+  }
+}
+
+/** The page's address: the list as it is filtered, and what is beside it. */
+export function actorsPath(filter: ActorFilter, { show, process }: Beside): string {
+  const query = paramsOf(filter)
+  if (filter.attention) query.set('needs', 'attention')
+  if (show !== null) query.set('show', show)
+  if (process !== null) query.set('process', process)
+  return query.size === 0 ? '/actors' : `/actors?${query}`
+}
+
+/** Everything that needs a person. */
+export const attentionPath = actorsPath({ ...everyActor, attention: true }, { show: null, process: null })
 
 export function listPath(filter: ActorFilter, cursor?: string): string {
-  const query = new URLSearchParams({ limit: '100' })
-  if (filter.text !== '') query.set('q', filter.text)
-  if (filter.kind !== '') query.set('kind', filter.kind)
+  const query = paramsOf(filter)
+  query.set('limit', '100')
   if (filter.attention) query.set('attention', 'true')
   if (cursor !== undefined) query.set('cursor', cursor)
   return `/api/actors?${query}`

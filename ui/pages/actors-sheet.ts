@@ -45,7 +45,14 @@ export const actorsSheet = css`
     padding: 2px 6px;
     font-size: var(--sb-text-s);
   }
+  .of-work {
+    display: flex;
+    justify-content: space-between;
+    min-width: 0;
+    line-height: 18px;
+  }
   .whole {
+    display: block;
     min-width: 0;
     padding: 4px;
     border-radius: var(--sb-radius-s);

@@ -17,9 +17,19 @@ export const systemSheet = css`
   .all:focus-visible {
     outline-offset: -2px;
   }
-  .whole {
+  .head {
+    display: grid;
+    justify-items: start;
+    gap: 4px;
+  }
+  .whole,
+  .needing {
     font-size: var(--sb-text-l);
     font-weight: 600;
+  }
+  .needing .standing {
+    text-decoration: underline;
+    text-underline-offset: 2px;
   }
   section {
     display: grid;
@@ -53,8 +63,12 @@ export const systemSheet = css`
   }
   tbody th {
     font-weight: 500;
-    overflow-wrap: anywhere;
   }
+  .kind,
+  tbody .mono {
+    white-space: nowrap;
+  }
+  .kind,
   .does {
     margin-inline-start: 6px;
     color: var(--sb-text-3);
@@ -83,25 +97,46 @@ export const systemSheet = css`
     text-decoration: underline;
     text-underline-offset: 2px;
   }
+  .processes {
+    max-width: 1000px;
+    font-size: 12.5px;
+  }
+  .process {
+    display: flex;
+    flex-wrap: wrap;
+    align-items: center;
+    gap: 2px 10px;
+    min-height: 34px;
+    padding: 4px 0;
+    border-bottom: 1px solid var(--sb-border);
+  }
+  .told {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 2px 14px;
+    margin-inline-start: auto;
+    color: var(--sb-text-2);
+  }
   .pick {
     padding: 2px 4px;
     margin-inline-start: -4px;
-    border: 0;
     border-radius: var(--sb-radius-s);
-    background: none;
-    color: inherit;
-    font-size: inherit;
-    font-weight: inherit;
-    text-align: start;
     text-decoration: underline;
     text-underline-offset: 2px;
-    cursor: pointer;
     overflow-wrap: anywhere;
   }
-  .pick[aria-pressed='true'] {
+  .pick[aria-current] {
     background: var(--sb-selected);
     font-weight: 600;
     text-decoration: none;
+  }
+  /* What belongs to the process above it. */
+  .loops {
+    display: grid;
+    gap: 6px;
+    margin: 8px 0 14px 5px;
+    padding-inline-start: 14px;
+    border-inline-start: 2px solid var(--sb-border);
   }
   dl {
     display: grid;
@@ -118,13 +153,45 @@ export const systemSheet = css`
   dd {
     overflow-wrap: anywhere;
   }
+  /* A row is a block, because a table's columns would break words: its name, how it stands, then numbers with what they are. */
   @container console (max-width: 720px) {
-    th,
-    td {
-      padding-inline-end: 10px;
+    thead {
+      position: absolute;
+      width: 1px;
+      height: 1px;
+      overflow: hidden;
+      clip-path: inset(50%);
     }
-    .does {
-      display: none;
+    table,
+    tbody {
+      display: block;
+    }
+    tbody tr {
+      display: flex;
+      flex-wrap: wrap;
+      align-items: baseline;
+      gap: 2px 14px;
+      padding: 8px 0;
+      border-bottom: 1px solid var(--sb-border);
+    }
+    tbody th,
+    tbody td {
+      height: auto;
+      padding: 0;
+      border: 0;
+      text-align: start;
+    }
+    tbody th,
+    .standing-cell {
+      flex: 1 0 100%;
+      min-width: 0;
+    }
+    td[data-label]::before {
+      content: attr(data-label) ' ';
+      color: var(--sb-text-3);
+    }
+    .told {
+      flex: 1 0 100%;
     }
   }
 `

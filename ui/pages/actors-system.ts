@@ -6,91 +6,101 @@ import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResu
 import {
   attentionCountLimit,
   queueCountLimit,
+  type HeldLeases,
   type KindQueue,
-  type ProcessView,
   type QueuesAnswer,
   type SupervisorAnswer,
 } from '../../domain/queue.ts'
-import { countWords, oldestAgeMs, placesOf, queueStanding, systemStanding } from '../../domain/queue-words.ts'
-import type { ApiFault } from '../api.ts'
+import { countWords, kindTitle, oldestAgeMs, queueStanding, type Standing } from '../../domain/queue-words.ts'
+import { needingStanding, placesOf, shortOwner, systemStanding, type QueuesNews } from '../../domain/system-words.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
+import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { ServerClock } from '../server-clock.ts'
-import { queuesQuestion, supervisorQuestion } from './actors-questions.ts'
-import { loopTable, processTable, resources } from './actors-processes.ts'
+import { queuesNews } from './actors-news.ts'
+import { processTree, type Seen } from './actors-processes.ts'
+import * as ask from './actors-questions.ts'
 import { Seconds } from './actors-seconds.ts'
 import { standingMark } from './actors-standing.ts'
-import { systemPath } from './explanation-view.ts'
 import { systemSheet } from './actors-system-sheet.ts'
 
-/** The loops and the process are told without the database, so this page can say that it is the database that is away. */
-const whyUnknown = ({ status, message }: ApiFault, isKnown: boolean): string =>
-  `Queues and leases are ${isKnown ? 'as last known' : 'not known'}: ${status === 503 ? 'the database does not answer.' : message}`
+/** What stands where numbers are old: they are shown as they were, and nobody is judged by them. */
+const unjudged: Standing = { tone: 'quiet', words: 'Not known' }
 
 /** @element signalbox-system */
 export class SignalboxSystem extends LitElement {
-  static override properties: PropertyDeclarations = { app: { attribute: false }, _chosen: { state: true } }
+  static override properties: PropertyDeclarations = { app: { attribute: false } }
   static override styles = [sheet, systemSheet]
   declare app: App | undefined
-  /** The process whose loops are shown; null: the one that answers. */
-  declare _chosen: string | null
 
-  readonly #supervisor = new Query(this, () => this.app && { queries: this.app.queries, question: supervisorQuestion })
-  readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: queuesQuestion })
+  readonly #route = new Select(
+    this,
+    () => this.app?.router,
+    (route) => route,
+  )
+  readonly #supervisor = new Query(
+    this,
+    () => this.app && { queries: this.app.queries, question: ask.supervisorQuestion },
+  )
+  readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: ask.queuesQuestion })
   readonly #clock = new ServerClock()
 
   constructor() {
     super()
-    this._chosen = null
     new Seconds(this, () => this.#queues.data !== undefined)
-  }
-
-  get #nowMs(): number {
-    return this.#clock.nowMs(this.#queues.data)
   }
 
   override render(): TemplateResult | typeof nothing {
     const { app } = this
     if (!app) return nothing
     const supervisor = this.#supervisor.answer
-    const queues = this.#queues.answer
     const retry = (): void => this.#supervisor.refresh()
     if (!supervisor.data) return supervisor.fault ? failure(supervisor.fault, retry) : skeleton(6, 'page')
-    const { process } = supervisor.data
-    const standing = systemStanding(supervisor.data, queues.data, this.#nowMs)
+    const { data, fault } = this.#queues.answer
+    const nowMs = this.#clock.nowMs(data)
+    const news = queuesNews(supervisor, this.#queues.answer, app.format)
+    const isKnown = 'known' in news
+    // What is old is shown as it was then: its ages do not grow.
+    const seen: Seen = { app, nowMs, toldMs: data && !isKnown ? Date.parse(data.at) : nowMs, isKnown }
     return html`<div class="scroll all" tabindex="0" role="region" aria-label="System">
       ${supervisor.fault ? staleNotice(supervisor.fault, retry) : nothing}
-      <p class="whole" role="status">${standingMark(standing)}</p>
-      ${
-        queues.fault
-          ? html`<div class="notice warn" role="status">
-              ${icon('triangle-alert', 15)}<span>${whyUnknown(queues.fault, queues.data !== undefined)}</span>
-            </div>`
-          : nothing
-      }
-      ${queues.data ? this.#queueTable(app, queues.data, supervisor.data) : nothing}
-      ${queues.data ? this.#leaseTable(app, queues.data, process) : nothing}
-      ${this.#processes(app, supervisor.data, queues.data)}
+      <div class="head">
+        <p class="whole" role="status">${standingMark(systemStanding(supervisor.data, news, nowMs))}</p>
+        ${this.#needing(app, news)}
+      </div>
+      ${fault?.status !== 503 && fault ? staleNotice(fault, () => this.#queues.refresh()) : nothing}
+      ${data ? this.#queueTable(seen, data, supervisor.data) : nothing} ${data ? this.#leaseTable(seen, data) : nothing}
+      ${processTree(seen, supervisor.data, data, this.#address)}
     </div>`
   }
 
-  /** This process, and of several the one that was chosen, as long as it is known. */
-  #processes(app: App, own: SupervisorAnswer, queues: QueuesAnswer | undefined): TemplateResult {
-    const others = (queues?.processes ?? []).filter(({ owner }) => owner !== own.process.owner)
-    const chosen = others.find(({ owner }) => owner === this._chosen)
-    const choose = (owner: string): void => {
-      this._chosen = owner
-    }
-    const shown = chosen ? chosen.told?.process : own.process
-    const seen = { app, nowMs: this.#nowMs }
-    return html`${others.length > 0 ? processTable(seen, own, others, chosen?.owner ?? own.process.owner, choose) : nothing}
-    ${shown ? loopTable(seen, shown, chosen) : nothing} ${shown ? resources(seen, shown, queues) : nothing}`
+  /** What the address says: whose loops are to be seen, and what the list is filtered by, which links keep. */
+  get #address(): { readonly filter: ask.ActorFilter; readonly process: string | null } {
+    const query = this.#route.value?.query ?? new URLSearchParams()
+    return { filter: ask.filterOf(query), process: query.get('process') }
   }
 
-  #queueTable(app: App, answer: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
+  #needing(app: App, news: QueuesNews): TemplateResult | typeof nothing {
+    const needing = needingStanding(news)
+    if (needing === null) return nothing
+    return html`<a class="needing" href=${app.router.href(ask.attentionPath)} data-route=${ask.attentionPath}
+      >${standingMark(needing)}</a
+    >`
+  }
+
+  /** A number, and the way to the actors that it counts; `narrowed`: what the list is filtered by then. */
+  #counted(app: App, count: number, words: string, of: string, narrowed: Partial<ask.ActorFilter>): TemplateResult {
+    if (count === 0) return html`<span class="faint">0</span>`
+    const path = ask.actorsPath({ ...ask.everyActor, ...narrowed }, { show: null, process: this.#address.process })
+    return html`<a class="link" href=${app.router.href(path)} data-route=${path}
+      >${words}<span class="sr"> ${of}</span></a
+    >`
+  }
+
+  #queueTable(seen: Seen, answer: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
     return html`<section>
       <h2>Queues</h2>
       <table>
@@ -100,54 +110,54 @@ export class SignalboxSystem extends LitElement {
         <thead>
           <tr>
             <th scope="col">Kind</th>
+            <th scope="col">Standing</th>
             <th scope="col" class="end">Due</th>
             <th scope="col">Oldest</th>
             <th scope="col" class="end">Under way</th>
-            <th scope="col">Standing</th>
             <th scope="col" class="end">Needs a person</th>
           </tr>
         </thead>
         <tbody>
-          ${answer.kinds.map((queue) => this.#queueRow(app, queue, answer, own))}
+          ${answer.kinds.map((queue) => this.#queueRow(seen, queue, answer, own))}
         </tbody>
       </table>
+      ${commandsLine(seen, answer)}
     </section>`
   }
 
-  #queueRow(app: App, queue: KindQueue, { leases, processes }: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
-    const nowMs = this.#nowMs
-    const ageMs = oldestAgeMs(queue, nowMs)
-    const standing = queueStanding(queue, leases, placesOf(own, processes, queue.kind, nowMs), nowMs)
-    const held = leases.filter(({ kind }) => kind === queue.kind).reduce((sum, each) => sum + each.held, 0)
+  #queueRow(
+    { app, toldMs, isKnown }: Seen,
+    queue: KindQueue,
+    { leases, processes }: QueuesAnswer,
+    own: SupervisorAnswer,
+  ): TemplateResult {
+    const { kind, due, attention } = queue
+    const ageMs = oldestAgeMs(queue, toldMs)
+    const judged = queueStanding(queue, leases, placesOf(own, processes, kind, toldMs), toldMs)
+    const standing = isKnown ? judged : unjudged
+    const underWay = leases
+      .filter((each) => each.kind === kind)
+      .reduce((sum, { held, expired }) => sum + held - expired, 0)
     const count = (n: number): string => app.format.count(n)
-    const path = `${systemPath}&needs=attention&kind=${encodeURIComponent(queue.kind)}`
     return html`<tr>
-      <th scope="row" class="mono">${queue.kind}</th>
-      <td class="end num">${countWords(queue.due, queueCountLimit, count)}</td>
-      <td class="num ${standing.tone === 'warn' ? 'tone-warn' : ''}">
+      <th scope="row">${kindTitle(kind)} <span class="kind mono">${kind}</span></th>
+      <td class="standing-cell">${standingMark(standing)}</td>
+      <td class="end num" data-label="Due">
+        ${this.#counted(app, due, countWords(due, queueCountLimit, count), `${kind} actors that are due`, { kind, work: 'due' })}
+      </td>
+      <td class="num ${standing.tone === 'warn' ? 'tone-warn' : ''}" data-label="Oldest">
         ${ageMs === null ? html`<span class="faint">none</span>` : app.format.duration(Math.floor(ageMs / 1000) * 1000)}
       </td>
-      <td class="end num">${count(held)}</td>
-      <td>${standingMark(standing)}</td>
-      <td class="end num">
-        ${
-          queue.attention === 0
-            ? html`<span class="faint">0</span>`
-            : html`<a class="link" href=${app.router.href(path)} data-route=${path}
-                >${countWords(queue.attention, attentionCountLimit, count)}<span class="sr">
-                  ${queue.kind} actors</span
-                ></a
-              >`
-        }
+      <td class="end num" data-label="Under way">
+        ${this.#counted(app, underWay, count(underWay), `${kind} actors under way`, { kind, work: 'held' })}
+      </td>
+      <td class="end num" data-label="Needs a person">
+        ${this.#counted(app, attention, countWords(attention, attentionCountLimit, count), `${kind} actors that need a person`, { kind, attention: true })}
       </td>
     </tr>`
   }
 
-  #leaseTable(app: App, { leases }: QueuesAnswer, own: ProcessView): TemplateResult {
-    const left = (iso: string): string => {
-      const ms = Date.parse(iso) - this.#nowMs
-      return ms <= 0 ? 'ran out' : `in ${app.format.duration(Math.ceil(ms / 1000) * 1000)}`
-    }
+  #leaseTable(seen: Seen, { leases }: QueuesAnswer): TemplateResult {
     return html`<section>
       <h2>Leases</h2>
       ${
@@ -167,28 +177,43 @@ export class SignalboxSystem extends LitElement {
                 </tr>
               </thead>
               <tbody>
-                ${leases.map(
-                  ({ owner, kind, held, expired, oldestSince, nextEndAt }) =>
-                    html`<tr>
-                      <th scope="row">
-                        <span class="mono">${owner}</span>
-                        ${owner === own.owner ? html`<span class="chip tiny">this process</span>` : nothing}
-                      </th>
-                      <td class="mono">${kind}</td>
-                      <td class="end num">${app.format.count(held)}</td>
-                      <td>
-                        ${oldestSince === null ? html`<span class="faint">not begun</span>` : app.format.at(oldestSince)}
-                      </td>
-                      <td class="num ${expired > 0 ? 'tone-warn' : ''}">
-                        ${expired > 0 ? html`${icon('triangle-alert', 13)} ${expired} ran out` : left(nextEndAt)}
-                      </td>
-                    </tr>`,
-                )}
+                ${leases.map((lease) => this.#leaseRow(seen, lease))}
               </tbody>
             </table>`
       }
     </section>`
   }
+
+  #leaseRow({ app, toldMs }: Seen, { owner, kind, held, expired, oldestSince, nextEndAt }: HeldLeases): TemplateResult {
+    const leftMs = Date.parse(nextEndAt) - toldMs
+    const left = leftMs <= 0 ? 'ran out' : `in ${app.format.duration(Math.ceil(leftMs / 1000) * 1000)}`
+    const isOwn = owner === this.#supervisor.data?.process.owner
+    return html`<tr>
+      <th scope="row">
+        <span class="mono" title=${owner}>${shortOwner(owner)}</span>
+        ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
+      </th>
+      <td class="mono">${kind}</td>
+      <td class="end num" data-label="Held">
+        ${this.#counted(app, held, app.format.count(held), `${kind} actors of ${owner}`, { kind, owner })}
+      </td>
+      <td data-label="Oldest since">
+        ${oldestSince === null ? html`<span class="faint">not begun</span>` : app.format.at(oldestSince)}
+      </td>
+      <td class="num ${expired > 0 ? 'tone-warn' : ''}" data-label="First ends">
+        ${expired > 0 ? html`${icon('triangle-alert', 13)} ${expired} ran out` : left}
+      </td>
+    </tr>`
+  }
+}
+
+/** How far commands are that have not ended: those that no agent was sent yet, and those whose request may be on the wire. */
+function commandsLine({ app: { format }, toldMs }: Seen, { commands }: QueuesAnswer): TemplateResult {
+  const { pending, dispatching, oldestPendingAt } = commands
+  const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
+  const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, toldMs)
+  const oldest = ageMs === null ? '' : `, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`
+  return html`<p class="muted">Commands: ${count(pending)} pending${oldest}; ${count(dispatching)} being delivered.</p>`
 }
 
 declare global {

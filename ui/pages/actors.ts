@@ -5,10 +5,12 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { ActorPage } from '../../domain/actor.ts'
-import { systemStanding } from '../../domain/queue-words.ts'
+import { needingStanding, shortOwner, systemStanding } from '../../domain/system-words.ts'
 import { pathsOf, type ActorSummary } from '../../domain/chart.ts'
+import type { Standing } from '../../domain/queue-words.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
+import type { Route } from '../router.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
@@ -24,10 +26,10 @@ import { SignalboxActor } from './actors-detail.ts'
 import { SignalboxMachines } from './actors-machines.ts'
 import { arrange, keyOf } from './actors-order.ts'
 import * as ask from './actors-questions.ts'
+import { queuesNews } from './actors-news.ts'
 import { actorsSheet } from './actors-sheet.ts'
 import { standingMark } from './actors-standing.ts'
 import { SignalboxSystem } from './actors-system.ts'
-import { systemPath } from './explanation-view.ts'
 
 /** A pause in typing that asks the server. */
 const typingMs = 200
@@ -84,18 +86,26 @@ export class SignalboxActors extends View {
     new Again(
       this,
       () => this.app,
-      () => {
-        this.#supervisor.refresh()
-        this.#queues.refresh()
-      },
+      () => this.#ask(),
     )
     new RowKeys(this, '.rows a', () => [
       { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
     ])
   }
 
+  #ask(): void {
+    this.#supervisor.refresh()
+    this.#queues.refresh()
+  }
+
   protected override get startPath(): string {
     return '/actors'
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    // Who comes back is not shown what stood here before.
+    void this.updateComplete.then(() => this.#ask())
   }
 
   override disconnectedCallback(): void {
@@ -114,21 +124,24 @@ export class SignalboxActors extends View {
   }
 
   /** What is shown while no actor is chosen. Asked for by its address, a narrow page shows it instead of the list. */
-  get #view(): { readonly name: 'system' | 'machines'; readonly asked: boolean } {
+  get #beside(): ask.Beside {
     const route = this.#route.value
-    const show = route?.page === 'actors' ? route.query.get('show') : null
-    return { name: show === 'machines' ? 'machines' : 'system', asked: show !== null }
+    return ask.besideOf(route?.page === 'actors' ? route.query : new URLSearchParams())
   }
 
-  /** A link may ask for what needs a person, of one kind. Taken once, for the person goes on from there. */
+  /** The address says what the list is filtered by, as long as it is the list's and not one actor's. */
   #takeFilter(): void {
     const route = this.#route.value
-    if (!route || route.path === this.#filterOf) return
-    this.#filterOf = route.path
-    if (route.page !== 'actors' || route.query.get('needs') !== 'attention') return
-    this._filter = { ...this._filter, kind: route.query.get('kind') ?? '', attention: true }
+    if (route === this.#filterOf || route?.page !== 'actors') return
+    this.#filterOf = route
+    const filter = ask.filterOf(route.query)
+    if (ask.isSameFilter(filter, this._filter)) return
+    clearTimeout(this.#typing)
+    this._filter = filter
+    const field = this.renderRoot.querySelector<HTMLInputElement>('input[type=search]')
+    if (field && field.value.trim() !== filter.text) field.value = filter.text
   }
-  #filterOf: string | undefined
+  #filterOf: Route | undefined
 
   override willUpdate(changed: PropertyValues<this>): void {
     this.#takeFilter()
@@ -155,13 +168,15 @@ export class SignalboxActors extends View {
 
   #narrow(change: Partial<ask.ActorFilter>): void {
     this._filter = { ...this._filter, ...change }
+    const router = this.app?.router
+    if (router?.get().page === 'actors') router.replace(ask.actorsPath(this._filter, this.#beside))
   }
 
   override render(): TemplateResult | typeof nothing {
     const { app } = this
     if (!app) return nothing
     const chosen = this.#chosen
-    const one = chosen !== undefined || this.#view.asked
+    const one = chosen !== undefined || this.#beside.show !== null
     return html`<div class=${one ? 'page one' : 'page'}>
       ${this.#list(app)}
       <section class="chosen" aria-label=${chosen ? 'The chosen actor' : 'The machinery'}>
@@ -176,23 +191,24 @@ export class SignalboxActors extends View {
   }
 
   #machinery(app: App): TemplateResult {
-    const { name } = this.#view
-    const tab = (view: 'system' | 'machines', words: string): TemplateResult => {
-      const path = `/actors?show=${view}`
+    const name = this.#beside.show ?? 'system'
+    const tab = (show: 'system' | 'machines', words: string): TemplateResult => {
+      const path = ask.actorsPath(this._filter, { show, process: null })
       return html`<a
         class="button small"
         href=${app.router.href(path)}
         data-route=${path}
-        aria-current=${name === view ? 'page' : nothing}
+        aria-current=${name === show ? 'page' : nothing}
         >${words}</a
       >`
     }
+    const list = ask.actorsPath(this._filter, { show: null, process: null })
     return html`<div class="machinery">
       <nav class="row" aria-label="The machinery">
         <a
           class="button ghost small icon-only back"
-          href=${app.router.href('/actors')}
-          data-route="/actors"
+          href=${app.router.href(list)}
+          data-route=${list}
           aria-label="All actors"
           >${icon('arrow-left', 15)}</a
         >
@@ -206,13 +222,22 @@ export class SignalboxActors extends View {
     </div>`
   }
 
-  /** How the whole stands, above the list and on every width: a link to the rest of it. */
+  /** How the whole stands, above the list and on every width: links to the rest of it, and to what needs a person. */
   #standing(app: App): TemplateResult | typeof nothing {
-    const { data } = this.#supervisor
-    if (!data) return nothing
-    return html`<a class="whole" href=${app.router.href(systemPath)} data-route=${systemPath} title="System">
-      ${standingMark(systemStanding(data, this.#queues.data, this.#clock.nowMs(this.#queues.data)))}
-    </a>`
+    const supervisor = this.#supervisor.answer
+    if (!supervisor.data) return nothing
+    const nowMs = this.#clock.nowMs(this.#queues.data)
+    const news = queuesNews(supervisor, this.#queues.answer, app.format)
+    const needing = needingStanding(news)
+    const link = (path: string, title: string, standing: Standing): TemplateResult =>
+      html`<a class="whole" href=${app.router.href(path)} data-route=${path} title=${title}
+        >${standingMark(standing)}</a
+      >`
+    const system = ask.actorsPath(this._filter, { show: 'system', process: null })
+    return html`<div>
+      ${link(system, 'System', systemStanding(supervisor.data, news, nowMs))}
+      ${needing === null ? nothing : link(ask.attentionPath, 'Show them', needing)}
+    </div>`
   }
 
   #list(app: App): TemplateResult {
@@ -230,7 +255,8 @@ export class SignalboxActors extends View {
         <input
           type="search"
           aria-label="Filter actors"
-          placeholder="Kind, state or ID"
+          placeholder="Title, kind, state or ID"
+          value=${this._filter.text}
           maxlength="200"
           @input=${(event: Event & { currentTarget: HTMLInputElement }) => this.#typed(event)}
         />
@@ -251,17 +277,32 @@ export class SignalboxActors extends View {
     const narrowKind = (event: Event & { currentTarget: HTMLSelectElement }): void =>
       this.#narrow({ kind: event.currentTarget.value })
     return html`<div class="row filters">
-      <div class="segments" role="group" aria-label="Which actors">
-        <button aria-pressed=${!attention} @click=${() => this.#narrow({ attention: false })}>All</button>
-        <button aria-pressed=${attention} @click=${() => this.#narrow({ attention: true })}>Attention</button>
+        <div class="segments" role="group" aria-label="Which actors">
+          <button aria-pressed=${!attention} @click=${() => this.#narrow({ attention: false })}>All</button>
+          <button aria-pressed=${attention} @click=${() => this.#narrow({ attention: true })}>Attention</button>
+        </div>
+        <select aria-label="Kind" @change=${narrowKind}>
+          <option value="">Any kind</option>
+          ${(this.#charts.data?.charts ?? []).map(
+            (chart) => html`<option value=${chart.kind} .selected=${chart.kind === kind}>${chart.kind}</option>`,
+          )}
+        </select>
       </div>
-      <select aria-label="Kind" @change=${narrowKind}>
-        <option value="">Any kind</option>
-        ${(this.#charts.data?.charts ?? []).map(
-          (chart) => html`<option value=${chart.kind} ?selected=${chart.kind === kind}>${chart.kind}</option>`,
-        )}
-      </select>
-    </div>`
+      ${this.#ofWork()}`
+  }
+
+  /** What a link of the system's page narrowed the list to; there is no other way to ask for it, so it says how to be rid of it. */
+  #ofWork(): TemplateResult | typeof nothing {
+    const { work, owner } = this._filter
+    if (work === '' && owner === '') return nothing
+    const whose = owner === '' ? 'Under way' : `Held by ${shortOwner(owner)}`
+    return html`<button
+      class="small of-work"
+      title=${owner === '' ? nothing : owner}
+      @click=${() => this.#narrow({ work: '', owner: '' })}
+    >
+      <span class="ell">${work === 'due' ? 'Due, held by nobody' : whose}</span>${icon('x', 13, 'Show all')}
+    </button>`
   }
 
   #rows(app: App, rows: readonly ActorSummary[]): TemplateResult {
@@ -300,8 +341,7 @@ export class SignalboxActors extends View {
 
   #empty(): TemplateResult {
     if (ask.isFiltered(this._filter)) {
-      const { attention, text, kind } = this._filter
-      const onlyAttention = attention && text === '' && kind === ''
+      const onlyAttention = ask.isSameFilter(this._filter, { ...ask.everyActor, attention: true })
       return html`<div class="empty">
         ${icon(onlyAttention ? 'circle-check' : 'list-filter', 28)}
         <b>${onlyAttention ? 'Nothing needs attention' : 'No actor matches'}</b>
@@ -309,7 +349,7 @@ export class SignalboxActors extends View {
           ${
             onlyAttention
               ? 'No command is uncertain, nothing has failed or lost its worker.'
-              : 'Try fewer words, another kind, or all actors. Finished actors are searched among the newest 10,000 of a kind; a whole ID finds any.'
+              : 'Try fewer words, another kind, or all actors. Finished actors are searched among the newest 10,000 of a kind, titles among the newest 2,000; a whole ID finds any.'
           }
         </p>
       </div>`

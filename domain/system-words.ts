@@ -1,0 +1,230 @@
+/**
+ * How processes and the whole system stand, in words and a tone, by what is known of the queues and by what each process
+ * told of itself. What is not known is said to be so, and never judged. Pure, by times that are handed in. Does not own the
+ * numbers (domain/queue.ts) or how one queue or loop stands (domain/queue-words.ts).
+ */
+import { queueCountLimit, type QueuesAnswer, type SupervisorAnswer, type ToldProcess } from './queue.ts'
+import {
+  inside,
+  kindTitle,
+  loopTrouble,
+  queueSentence,
+  type LoopTrouble,
+  type Places,
+  type Standing,
+} from './queue-words.ts'
+
+export type SeenQueues = Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'>
+
+/**
+ * Why nothing is known of the queues now. `unasked`: no answer came yet. `late`: the last one is too old to be judged.
+ * `since`: when they were last known, as the reader writes times; null: never.
+ */
+export interface Missing {
+  readonly why: 'unasked' | 'late' | 'database' | 'console' | 'refused'
+  readonly since: string | null
+}
+
+/** The queues as they are, or why that is not known. */
+export type QueuesNews = { readonly known: SeenQueues } | { readonly missing: Missing }
+
+const away: Readonly<Record<'database' | 'console' | 'refused', string>> = {
+  database: 'The database does not answer',
+  console: 'The console does not answer',
+  refused: 'What waits could not be read',
+}
+
+export function missingStanding({ why, since }: Missing): Standing {
+  if (why === 'unasked' || why === 'late')
+    return { tone: 'quiet', words: since === null ? 'Not known yet' : `Not known since ${since}` }
+  return { tone: 'warn', words: since === null ? away[why] : `${away[why]}; numbers as of ${since}` }
+}
+
+/** Three times that it did not tell of itself. */
+const silentAfterMs = 15_000
+const silenceMs = ({ seenAt }: ToldProcess, nowMs: number): number => nowMs - Date.parse(seenAt)
+export const isSilent = (process: ToldProcess, nowMs: number): boolean => silenceMs(process, nowMs) >= silentAfterMs
+
+const plainState = (value: SupervisorAnswer['supervisor']['value']): string =>
+  typeof value === 'string' ? value : (Object.keys(value)[0] ?? '')
+const isIn = ({ told }: ToldProcess, ...states: readonly string[]): boolean =>
+  told !== null && states.includes(plainState(told.supervisor.value))
+
+/** What the machine's present state means for whoever waits. */
+const supervisorWords: Readonly<Record<string, Standing>> = {
+  starting: { tone: 'quiet', words: 'Starting' },
+  draining: { tone: 'warn', words: 'Draining: this process stops' },
+  stopped: { tone: 'bad', words: 'Stopped' },
+  broken: { tone: 'bad', words: 'Gave up: this process ends' },
+}
+
+/** The worst first, with what is said of one loop and of several. */
+const loopSentences: readonly (readonly [LoopTrouble, Standing['tone'], one: string, many: string])[] = [
+  ['off', 'bad', 'does not run', 'do not run'],
+  ['restarting', 'warn', 'failed and starts again', 'failed and start again'],
+  ['outage', 'warn', 'waits for the database', 'wait for the database'],
+]
+
+/** The worst of what there is to say of one process; null: nothing. */
+function troubleOf({ supervisor, process }: SupervisorAnswer, nowMs: number): Standing | null {
+  const whole = supervisorWords[plainState(supervisor.value)]
+  if (whole) return whole
+  for (const [trouble, tone, one, many] of loopSentences) {
+    const [first, ...more] = process.loops.filter((loop) => loopTrouble(loop, nowMs) === trouble)
+    if (!first) continue
+    return more.length === 0
+      ? { tone, words: `The ${first.name} loop ${one}` }
+      : { tone, words: `${more.length + 1} loops ${many}` }
+  }
+  return null
+}
+
+/** The first of the worst. */
+const worstOf = <T extends Pick<Standing, 'tone'>>(troubled: readonly T[]): T | undefined =>
+  troubled.find(({ tone }) => tone === 'bad') ?? troubled[0]
+
+/** The other processes on the database. */
+const beside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[]): ToldProcess[] =>
+  all.filter(({ owner }) => owner !== process.owner)
+
+/** "45 s", "7 min": how long ago, for reading. */
+const agoWords = (ms: number): string => (ms < 60_000 ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`)
+
+/** How a process stands by what it last told of itself. */
+export function processStanding(process: ToldProcess, nowMs: number): Standing {
+  const { told } = process
+  if (isSilent(process, nowMs)) {
+    const ago = agoWords(silenceMs(process, nowMs))
+    return isIn(process, 'draining', 'stopped')
+      ? { tone: 'quiet', words: `Silent for ${ago}: it ended while it drained` }
+      : { tone: 'warn', words: `Silent for ${ago}: it ended without a word, or does not reach the database` }
+  }
+  if (told === null) return { tone: 'quiet', words: 'Lives; it is of another release' }
+  return (
+    troubleOf(told, nowMs) ?? {
+      tone: 'ok',
+      words: told.process.works ? 'Works' : 'Serves, and leaves the work to others',
+    }
+  )
+}
+
+/** What a process is, where there is room for a few letters: the end of a long host's name, which tells neighbours apart. */
+export function shortOwner(owner: string): string {
+  const [host = '', ...rest] = owner.split('/')
+  return host.length > 16 ? [`…${host.slice(-12)}`, ...rest].join('/') : owner
+}
+
+/** The process whose loops are worth seeing: the one that answers, or a worker that lives where that one leaves the work to others. */
+export function workingProcess(own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: number): string {
+  if (own.process.works) return own.process.owner
+  const worker = beside(own, all).find((each) => !isSilent(each, nowMs) && each.told?.process.works)
+  return worker?.owner ?? own.process.owner
+}
+
+/** One line for the whole: the worst of what there is to say. */
+export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs: number): Standing {
+  const own = troubleOf(answer, nowMs)
+  if ('missing' in news) {
+    const { why } = news.missing
+    // What this process says of itself needs no database; but that it does not answer is the cause of what only waits for it.
+    const isTold = own !== null && why !== 'console' && (own.tone === 'bad' || why === 'unasked' || why === 'late')
+    return isTold ? own : missingStanding(news.missing)
+  }
+  if (own) return own
+  const queues = news.known
+  const others = beside(answer, queues.processes)
+  return (
+    noWorker(answer, others, queues, nowMs) ??
+    othersTrouble(others, nowMs) ??
+    together(silence(answer, others, nowMs), queuesStanding(answer, queues, nowMs))
+  )
+}
+
+/** Who is silent is often why something waits: both are said. */
+const together = (silent: Standing | null, queues: Standing): Standing =>
+  silent === null || queues.tone !== 'warn'
+    ? (silent ?? queues)
+    : { tone: 'warn', words: `${silent.words}; ${inside(queues.words)}` }
+
+function noWorker(
+  { process }: SupervisorAnswer,
+  others: readonly ToldProcess[],
+  { leases }: SeenQueues,
+  nowMs: number,
+): Standing | null {
+  if (process.works) return null
+  const isWorker = (each: ToldProcess): boolean =>
+    !isSilent(each, nowMs) && (each.told === null || (each.told.process.works && isIn(each, 'starting', 'running')))
+  if (others.some(isWorker)) return null
+  // A worker of an earlier release tells nothing of itself; its leases do.
+  const told = new Set(others.map(({ owner }) => owner))
+  if (leases.some(({ owner, held, expired }) => held > expired && !told.has(owner))) return null
+  return { tone: 'bad', words: 'No worker runs: what was accepted waits until one does' }
+}
+
+/** What those say that live. Others that start or drain are being replaced: that is how it is done. */
+function othersTrouble(others: readonly ToldProcess[], nowMs: number): Standing | null {
+  const troubled = others.flatMap((each) => {
+    if (each.told === null || isSilent(each, nowMs) || isIn(each, 'starting', 'draining')) return []
+    const trouble = troubleOf(each.told, nowMs)
+    return trouble === null ? [] : [{ owner: each.owner, ...trouble }]
+  })
+  const worst = worstOf(troubled)
+  return worst ? { tone: worst.tone, words: `${shortOwner(worst.owner)}: ${inside(worst.words)}` } : null
+}
+
+/**
+ * Those that ended without a word. Who ended in order took its row along, and who said that it drains is not missed, so a rolling
+ * restart is no warning; a row that nobody renews is forgotten after ten minutes (persistence/processes.ts), and the warning with it.
+ */
+function silence(own: SupervisorAnswer, others: readonly ToldProcess[], nowMs: number): Standing | null {
+  const expected = others.filter((each) => !isIn(each, 'draining', 'stopped'))
+  const count = (all: readonly ToldProcess[], self: number, noun: string, nouns: string): Standing | null => {
+    const silent = all.filter((each) => isSilent(each, nowMs)).length
+    const of = all.length + self
+    if (silent === 0) return null
+    if (of === 1) return { tone: 'warn', words: `The only ${noun} is silent` }
+    return { tone: 'warn', words: `${silent} of ${of} ${nouns} ${silent === 1 ? 'is' : 'are'} silent` }
+  }
+  const workers = expected.filter(({ told }) => told?.process.works)
+  return count(workers, own.process.works ? 1 : 0, 'worker', 'workers') ?? count(expected, 1, 'process', 'processes')
+}
+
+function queuesStanding(answer: SupervisorAnswer, { kinds, leases, processes }: SeenQueues, nowMs: number): Standing {
+  const late = kinds.flatMap((queue) => {
+    const sentence = queueSentence(queue, leases, placesOf(answer, processes, queue.kind, nowMs), nowMs)
+    return sentence === null ? [] : [{ kind: queue.kind, sentence }]
+  })
+  const [first] = late
+  if (first && late.length === 1) return { tone: 'warn', words: first.sentence }
+  if (first)
+    return { tone: 'warn', words: `Waiting too long: ${late.map(({ kind }) => inside(kindTitle(kind))).join(', ')}` }
+  const due = kinds.reduce((sum, queue) => sum + queue.due, 0)
+  const more = due > queueCountLimit ? '+' : ''
+  return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due` }
+}
+
+/** Said beside how the whole stands, for it is no fault of the machinery: how many actors need a person. Null: none is known to. */
+export function needingStanding(news: QueuesNews): Standing | null {
+  const needing = 'known' in news ? news.known.kinds.reduce((sum, { attention }) => sum + attention, 0) : 0
+  if (needing === 0) return null
+  return { tone: 'warn', words: `${needing} ${needing === 1 ? 'needs' : 'need'} a person` }
+}
+
+/** Places of a kind, in all processes that are known to live; null where none has any. */
+export function placesOf(
+  own: SupervisorAnswer,
+  others: readonly ToldProcess[],
+  kind: string,
+  nowMs: number,
+): Places | null {
+  const alive = beside(own, others).filter((each) => !isSilent(each, nowMs))
+  const places = [own.process, ...alive.map(({ told }) => told?.process)].flatMap(
+    (each) => each?.loops.find(({ name }) => name === kind)?.places ?? [],
+  )
+  if (places.length === 0) return null
+  return {
+    taken: places.reduce((sum, each) => sum + each.taken, 0),
+    limit: places.reduce((sum, each) => sum + each.limit, 0),
+  }
+}

@@ -1,0 +1,232 @@
+/** How processes and the whole system are said to stand: the worst of what is known, and nothing of what is not. */
+import { describe, expect, it } from 'vitest'
+import { stuckAfterMs } from '../../domain/actor-explanation.ts'
+import type { HeldLeases, KindQueue, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
+import {
+  needingStanding,
+  placesOf,
+  processStanding,
+  shortOwner,
+  systemStanding,
+  workingProcess,
+  type Missing,
+} from '../../domain/system-words.ts'
+
+const nowMs = Date.parse('2026-11-21T12:00:00Z')
+const ago = (ms: number): string => new Date(nowMs - ms).toISOString()
+
+const queue = (dueMs: number | null): KindQueue => ({
+  kind: 'command',
+  due: dueMs === null ? 0 : 3,
+  oldestDueAt: dueMs === null ? null : ago(dueMs),
+  attention: 0,
+})
+const held = (more: Partial<HeldLeases> = {}): HeldLeases => ({
+  owner: 'host/1/ab',
+  kind: 'command',
+  held: 2,
+  expired: 0,
+  oldestSince: ago(1000),
+  nextEndAt: ago(-10_000),
+  ...more,
+})
+const places = (taken: number) => ({ taken, limit: 8, perAgent: 4 })
+const loop = (more: Partial<LoopView> = {}): LoopView => ({
+  name: 'command',
+  state: 'up',
+  restarts: 0,
+  lastFailure: null,
+  lastOutage: null,
+  places: places(0),
+  ...more,
+})
+const supervisor = (
+  value: SupervisorAnswer['supervisor']['value'],
+  loops: LoopView[] = [loop()],
+): SupervisorAnswer => ({
+  supervisor: { value, machineVersion: '1', restarts: 0, lastFailure: null },
+  process: {
+    owner: 'host/1/ab',
+    works: true,
+    loops,
+    parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },
+    database: { profile: 'pglite', inUse: 0, idle: 1, waiting: 0 },
+  },
+})
+
+describe('the whole', () => {
+  const running = { running: { command: 'up' } }
+  const idle = { kinds: [], leases: [] }
+  it.each([
+    ['starting', idle, 'quiet', 'Starting'],
+    ['draining', idle, 'warn', 'Draining: this process stops'],
+    ['broken', idle, 'bad', 'Gave up: this process ends'],
+    [running, idle, 'ok', 'Everything runs, nothing waits'],
+    [running, { kinds: [queue(1000)], leases: [] }, 'ok', 'Everything runs, 3 due'],
+    [running, { kinds: [queue(stuckAfterMs)], leases: [] }, 'warn', 'Delivering messages is stuck: nobody works on it'],
+    [
+      running,
+      { kinds: [queue(stuckAfterMs), { ...queue(stuckAfterMs), kind: 'push' }], leases: [] },
+      'warn',
+      'Waiting too long: delivering messages, registering for push',
+    ],
+  ] as const)('%#', (value, queues, tone, words) => {
+    const told = { kinds: [...queues.kinds], leases: [...queues.leases], processes: [] }
+    expect(systemStanding(supervisor(value), { known: told }, nowMs)).toEqual({ tone, words })
+  })
+
+  it('is as bad as its worst loop, before anything that only waits', () => {
+    const loops = [loop(), loop({ name: 'push', state: 'restarting' })]
+    const stuck = { known: { kinds: [queue(stuckAfterMs)], leases: [], processes: [] } }
+    const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
+    expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs).words).toBe('2 loops wait for the database')
+    expect(systemStanding(supervisor(running, [away, away, loop({ state: 'off' })]), stuck, nowMs).tone).toBe('bad')
+    expect(systemStanding(supervisor(running, loops), stuck, nowMs)).toEqual({
+      tone: 'warn',
+      words: 'The push loop failed and starts again',
+    })
+  })
+})
+
+describe('several processes', () => {
+  const running = { running: { command: 'up' } }
+  const web = (() => {
+    const own = supervisor(running, [loop({ state: 'left', places: null })])
+    return { ...own, process: { ...own.process, owner: 'web', works: false } }
+  })()
+  const worker = (more: Partial<ToldProcess> = {}, loops = [loop({ places: places(3) })]): ToldProcess => ({
+    owner: 'worker',
+    seenAt: ago(1_000),
+    told: supervisor(running, loops),
+    ...more,
+  })
+  const those = (...processes: ToldProcess[]) => ({ kinds: [], leases: [] as HeldLeases[], processes })
+  const alone: ToldProcess = { owner: 'web', seenAt: ago(0), told: web }
+
+  it.each([
+    [worker(), 'ok', 'Works'],
+    [alone, 'ok', 'Serves, and leaves the work to others'],
+    [worker({ seenAt: ago(14_999) }), 'ok', 'Works'],
+    [
+      worker({ seenAt: ago(15_000) }),
+      'warn',
+      'Silent for 15 s: it ended without a word, or does not reach the database',
+    ],
+    [
+      worker({ seenAt: ago(433_000) }),
+      'warn',
+      'Silent for 7 min: it ended without a word, or does not reach the database',
+    ],
+    [
+      worker({ seenAt: ago(20_000), told: supervisor('draining') }),
+      'quiet',
+      'Silent for 20 s: it ended while it drained',
+    ],
+    [worker({ told: null }), 'quiet', 'Lives; it is of another release'],
+    [worker({ told: supervisor('draining') }), 'warn', 'Draining: this process stops'],
+    [worker({}, [loop({ state: 'restarting' })]), 'warn', 'The command loop failed and starts again'],
+  ] as const)('each stand by what they told: %#', (process, tone, words) => {
+    expect(processStanding(process, nowMs)).toEqual({ tone, words })
+  })
+
+  const holding = (lease: HeldLeases) => ({ ...those(alone), leases: [lease] })
+  const missing = 'No worker runs: what was accepted waits until one does'
+  it.each([
+    ['none', those(alone), 'bad', missing],
+    ['one that is silent', those(alone, worker({ seenAt: ago(15_000) })), 'bad', missing],
+    ['one that drains', those(alone, worker({ told: supervisor('draining') })), 'bad', missing],
+    ['one more web', those(alone, { ...alone, owner: 'web 2' }), 'bad', missing],
+    ['one that starts', those(alone, worker({ told: supervisor('starting') })), 'ok', 'Everything runs, nothing waits'],
+    ['one of another release', those(worker({ told: null })), 'ok', 'Everything runs, nothing waits'],
+    ['one that is known by its leases', holding(held()), 'ok', 'Everything runs, nothing waits'],
+    ['one whose leases ran out', holding(held({ expired: 2 })), 'bad', missing],
+    ['one in trouble', those(worker({}, [loop({ state: 'off' })])), 'bad', 'worker: the command loop does not run'],
+  ] as const)('a web that leaves the work to others, with %s', (_, queues, tone, words) => {
+    expect(systemStanding(web, { known: queues }, nowMs)).toEqual({ tone, words })
+  })
+
+  const second = worker({ owner: 'worker 2' })
+  const silent = worker({ seenAt: ago(80_000) })
+  const drained = worker({ seenAt: ago(80_000), told: supervisor('draining') })
+  const silentWeb: ToldProcess = { ...alone, owner: 'web 2', seenAt: ago(80_000) }
+  it.each([
+    ['one of two', [second, silent], 'warn', '1 of 2 workers is silent'],
+    ['two of three', [second, silent, { ...silent, owner: 'worker 3' }], 'warn', '2 of 3 workers are silent'],
+    ['one that said that it drains', [second, drained], 'ok', 'Everything runs, nothing waits'],
+    ['a web', [second, silentWeb], 'warn', '1 of 3 processes is silent'],
+  ] as const)('are missed when they end without a word: %s', (_, processes, tone, words) => {
+    expect(systemStanding(web, { known: those(alone, ...processes) }, nowMs)).toEqual({ tone, words })
+  })
+
+  it('that are silent are told with what waits, for that is often why', () => {
+    const kinds = [queue(stuckAfterMs)]
+    const leases = [held({ owner: 'worker', expired: 2 })]
+    const told = { ...those(second, silent), kinds, leases }
+    expect(systemStanding(web, { known: told }, nowMs).words).toBe(
+      '1 of 2 workers is silent; delivering messages is stuck: 2 leases ran out and nobody took over',
+    )
+    // Its leases have not run out yet, and still nobody works.
+    const gone = { ...those(silent), leases: [held({ owner: 'worker' })] }
+    expect(systemStanding(web, { known: gone }, nowMs).words).toBe(missing)
+  })
+
+  it('of which one works is shown first where the one that answers does not', () => {
+    expect(workingProcess(web, [alone, silent, second], nowMs)).toBe('worker 2')
+    expect(workingProcess(web, [alone, silent], nowMs)).toBe('web')
+    expect(workingProcess(supervisor(running), [second], nowMs)).toBe('host/1/ab')
+  })
+
+  it('are called by the end of a long name', () => {
+    expect(shortOwner('host/1/ab')).toBe('host/1/ab')
+    expect(shortOwner('signalbox-worker-7d9f8b6c5-x2x4q/1/ab12cd34')).toBe('…f8b6c5-x2x4q/1/ab12cd34')
+  })
+
+  it('have their places together, those that live', () => {
+    const two = worker({ owner: 'worker 2' })
+    const dead = worker({ owner: 'dead', seenAt: ago(20_000) })
+    expect(placesOf(web, [worker(), two, dead], 'command', nowMs)).toEqual({ taken: 6, limit: 16 })
+    expect(placesOf(web, [], 'command', nowMs)).toBeNull()
+    const full = worker({}, [loop({ places: places(8) })])
+    const late = { kinds: [queue(stuckAfterMs)], leases: [held({ owner: 'worker' })], processes: [full] }
+    expect(systemStanding(web, { known: late }, nowMs).words).toBe(
+      'Delivering messages waits for room: 8 of 8 places are taken',
+    )
+  })
+})
+
+describe('what is not known', () => {
+  const running = { running: { command: 'up' } }
+  const of = (why: Missing['why'], since: string | null = '12:03') => ({ missing: { why, since } })
+  it.each([
+    [of('unasked', null), 'quiet', 'Not known yet'],
+    [of('late'), 'quiet', 'Not known since 12:03'],
+    [of('database', null), 'warn', 'The database does not answer'],
+    [of('database'), 'warn', 'The database does not answer; numbers as of 12:03'],
+    [of('console'), 'warn', 'The console does not answer; numbers as of 12:03'],
+    [of('refused', null), 'warn', 'What waits could not be read'],
+  ] as const)('is not said to run: %#', (news, tone, words) => {
+    expect(systemStanding(supervisor(running), news, nowMs)).toEqual({ tone, words })
+    expect(needingStanding(news)).toBeNull()
+  })
+
+  it('does not hide what this process says of itself, but for what only waits for the database', () => {
+    const waits = supervisor(running, [loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })])
+    const off = supervisor(running, [loop({ state: 'off' })])
+    expect(systemStanding(waits, of('database'), nowMs).words).toBe('The database does not answer; numbers as of 12:03')
+    expect(systemStanding(waits, of('unasked', null), nowMs).words).toBe('The command loop waits for the database')
+    expect(systemStanding(off, of('database'), nowMs).tone).toBe('bad')
+    // What it said before it fell silent is of then.
+    expect(systemStanding(off, of('console'), nowMs).words).toBe('The console does not answer; numbers as of 12:03')
+  })
+})
+
+describe('what needs a person', () => {
+  it('is said beside how the machinery stands, and warns', () => {
+    const known = (...attention: number[]) => ({
+      known: { kinds: attention.map((each) => ({ ...queue(null), attention: each })), leases: [], processes: [] },
+    })
+    expect(needingStanding(known(0))).toBeNull()
+    expect(needingStanding(known(0, 1))).toEqual({ tone: 'warn', words: '1 needs a person' })
+    expect(needingStanding(known(4, 5))).toEqual({ tone: 'warn', words: '9 need a person' })
+  })
+})
