@@ -94,8 +94,12 @@ const selected = sql.fragment`
 const subjects = sql.fragment`
   left join task t on t.id = a.id and a.kind <> 'command'
   left join lateral (
-    select command.agent_id, command.task_id, coalesce(owned.title, command.title) as title
-    from command left join task owned on owned.id = command.task_id where command.id = a.id and a.kind = 'command'
+    select command.agent_id, command.task_id, case when command.action = 'cancelTask'
+      then 'Cancel: ' || coalesce(owned.title, about.title, command.remote_task_id, '')
+      else coalesce(owned.title, command.title, about.title) end as title
+    from command left join task owned on owned.id = command.task_id
+    left join task about on about.agent_id = command.agent_id and about.tenant = command.tenant and about.remote_id = command.remote_task_id
+    where command.id = a.id and a.kind = 'command'
   ) c on true
   left join agent g on g.id = a.lane and t.id is null and c.agent_id is null`
 

@@ -233,11 +233,21 @@ describe('a command', () => {
     expect(told?.remedies).toContain('send-again')
   })
 
+  it('sends nobody to a task that is not there, and says by what to ask instead', () => {
+    const doubt = { status: 'uncertain', error: null, action: 'send' } as const
+    const advice = (localId: string | null, seen: CommandEvidence | null = null) =>
+      explainCommand(doubt, { ...delivery, localId }, seen)?.sentences.join(' ')
+    expect(advice(null)).not.toContain('Look at the task')
+    expect(advice(null)).toContain('ask whoever runs the agent, by the message id')
+    expect(advice('00000000-0000-7000-8000-000000000002')).toContain('Look at the task')
+    expect(advice(null, evidence('found'))).toContain('by the message id')
+  })
+
   it('says that it arrived once it was found, and that sending again says it twice', () => {
     const told = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, evidence('found'))
     expect(told).toMatchObject({ tone: 'warn', title: 'It reached the agent' })
     expect(told?.sentences.join(' ')).toContain(
-      'ask whoever runs the agent, to see what became of it: sending it again would say it twice',
+      'ask whoever runs the agent, by the message id, to see what became of it: sending it again would say it twice',
     )
     const known = { ...evidence('found'), localId: '00000000-0000-7000-8000-000000000002' }
     const here = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, known)

@@ -157,7 +157,7 @@ describe('what is stuck or uncertain', () => {
       identify: (person, { headers }) => (headers['x-stranger'] ? { ...person, organizationId: stranger } : person),
     })
     running = fresh
-    faulty = await startRawPeer()
+    faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
     faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
     const agent = await running.system.agents.register(running.viewer, faulty.cardUrl)
     uncertain = await running.finished((await running.send(agent.id, { text: 'pay the invoice' })).id)
@@ -193,6 +193,25 @@ describe('what is stuck or uncertain', () => {
     expect(sends[0]?.evidence).toMatchObject({ outcome: 'found', looks: 1 })
     const { send } = SentWordsAnswer.parse((await running.api.get(`/api/sends/${uncertain.id}`)).body)
     expect(send).toMatchObject({ text: 'pay the invoice', otherParts: 0, agentId: uncertain.agentId })
+    // By these whoever runs the agent can look for it.
+    expect(send).toMatchObject({
+      agentName: 'Ledger Agent',
+      messageId: uncertain.messageId,
+      taskId: null,
+      localId: null,
+    })
+  })
+
+  it('names an uncertain cancel by its task', async () => {
+    const { agentId } = uncertain
+    const held = await running.finished((await running.send(agentId, { text: 'hold the line' })).id)
+    const taskId = held.result?.taskId ?? ''
+    faulty.script.fault('CancelTask', { fault: 'reset', performed: false })
+    const { id } = await running.finished((await running.send(agentId, { action: 'cancelTask', taskId })).id)
+    const { actor } = ActorAnswer.parse((await running.api.get(`/api/actors/command/${id}`)).body)
+    expect(actor).toMatchObject({ value: 'uncertain', title: 'Cancel: hold the line' })
+    const { send } = SentWordsAnswer.parse((await running.api.get(`/api/sends/${id}`)).body)
+    expect(send).toMatchObject({ title: 'hold the line', taskId, localId: held.result?.localId })
   })
 
   it('shows nothing of it to another organization', async () => {

@@ -62,8 +62,8 @@ const frame = css`
     position: relative;
   }
   signalbox-statechart {
-    flex: 1 0 55%;
-    min-height: 0;
+    flex: 1 1 180px;
+    min-height: 150px;
   }
   .stage.past::after {
     content: '';
@@ -72,24 +72,24 @@ const frame = css`
     border: 2px solid var(--sb-warn);
     pointer-events: none;
   }
+  /* What there is to know is read first; the chart has the rest, and never less than shows where the actor is. */
+  .told {
+    flex: 0 1 auto;
+    min-height: 80px;
+    overflow: auto;
+    scrollbar-width: thin;
+  }
+  .told:focus-visible {
+    outline-offset: -2px;
+  }
   .why {
     border-radius: 0;
     border-bottom: 1px solid var(--sb-border);
     padding: 8px 16px;
   }
-  /* The chart keeps most of the stage, however much there is to say. */
-  .why {
-    flex: 0 1 auto;
-    min-height: 40px;
-    overflow: auto;
-    scrollbar-width: thin;
-  }
   .why p {
     max-width: 92ch;
     text-wrap: pretty;
-  }
-  .why:focus-visible {
-    outline-offset: -2px;
   }
 `
 

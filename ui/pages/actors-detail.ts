@@ -21,12 +21,13 @@ import type { Binding } from '../keys.ts'
 import { ServerClock } from '../server-clock.ts'
 import type { ChartFile } from '../statechart/layout.ts'
 import { SignalboxStatechart } from '../statechart/statechart.ts'
-import { actorPath, actorQuestion, chartQuestion, shortId } from './actors-questions.ts'
+import { actorPath, actorQuestion, chartQuestion, sentQuestion, shortId } from './actors-questions.ts'
 import { detailHeader, type Copied } from './actors-header.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
 import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
+import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
 import { explanationNotice, explanationSheet, type Subject } from './explanation-view.ts'
 
@@ -68,6 +69,11 @@ export class SignalboxActor extends View {
       ? { queries: this.app.queries, question: chartQuestion(this.kind, version) }
       : undefined
   })
+  readonly #sent = new Query(this, () =>
+    this.app && this.kind === 'command'
+      ? { queries: this.app.queries, question: sentQuestion(this.actorId) }
+      : undefined,
+  )
   readonly #live = new Select(
     this,
     () => this.app?.live.state,
@@ -209,7 +215,7 @@ export class SignalboxActor extends View {
     return html`<div class="actor ${this._pane === 'log' ? 'shows-log' : 'shows-details'}">
       ${this.#header(detail, past, chart !== undefined)}
       <div class="stage ${past ? 'past' : ''}">
-        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#why(detail)}
+        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#told(detail)}
         ${this.#picture(past?.value ?? detail.value, chart)}
       </div>
       ${this.#below(this.#replay())}
@@ -222,6 +228,7 @@ export class SignalboxActor extends View {
             app: this.app,
             nowMs: this.#nowMs,
             explanations: this.#explanations,
+            agentName: this.#sent.data?.send.agentName ?? null,
           })}
         </div>
       </aside>
@@ -272,11 +279,25 @@ export class SignalboxActor extends View {
     return { app, commandId: kind === 'command' ? id : null, agentId, localId }
   }
 
-  #why(detail: ActorDetail): TemplateResult | typeof nothing {
+  /** What needs a person, and what was sent; the former only of now, for the past needs nobody. */
+  #told(detail: ActorDetail): TemplateResult | typeof nothing {
     const { app } = this
-    if (this._looking !== null || !app) return nothing
-    const loud = this.#explanations.filter(({ tone }) => tone !== 'quiet')
-    return html`${loud.map((each) => explanationNotice(each, this.#subject(app, detail)))}`
+    if (!app) return nothing
+    const send = this.#sent.data?.send
+    const loud = this._looking === null ? this.#explanations.filter(({ tone }) => tone !== 'quiet') : []
+    if (loud.length === 0 && !send) return nothing
+    return html`<div class="told" role="region" aria-label="What there is to know" tabindex="0">
+      ${
+        send
+          ? html`<signalbox-sent
+              .app=${app}
+              .send=${send}
+              .foundTaskId=${this.#actor.data?.evidence?.taskId ?? null}
+            ></signalbox-sent>`
+          : nothing
+      }
+      ${loud.map((each) => explanationNotice(each, this.#subject(app, detail)))}
+    </div>`
   }
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {
@@ -354,6 +375,7 @@ export class SignalboxActor extends View {
 
 define('signalbox-json', SignalboxJson)
 define('signalbox-statechart', SignalboxStatechart)
+define('signalbox-sent', SignalboxSent)
 define('signalbox-actor', SignalboxActor)
 
 declare global {

@@ -24,6 +24,8 @@ export interface Inspected {
   readonly nowMs: number
   /** What is to be said about it; what needs a person stands above the chart already. */
   readonly explanations: readonly Explanation[]
+  /** The name of the agent that a command was sent to; null while it is not known. */
+  readonly agentName: string | null
 }
 
 const section = (title: string, content: TemplateResult): TemplateResult =>
@@ -116,10 +118,11 @@ const stepFacts = (step: ActorStep): TemplateResult => {
   </dl>`
 }
 
-function stored({ actor, app, nowMs }: Inspected): TemplateResult {
+function stored(inspected: Inspected): TemplateResult {
+  const { actor, app, nowMs } = inspected
   return html`${actor.work === null && actor.lease === null ? nothing : section('Work', work(actor, app.format, nowMs))}
   ${actor.timers.length === 0 ? nothing : section('Pending timers', timers(actor, app.format, nowMs))}
-  ${section('Context', context(actor))} ${section('Stored', rowFacts(actor, app))}`
+  ${section('Context', context(actor))} ${section('Stored', rowFacts(inspected))}`
 }
 
 function work({ work: wanted, lease }: ActorDetail, format: Format, nowMs: number): TemplateResult {
@@ -173,17 +176,21 @@ const context = ({ context: shown }: ActorDetail): TemplateResult =>
     ? html`<p class="faint">Nothing that may be shown.</p>`
     : html`<signalbox-json .value=${shown}></signalbox-json>`
 
-function rowFacts(actor: ActorDetail, app: App): TemplateResult {
+function rowFacts({ actor, app, agentName }: Inspected): TemplateResult {
   const { format, router } = app
   const link = (path: string, words: string): TemplateResult =>
-    html`<a class="link" href=${router.href(path)} data-route=${path}>${words}</a>`
+    html`<a class="link" href=${router.href(path)} data-route=${path}><bdi>${words}</bdi></a>`
+  // Where there is neither a task nor a command, its title is its agent's name.
+  const ofAgent = actor.kind !== 'command' && actor.taskId === null && actor.title !== '' ? actor.title : 'Its agent'
   return html`<dl>
     ${
       actor.taskId === null
         ? nothing
         : html`<div>
             <dt>About</dt>
-            <dd>${link(`/tasks/${encodeURIComponent(actor.taskId)}`, 'Its task')}</dd>
+            <dd>
+              ${link(`/tasks/${encodeURIComponent(actor.taskId)}`, actor.kind === 'command' || actor.title === '' ? 'Its task' : actor.title)}
+            </dd>
           </div>`
     }
     ${
@@ -191,7 +198,7 @@ function rowFacts(actor: ActorDetail, app: App): TemplateResult {
         ? nothing
         : html`<div>
             <dt>Agent</dt>
-            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, 'Its agent')}</dd>
+            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, agentName ?? ofAgent)}</dd>
           </div>`
     }
     <div>
