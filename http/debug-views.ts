@@ -18,6 +18,7 @@ import {
 import type { Kind } from '../actors/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/actor-explanation.ts'
+import { shownCause } from '../domain/lost-answer.ts'
 import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
 import type { StoredWait } from '../persistence/queue-views.ts'
@@ -44,7 +45,7 @@ const shownEvent: ReadonlySet<string> = new Set([
   'membershipId',
   'targetMembershipId',
 ])
-const shownOutput: ReadonlySet<string> = new Set(['kind', 'reason', 'message'])
+const shownOutput: ReadonlySet<string> = new Set(['kind', 'reason', 'message', 'cause'])
 const textLimit = 500
 
 /** A value that is small by its type; anything with an inside is left out. */
@@ -66,6 +67,8 @@ function eventOf(text: string): ActorStep['event'] {
   const event: unknown = JSON.parse(text)
   if (!isRecord(event) || typeof event['type'] !== 'string') return { type: 'facts told' }
   const output = pick(event['output'], shownOutput)
+  // The log keeps what an agent wrote there; of that only our own sentences are shown.
+  if (typeof output['cause'] === 'string') output['cause'] = shownCause(output['cause'])
   return { type: event['type'], ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
 }
 

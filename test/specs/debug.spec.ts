@@ -1,7 +1,9 @@
 /** What the actor debugger answers, over actors that really moved. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Outbound } from '../../actors/outbound.ts'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
+import { lostAnswers } from '../../domain/lost-answer.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
@@ -238,5 +240,43 @@ describe('what is stuck or uncertain', () => {
     expect(own.loops.find(({ name }) => name === 'command')).toMatchObject({ state: 'left', places: null })
     const running = { command: 'leftToWorkers', leases: 'leftToWorkers', freshness: 'up', housekeeping: 'up' }
     expect(supervisor.value).toMatchObject({ running })
+  })
+})
+
+describe('what came instead of an answer', () => {
+  const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
+  let running: TestConsole
+  let faulty: RawPeer
+  let agentId: string
+
+  beforeAll(async () => {
+    // A minute of silence, cut short: longer than an answer over loopback takes, shorter than a test.
+    const outbound = new Outbound(policy, { longestMs: 3_000 })
+    running = await startConsole({ database: 'pglite', uiDirectory: null, system: { outbound } })
+    faulty = await startRawPeer()
+    agentId = (await running.system.agents.register(running.viewer, faulty.cardUrl)).id
+  })
+  afterAll(async () => {
+    await running.close()
+    await faulty.close()
+  })
+
+  it.each([
+    ['silence', { fault: 'hang-before-head' }, lostAnswers.timeout],
+    ['half an answer and silence', { fault: 'hang-after-head' }, lostAnswers.timeout],
+    ['a reset', { fault: 'reset', performed: false }, lostAnswers.reset],
+    ['too much', { fault: 'flood', bytes: 30 * 1024 * 1024 }, 'Agent response exceeds the safety limit.'],
+    ['a redirect', { fault: 'redirect', location: 'http://127.0.0.1:1/' }, 'Agent redirects are not permitted.'],
+    ['garbage', { fault: 'body', body: '{"jsonrpc": "2.0", "resu' }, lostAnswers.undecided],
+    ['an agent’s own words', { fault: 'error', code: -32603, message: 'token sk-4711 expired' }, lostAnswers.undecided],
+  ] as const)('tells %s in words of ours, and nothing that the agent wrote', async (_, fault, cause) => {
+    faulty.script.fault('SendMessage', fault)
+    const { id, status } = await running.finished((await running.send(agentId, { text: 'hello' })).id)
+    expect(status).toBe('uncertain')
+    const { body } = await running.api.get(`/api/actors/command/${id}`)
+    expect(ActorAnswer.parse(body).delivery).toMatchObject({ ended: 'unknown', cause })
+    const log = (await running.api.get(`/api/actors/command/${id}/log`)).body
+    expect(ActorLogPage.parse(log).steps.at(-1)?.event).toMatchObject({ output: { kind: 'unknown', cause } })
+    expect(JSON.stringify([body, log])).not.toContain('sk-4711')
   })
 })
