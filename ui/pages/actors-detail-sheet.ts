@@ -1,5 +1,6 @@
-/** The layout of one actor: chart over replay over log, details beside. Breakpoints are the console's width. */
+/** The layout of one actor: chart over replay over log, details beside; narrower: actors-detail-narrow.ts. */
 import { css } from 'lit'
+import { narrowSheet } from './actors-detail-narrow.ts'
 
 const frame = css`
   :host {
@@ -32,6 +33,9 @@ const frame = css`
     min-width: 0;
     font-size: var(--sb-text-m);
     font-weight: 600;
+  }
+  .actor:has(.told) {
+    grid-template-rows: 50px minmax(160px, 3fr) auto minmax(110px, 1fr);
   }
   h2 .mono {
     flex: none;
@@ -75,9 +79,12 @@ const frame = css`
   /* What there is to know is read first; the chart has the rest, and never less than shows where the actor is. */
   .told {
     flex: 0 1 auto;
-    min-height: 80px;
+    min-height: 0;
     overflow: auto;
     scrollbar-width: thin;
+  }
+  .told:has(.why) {
+    min-height: 80px;
   }
   .told:focus-visible {
     outline-offset: -2px;
@@ -155,7 +162,8 @@ const replay = css`
     min-height: 0;
     position: relative;
   }
-  .panes {
+  .panes,
+  .parts {
     display: none;
   }
   table {
@@ -314,73 +322,4 @@ const details = css`
   }
 `
 
-const narrow = css`
-  @container console (max-width: 1360px) {
-    .actor {
-      grid-template: 50px minmax(160px, 1.7fr) auto auto minmax(110px, 1fr) / minmax(0, 1fr);
-      grid-template-areas: 'header' 'stage' 'bar' 'panes' 'below';
-    }
-    .panes {
-      display: inline-flex;
-      grid-area: panes;
-      justify-self: start;
-      margin: 6px 12px;
-    }
-    .scroll.log,
-    .scroll.details {
-      grid-area: below;
-    }
-    .scroll.details {
-      min-height: 0;
-      padding-top: 4px;
-      border: 0;
-    }
-    /* Not on the pane itself: columns in a box of fixed height grow sideways, out of sight. */
-    .sections {
-      columns: 2 280px;
-      column-gap: 24px;
-    }
-    .shows-log > .scroll.details,
-    .shows-details > .scroll.log {
-      display: none;
-    }
-    .shows-details section {
-      break-inside: avoid;
-    }
-  }
-  @container console (max-width: 900px) {
-    h2 .title {
-      display: none;
-    }
-    .tool .wide {
-      position: absolute;
-      width: 1px;
-      height: 1px;
-      overflow: hidden;
-      clip-path: inset(50%);
-    }
-  }
-  @container console (max-width: 720px) {
-    .back {
-      display: inline-flex;
-    }
-    header {
-      padding-inline-end: 8px;
-      gap: 4px;
-    }
-    h2 .mono {
-      flex: 0 1 auto;
-    }
-    .zoom {
-      display: none;
-    }
-    td:nth-child(4),
-    th:nth-child(4),
-    td:nth-child(6),
-    th:nth-child(6) {
-      display: none;
-    }
-  }
-`
-
-export const detailSheet = [frame, replay, details, narrow]
+export const detailSheet = [frame, replay, details, narrowSheet]

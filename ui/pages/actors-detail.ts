@@ -21,7 +21,7 @@ import type { Binding } from '../keys.ts'
 import { ServerClock } from '../server-clock.ts'
 import type { ChartFile } from '../statechart/layout.ts'
 import { SignalboxStatechart } from '../statechart/statechart.ts'
-import { actorPath, actorQuestion, chartQuestion, sentQuestion, shortId } from './actors-questions.ts'
+import { actorPath, actorQuestion, chartQuestion, sentQuestion } from './actors-questions.ts'
 import { detailHeader, type Copied } from './actors-header.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
@@ -29,7 +29,8 @@ import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
 import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
-import { explanationNotice, explanationSheet, type Subject } from './explanation-view.ts'
+import { actorMissing, partChoice, toldPart, type Part } from './actors-parts.ts'
+import { explanationSheet, type Subject } from './explanation-view.ts'
 
 /** What was copied is told for this long. */
 const copiedMs = 2000
@@ -55,8 +56,8 @@ export class SignalboxActor extends View {
   /** The revision that is looked at; null follows the actor. */
   declare _looking: number | null
   declare _outline: boolean
-  /** Which of the two is shown where there is no room for both. */
-  declare _pane: 'log' | 'details'
+  /** Which part is shown where there is no room for all; null until somebody chooses. */
+  declare _pane: Part | null
   declare _copied: Copied
 
   readonly #actor = new Query(
@@ -90,7 +91,7 @@ export class SignalboxActor extends View {
     this.actorId = ''
     this._looking = null
     this._outline = false
-    this._pane = 'log'
+    this._pane = null
     this._copied = 'no'
     new Clock(this)
     // Who waits for a place commits nothing, and whose places it waits for may be of another process.
@@ -212,12 +213,21 @@ export class SignalboxActor extends View {
     if (!detail) return fault ? this.#missing() : html`<div class="loading">${skeleton(6, 'page')}</div>`
     const past = this.#step
     const chart = this.#chart.data
-    return html`<div class="actor ${this._pane === 'log' ? 'shows-log' : 'shows-details'}">
+    const told = this.#told(detail)
+    const part = this.#part(told !== nothing)
+    return html`<div class="actor shows-${part}">
       ${this.#header(detail, past, chart !== undefined)}
       <div class="stage ${past ? 'past' : ''}">
-        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#told(detail)}
+        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${told}
         ${this.#picture(past?.value ?? detail.value, chart)}
       </div>
+      ${partChoice({
+        label: 'Parts of this page',
+        className: 'parts',
+        parts: told === nothing ? ['chart', 'log', 'details'] : ['told', 'chart', 'log', 'details'],
+        shown: part,
+        choose: (chosen) => (this._pane = chosen),
+      })}
       ${this.#below(this.#replay())}
       <aside class="scroll details" aria-label="Actor details" tabindex="0">
         <div class="sections">
@@ -238,13 +248,7 @@ export class SignalboxActor extends View {
   #missing(): TemplateResult {
     const { fault } = this.#actor.answer
     if (fault?.status !== 404) return html`${fault ? failure(fault, () => this.#actor.refresh()) : nothing}`
-    return html`<div class="empty">
-      ${icon('workflow', 28)}<b>Actor not found</b>
-      <p>No ${this.kind} has the id ${shortId(this.actorId)}. It may belong to another organization.</p>
-      <div class="row">
-        <a class="button" href=${this.app?.router.href('/actors') ?? nothing} data-route="/actors">All actors</a>
-      </div>
-    </div>`
+    return actorMissing(this.kind, this.actorId, this.app?.router.href('/actors'))
   }
 
   #header(actor: ActorDetail, past: ActorStep | undefined, hasChart: boolean): TemplateResult {
@@ -283,21 +287,9 @@ export class SignalboxActor extends View {
   #told(detail: ActorDetail): TemplateResult | typeof nothing {
     const { app } = this
     if (!app) return nothing
-    const send = this.#sent.data?.send
     const loud = this._looking === null ? this.#explanations.filter(({ tone }) => tone !== 'quiet') : []
-    if (loud.length === 0 && !send) return nothing
-    return html`<div class="told" role="region" aria-label="What there is to know" tabindex="0">
-      ${
-        send
-          ? html`<signalbox-sent
-              .app=${app}
-              .send=${send}
-              .foundTaskId=${this.#actor.data?.evidence?.taskId ?? null}
-            ></signalbox-sent>`
-          : nothing
-      }
-      ${loud.map((each) => explanationNotice(each, this.#subject(app, detail)))}
-    </div>`
+    const foundTaskId = this.#actor.data?.evidence?.taskId ?? null
+    return toldPart({ send: this.#sent.data?.send, foundTaskId, loud, subject: this.#subject(app, detail) })
   }
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {
@@ -339,15 +331,24 @@ export class SignalboxActor extends View {
     )
   }
 
+  /** What needs a person comes first; else where the actor is. Between the two widths, what is neither log nor details is the log. */
+  #part(hasTold: boolean): Part {
+    const isLoud = this._looking === null && this.#explanations.some(({ tone }) => tone !== 'quiet')
+    const part = this._pane ?? (isLoud ? 'told' : 'chart')
+    return part === 'told' && !hasTold ? 'chart' : part
+  }
+
   /** The log is drawn anew only when it changes, not with every second of a countdown: it may hold 2,000 rows. */
   #below(replay: Replay | undefined): TemplateResult {
-    const pane = (name: 'log' | 'details', words: string): TemplateResult =>
-      html`<button aria-pressed=${this._pane === name} @click=${() => (this._pane = name)}>${words}</button>`
     const { fault } = this.#log
     return html`${replay ? replayBar(replay) : nothing}
-      <div class="segments panes" role="group" aria-label="Below the chart">
-        ${pane('log', 'Log')}${pane('details', 'Details')}
-      </div>
+      ${partChoice({
+        label: 'Below the chart',
+        className: 'panes',
+        parts: ['log', 'details'],
+        shown: this._pane === 'details' ? 'details' : 'log',
+        choose: (chosen) => (this._pane = chosen),
+      })}
       <div class="scroll log" role="region" aria-label="Log" tabindex="0">
         ${fault ? staleNotice(fault, () => this.#log.retry()) : nothing}
         ${replay ? guard([replay.steps, replay.at, replay.hasEarlier, replay.reading], () => logTable(replay)) : nothing}

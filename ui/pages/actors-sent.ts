@@ -58,6 +58,10 @@ export class SignalboxSent extends LitElement {
         text-underline-offset: 2px;
         font-weight: 560;
       }
+      /* Its words begin where the lines do. */
+      p ~ .ghost {
+        margin-inline-start: -8px;
+      }
       dl {
         display: flex;
         flex-wrap: wrap;
