@@ -25,6 +25,8 @@ export class LogReader implements ReactiveController {
   #subject: Subject | undefined
   #steps: readonly ActorStep[] = []
   #wanted = 0
+  /** The revision up to which the log was read, whatever was in it. */
+  #readTo = 0
   #failedAt = -1
   #fault: ApiFault | undefined
   #reading = false
@@ -47,6 +49,11 @@ export class LogReader implements ReactiveController {
     return this.#reading
   }
 
+  /** Everything that is kept up to the revision that it was last told of is in memory. */
+  get isCaughtUp(): boolean {
+    return Math.max(this.#last, this.#readTo) >= this.#wanted
+  }
+
   /** There are steps before the first one in memory, and room for them. */
   get hasEarlier(): boolean {
     return (this.#steps[0]?.revision ?? 0) > 1 && this.#steps.length < keptLimit
@@ -63,7 +70,7 @@ export class LogReader implements ReactiveController {
       this.#subject = { api, kind, id, closed: new AbortController() }
     }
     this.#wanted = Math.max(this.#wanted, revision)
-    if (this.#wanted > this.#last && this.#wanted !== this.#failedAt) this.#catchUp()
+    if (!this.isCaughtUp && this.#wanted !== this.#failedAt) this.#catchUp()
   }
 
   retry(): void {
@@ -87,12 +94,13 @@ export class LogReader implements ReactiveController {
   #catchUp(): void {
     void this.#read(async (subject) => {
       if (this.#steps.length > 0 && this.#wanted - this.#last > catchUpLimit) this.#steps = []
-      while (this.#wanted > this.#last && !subject.closed.signal.aborted) {
+      while (!this.isCaughtUp && !subject.closed.signal.aborted) {
+        const wanted = this.#wanted
         const after = this.#steps.length === 0 ? Math.max(0, this.#wanted - pageLimit) : this.#last
         const { steps } = await this.#page(subject, after, pageLimit)
         const fresh = steps.filter((step) => step.revision > this.#last)
-        // Nothing new: the row was seen before its log. It is asked again when the actor next moves.
-        if (fresh.length === 0) this.#wanted = this.#last
+        // A row and its log are committed together: what is not there now was not kept (actors/routine.ts).
+        if (fresh.length === 0) this.#readTo = wanted
         this.#steps = [...this.#steps, ...fresh].slice(-keptLimit)
         this.#host.requestUpdate()
       }
@@ -127,6 +135,7 @@ export class LogReader implements ReactiveController {
     this.#subject = undefined
     this.#steps = []
     this.#wanted = 0
+    this.#readTo = 0
     this.#failedAt = -1
     this.#fault = undefined
     this.#reading = false
