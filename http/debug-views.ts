@@ -6,6 +6,7 @@ import {
   activeNodes,
   edgesTaken,
   liveLeaves,
+  statesOf,
   whatCanHappen,
   type ActorDetail,
   type ActorStep,
@@ -163,6 +164,20 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
 export const peopleOf = (log: readonly LogRecord[]): ReadonlySet<string> =>
   new Set(log.map((entry) => entry.cause).filter((cause) => isUuid(cause)))
 
+/**
+ * The edge that a step took whose neighbour is not kept (actors/routine.ts): where the actor stood before is not known, so it is
+ * named only where no other edge could lead there by that event.
+ */
+function onlyEdge(definition: ChartDefinition, eventType: string, after: StateValue): string[] {
+  const active = new Set(activeNodes(definition, after).map((node) => node.id))
+  const edges = [...statesOf(definition.root)].flatMap((node) => node.edges)
+  const fitting = edges.filter(
+    ({ event, targets }) => event === eventType && targets.length > 0 && targets.every((id) => active.has(id)),
+  )
+  const [edge] = fitting
+  return edge && fitting.length === 1 ? [edge.id] : []
+}
+
 /** `before` is the entry that precedes the first of `log`; null where the log begins. */
 export function stepsOf(
   kind: string,
@@ -176,7 +191,11 @@ export function stepsOf(
     const event = eventOf(entry.event)
     const definition = definitions.get(definitionKey(kind, machineVersion))
     const previous = log[index - 1] ?? before
-    const edges = definition ? edgesTaken(definition, previous?.value ?? null, event.type, value) : []
+    const edges = !definition
+      ? []
+      : previous && previous.revision < revision - 1
+        ? onlyEdge(definition, event.type, value)
+        : edgesTaken(definition, previous?.value ?? null, event.type, value)
     const by = names.get(cause) ?? (isUuid(cause) ? 'a person' : cause)
     return { revision, at, event, cause: by, value, facts, edges, machineVersion }
   })

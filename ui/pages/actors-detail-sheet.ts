@@ -194,7 +194,7 @@ const replay = css`
     text-align: end;
     width: 48px;
   }
-  tbody tr:not(.earlier):hover {
+  tbody tr:not(.earlier, .skipped):hover {
     background: var(--sb-hover);
   }
   tbody tr[aria-current] {

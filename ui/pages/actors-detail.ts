@@ -13,7 +13,6 @@ import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
-import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
@@ -25,11 +24,12 @@ import { actorPath, actorQuestion, chartQuestion, sentQuestion } from './actors-
 import { detailHeader, type Copied } from './actors-header.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
+import { RowInSight } from './actors-row-in-sight.ts'
 import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
 import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
-import { actorMissing, partChoice, toldPart, type Part } from './actors-parts.ts'
+import { actorMissing, chartMissing, partChoice, toldPart, type Part } from './actors-parts.ts'
 import { explanationSheet, type Subject } from './explanation-view.ts'
 
 /** What was copied is told for this long. */
@@ -82,6 +82,7 @@ export class SignalboxActor extends View {
   )
   readonly #log = new LogReader(this)
   readonly #clock = new ServerClock()
+  readonly #sight = new RowInSight()
   #stopKeys: (() => void) | undefined
   #copyTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -150,11 +151,22 @@ export class SignalboxActor extends View {
     return this.renderRoot.querySelector('signalbox-statechart')
   }
 
-  /** Index of the step that is looked at; the last one while following live, -1 without steps. */
+  /** Rounds that a machine goes by itself are not kept in its log: then it stands further than its last step. */
+  get #isPastLog(): boolean {
+    const { steps, isCaughtUp } = this.#log
+    const last = steps.at(-1)
+    return last !== undefined && isCaughtUp && last.revision < (this.#detail?.revision ?? 0)
+  }
+
+  /** Index of the step that is looked at; of the present while following live: the last step, or after it. -1 without steps. */
   get #at(): number {
     const { steps } = this.#log
     const found = this._looking === null ? -1 : steps.findIndex((step) => step.revision === this._looking)
-    return found < 0 ? steps.length - 1 : found
+    return found < 0 ? this.#present : found
+  }
+
+  get #present(): number {
+    return this.#log.steps.length - (this.#isPastLog ? 0 : 1)
   }
 
   get #step(): ActorStep | undefined {
@@ -162,19 +174,24 @@ export class SignalboxActor extends View {
   }
 
   override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('kind') || changed.has('actorId')) this._looking = this.#lookingFromPath()
+    if (changed.has('kind') || changed.has('actorId')) {
+      this._looking = this.#lookingFromPath()
+      this.#sight.forget()
+    }
+    this.#sight.measure(this.#logPane)
     const detail = this.#detail
     if (this.app && detail) this.#log.follow(this.app.api, detail.kind, detail.id, detail.revision)
   }
 
-  override updated(): void {
-    const row = this.renderRoot.querySelector<HTMLElement>('tr[aria-current]')
-    const pane = row?.closest<HTMLElement>('.log')
-    if (!row || !pane) return
-    const head = 28
-    if (row.offsetTop < pane.scrollTop + head) pane.scrollTop = row.offsetTop - head
-    const bottom = row.offsetTop + row.offsetHeight
-    if (bottom > pane.scrollTop + pane.clientHeight) pane.scrollTop = bottom - pane.clientHeight
+  override updated(changed: PropertyValues<this>): void {
+    const { steps } = this.#log
+    if (steps.length === 0) return
+    const asked = changed.has('_looking') || changed.has('_pane')
+    this.#sight.keep(this.#logPane, String(steps[this.#at]?.revision ?? 'now'), asked)
+  }
+
+  get #logPane(): HTMLElement | null {
+    return this.renderRoot.querySelector('.log')
   }
 
   /** A link to a step: `/actors/command/<id>?step=5`. */
@@ -188,7 +205,7 @@ export class SignalboxActor extends View {
   #look(index: number): void {
     const { steps } = this.#log
     if (index < 0 || steps.length === 0) return
-    this._looking = index >= steps.length - 1 ? null : (steps[index]?.revision ?? null)
+    this._looking = index >= this.#present ? null : (steps[index]?.revision ?? null)
     this.#keepInPath()
   }
 
@@ -294,21 +311,14 @@ export class SignalboxActor extends View {
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {
     const { fault } = this.#chart.answer
-    if (!chart && fault) {
-      return html`<div class="empty">
-        ${icon('workflow', 28)}<b>No chart of this version</b>
-        <p>
-          This build has no picture of ${this.kind} v${this.#step?.machineVersion ?? this.#detail?.machineVersion}. Its
-          state and its log are still here.
-        </p>
-      </div>`
-    }
+    if (!chart && fault) return chartMissing(this.kind, this.#step?.machineVersion ?? this.#detail?.machineVersion)
     return html`<signalbox-statechart
       .definition=${chart?.definition}
       .layout=${chart?.layout}
       .steps=${this.#log.steps}
       .position=${this._looking === null ? -1 : this.#at}
       .value=${value}
+      ?wandered=${this.#isPastLog}
       ?outline=${this._outline}
     ></signalbox-statechart>`
   }
@@ -322,6 +332,7 @@ export class SignalboxActor extends View {
         hasEarlier,
         reading,
         at: this.#at,
+        now: this.#isPastLog ? (this.#detail?.revision ?? null) : null,
         live: this.#step === undefined,
         format: app.format,
         look: (index) => this.#look(index),
@@ -351,7 +362,7 @@ export class SignalboxActor extends View {
       })}
       <div class="scroll log" role="region" aria-label="Log" tabindex="0">
         ${fault ? staleNotice(fault, () => this.#log.retry()) : nothing}
-        ${replay ? guard([replay.steps, replay.at, replay.hasEarlier, replay.reading], () => logTable(replay)) : nothing}
+        ${replay ? guard([replay.steps, replay.at, replay.now, replay.hasEarlier, replay.reading], () => logTable(replay)) : nothing}
       </div>
       <p class="sr" role="status">${this.#spoken()}</p>`
   }

@@ -57,3 +57,9 @@ export const actorMissing = (kind: string, id: string, listHref: string | undefi
       <a class="button" href=${listHref ?? nothing} data-route="/actors">All actors</a>
     </div>
   </div>`
+
+export const chartMissing = (kind: string, version: string | undefined): TemplateResult =>
+  html`<div class="empty">
+    ${icon('workflow', 28)}<b>No chart of this version</b>
+    <p>This build has no picture of ${kind} v${version}. Its state and its log are still here.</p>
+  </div>`

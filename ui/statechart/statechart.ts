@@ -48,6 +48,7 @@ const wordsOf = (value: StateValue | null): string =>
  * @prop steps - the actor's log, oldest first; may be empty
  * @prop position - index into `steps`; -1 looks at `value`, where the actor is now
  * @prop value - the actor's present value; null draws the machine alone
+ * @attr wandered - the actor moved since its last step, so no step shows how it came to be where it is now
  * @attr outline - shows the outline instead of the picture
  */
 export class SignalboxStatechart extends LitElement {
@@ -58,6 +59,7 @@ export class SignalboxStatechart extends LitElement {
     steps: { attribute: false },
     value: { attribute: false },
     position: { type: Number },
+    wandered: { type: Boolean },
     outline: { type: Boolean, reflect: true },
   }
   declare definition: ChartDefinition | undefined
@@ -65,6 +67,7 @@ export class SignalboxStatechart extends LitElement {
   declare steps: readonly ActorStep[]
   declare value: StateValue | null
   declare position: number
+  declare wandered: boolean
   declare outline: boolean
 
   readonly #viewport = new Viewport(this, () => this.#arrange())
@@ -79,6 +82,7 @@ export class SignalboxStatechart extends LitElement {
     this.steps = []
     this.value = null
     this.position = -1
+    this.wandered = false
     this.outline = false
   }
 
@@ -116,7 +120,8 @@ export class SignalboxStatechart extends LitElement {
     }
     const looking = this.#step
     const upTo = this.position < 0 ? this.steps : this.steps.slice(0, this.position + 1)
-    this.#trace = traceOf(definition, upTo, this.position < 0 ? this.value : (looking?.value ?? null))
+    const value = this.position < 0 ? this.value : (looking?.value ?? null)
+    this.#trace = traceOf(definition, upTo, value, this.#isWandered ? undefined : upTo.at(-1))
   }
 
   override updated(changed: PropertyValues<this>): void {
@@ -146,9 +151,14 @@ export class SignalboxStatechart extends LitElement {
     return this.position < 0 ? this.steps.at(-1) : this.steps[this.position]
   }
 
+  get #isWandered(): boolean {
+    return this.position < 0 && this.wandered
+  }
+
   #announcement(): string {
     const step = this.#step
-    if (!step) return ''
+    // Rounds that it goes by itself are not told one by one.
+    if (!step || this.#isWandered) return ''
     const value = this.position < 0 ? this.value : step.value
     return `Step ${step.revision}: ${describeEvent(step.event.type).label}. Now in ${wordsOf(value)}.`
   }
