@@ -5,7 +5,7 @@
  */
 import type { DeliveryRecord } from './actor.ts'
 import { type Command, commandErrors } from './command.ts'
-import type { CommandEvidence } from './evidence.ts'
+import { plainState, type CommandEvidence } from './evidence.ts'
 import type { Explanation, Known } from './explanation.ts'
 
 type Finished = Pick<Command, 'status' | 'error' | 'action'>
@@ -117,13 +117,19 @@ const found = ({ action }: Finished, isKnownHere: boolean): Explanation => ({
   remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
 })
 
-/** What was looked for at the agent, and found or not. */
-const lookedFor = ({ sentence, looks, lookedAt, nextLookAt }: CommandEvidence): Known[] => [
+/** What was looked for at the agent, and found or not; and of what was found, how it stands now, or that nobody looks. */
+const lookedFor = ({ outcome, sentence, looks, lookedAt, nextLookAt, localState }: CommandEvidence): Known[] => [
   { words: sentence.replace(/\.$/, ''), at: lookedAt },
   ...(nextLookAt === null
     ? []
     : [{ words: looks === 0 ? 'It is looked for' : 'It is looked for again', at: nextLookAt }]),
+  ...(outcome === 'pending' || nextLookAt !== null ? [] : [{ words: since(outcome, localState), at: null }]),
 ]
+
+function since(outcome: CommandEvidence['outcome'], localState: string | null): string {
+  if (localState !== null) return `The task is followed here: ${plainState(localState)} now`
+  return outcome === 'found' ? 'What became of it since is not known: nobody looks again' : 'It is not looked for again'
+}
 
 const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = {
   replied: 'The agent answered',
