@@ -2,16 +2,7 @@
  * `<signalbox-statechart>`: an actor on its machine's chart. Owns what is shown and said; knows no server. The picture is
  * hidden from assistive technology and the same content follows as an outline, because a list can be read and 30 boxes cannot.
  */
-import {
-  html,
-  LitElement,
-  nothing,
-  svg,
-  type PropertyDeclarations,
-  type PropertyValues,
-  type TemplateResult,
-} from 'lit'
-import { classMap } from 'lit/directives/class-map.js'
+import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import {
   describeEvent,
   pathsOf,
@@ -22,15 +13,14 @@ import {
   type ChartNode,
   type StateValue,
 } from '../../domain/chart.ts'
-import { drawArrow, drawDot, drawLane, drawState, livingParts } from './drawing.ts'
+import { drawArrow, drawArrowLabel, drawDot, drawLane, drawState, livingParts } from './drawing.ts'
 import type { ChartLayout, ChartLayouts } from './layout.ts'
 import { mermaidOf } from './mermaid.ts'
 import { outlineOf } from './outline.ts'
+import { drawMap, placeOf, readParts, type Place } from './overview.ts'
 import { chartStyle } from './style.ts'
 import { traceOf, type Trace } from './trace.ts'
 import { Viewport } from './viewport.ts'
-
-const overviewPx = { width: 188, height: 110 }
 
 const wordsOf = (value: StateValue | null): string =>
   value === null
@@ -76,6 +66,8 @@ export class SignalboxStatechart extends LitElement {
   #lanes: ReadonlySet<string> = new Set()
   #trace: Trace | undefined
   #shown: ChartLayout | undefined
+  #map: Place | null = null
+  #mapHeld = false
 
   constructor() {
     super()
@@ -168,8 +160,12 @@ export class SignalboxStatechart extends LitElement {
     const now = wordsOf(this.position < 0 ? this.value : (this.#step?.value ?? null))
     const arrows = layout.arrows.map((arrow) => {
       const edges = arrow.edges.flatMap((id) => this.#edges.get(id) ?? [])
-      return { drawn: drawArrow(arrow, edges, trace), last: edges.some((edge) => trace.last.has(edge.id)) }
+      const last = edges.some((edge) => trace.last.has(edge.id))
+      return { line: drawArrow(arrow, edges, trace), label: drawArrowLabel(arrow, edges, trace), last }
     })
+    // No line crosses a label, and what brought the actor where it is lies above the rest.
+    const [others, latest] = [arrows.filter(({ last }) => !last), arrows.filter(({ last }) => last)]
+    const inOrder = [...others, ...latest]
     return html`<svg
         class="canvas"
         tabindex="0"
@@ -183,8 +179,8 @@ export class SignalboxStatechart extends LitElement {
         @keydown=${this.#key}
       >
         <g transform=${`translate(${x} ${y}) scale(${zoom})`} aria-hidden="true">
-          ${this.#states(layout, trace)} ${arrows.filter(({ last }) => !last).map(({ drawn }) => drawn)}
-          ${arrows.filter(({ last }) => last).map(({ drawn }) => drawn)} ${layout.dots.map(drawDot)}
+          ${this.#states(layout, trace)} ${inOrder.map(({ line }) => line)} ${layout.dots.map(drawDot)}
+          ${inOrder.map(({ label }) => label)}
         </g>
       </svg>
       ${this.#viewport.wantsOverview ? this.#overview(layout, trace) : nothing}`
@@ -199,44 +195,41 @@ export class SignalboxStatechart extends LitElement {
     })
   }
 
-  #overview(layout: ChartLayout, trace: Trace): TemplateResult {
-    const scale = Math.min(overviewPx.width / layout.width, overviewPx.height / layout.height)
+  #overview(layout: ChartLayout, trace: Trace): TemplateResult | typeof nothing {
+    const drawn = readParts(layout, this.#nodes).map((part) => this.#viewport.onScreen(part))
+    // Under a finger that moves it, it stays.
+    if (!this.#mapHeld) this.#map = placeOf(layout, drawn, this.#viewport.size, this.#map?.corner ?? null)
+    const map = this.#map
+    if (!map) return nothing
     const { x, y, zoom } = this.#viewport.view
     const { width, height } = this.#viewport.size
-    const size = { width: layout.width * scale, height: layout.height * scale }
     const look = (event: PointerEvent): void => {
       if (event.buttons !== 1 || !(event.currentTarget instanceof Element)) return
       const { left, top } = event.currentTarget.getBoundingClientRect()
-      this.#viewport.centre({ x: (event.clientX - left) / scale, y: (event.clientY - top) / scale })
+      this.#viewport.centre({ x: (event.clientX - left) / map.scale, y: (event.clientY - top) / map.scale })
+    }
+    const hold = (event: PointerEvent): void => {
+      if (event.currentTarget instanceof Element) event.currentTarget.setPointerCapture(event.pointerId)
+      this.#mapHeld = true
+      look(event)
+    }
+    const letGo = (): void => {
+      this.#mapHeld = false
+      this.requestUpdate()
     }
     return html`<svg
-      class=${this.#coversLiving(layout, trace, size) ? 'overview aside' : 'overview'}
-      width=${size.width}
-      height=${size.height}
+      class=${`overview ${map.corner}`}
+      width=${map.size.width}
+      height=${map.size.height}
       viewBox=${`0 0 ${layout.width} ${layout.height}`}
       aria-hidden="true"
-      @pointerdown=${look}
+      @pointerdown=${hold}
       @pointermove=${look}
+      @pointerup=${letGo}
+      @pointercancel=${letGo}
     >
-      ${layout.states
-        .filter((state) => state.depth > 0)
-        .map((state) => {
-          const live = trace.active.has(state.id)
-          const attention = this.#nodes.get(state.id)?.tags.includes('attention') ?? false
-          const classes = classMap({ live, leaf: trace.leaves.has(state.id), attention })
-          return svg`<rect class=${classes} x=${state.x} y=${state.y} width=${state.width} height=${state.height} rx="8"></rect>`
-        })}
-      <rect class="window" x=${-x / zoom} y=${-y / zoom} width=${width / zoom} height=${height / zoom}></rect>
+      ${drawMap(layout, this.#nodes, trace, { x: -x / zoom, y: -y / zoom, width: width / zoom, height: height / zoom })}
     </svg>`
-  }
-
-  /** The map goes to the other corner when it would lie on what it is meant to help find. */
-  #coversLiving(layout: ChartLayout, trace: Trace, size: { width: number; height: number }): boolean {
-    const { width, height } = this.#viewport.size
-    return livingParts(layout, this.#nodes, trace).leaves.some((leaf) => {
-      const seen = this.#viewport.onScreen(leaf)
-      return seen.x + seen.width > width - size.width - 20 && seen.y + seen.height > height - size.height - 20
-    })
   }
 
   readonly #key = (event: KeyboardEvent): void => {
