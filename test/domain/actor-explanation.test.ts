@@ -11,8 +11,15 @@ import {
 } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/actor-explanation.ts'
-import { eventWords } from '../../domain/next-words.ts'
+import {
+  explainActor,
+  hasWords,
+  leaseGraceMs,
+  spaced,
+  stuckAfterMs,
+  type Seen,
+} from '../../domain/actor-explanation.ts'
+import { eventWords, guardWords } from '../../domain/next-words.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 
@@ -82,6 +89,12 @@ describe.each(durableMachines.map(({ machine, events }) => ({ name: machine.id, 
       for (const { value } of states)
         for (const { event } of whatCanHappen(chart, value))
           expect(eventWords(event)).not.toMatch(/xstate|undefined|"|[a-z][A-Z]/)
+    })
+
+    it('tells every condition in words of ours, and not by its name', () => {
+      for (const { value } of states)
+        for (const { guard } of whatCanHappen(chart, value))
+          if (guard !== undefined) expect([guard, guardWords(guard)]).not.toEqual([guard, spaced(guard)])
     })
   },
 )

@@ -211,7 +211,7 @@ const replay = css`
   .bare {
     all: unset;
     min-height: 24px;
-    font: 500 var(--sb-text-s) / 24px var(--sb-mono);
+    font: 500 var(--sb-text-s) / 24px var(--sb-font);
     color: var(--sb-text);
     cursor: default;
   }
@@ -253,7 +253,8 @@ const details = css`
     display: flex;
     flex-wrap: wrap;
     gap: 0 4px;
-    font: var(--sb-text-s) / 18px var(--sb-mono);
+    font-size: var(--sb-text-s);
+    line-height: 18px;
     color: var(--sb-text-3);
   }
   .path li + li::before {
@@ -271,15 +272,15 @@ const details = css`
     overflow-wrap: anywhere;
   }
   .next .event {
+    font-size: 12.5px;
     font-weight: 500;
+  }
+  .next .raw {
+    font-size: 11px;
   }
   .next .to {
     display: block;
-    font-size: 11px;
     padding-inline-start: 10px;
-  }
-  .next .when {
-    display: block;
     font-size: var(--sb-text-s);
     color: var(--sb-text-2);
   }

@@ -9,6 +9,7 @@ import {
   type NextEvent,
   type StateValue,
 } from '../../domain/chart.ts'
+import { spaced } from '../../domain/actor-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { eventWords, guardWords, timerWords, workWords } from '../../domain/next-words.ts'
 import type { App } from '../app.ts'
@@ -67,7 +68,7 @@ const statePaths = (value: StateValue): TemplateResult =>
   html`${pathsOf(value).map(
     (path) =>
       html`<ol class="path">
-        ${path.map((key, index) => html`<li class=${index === path.length - 1 ? 'leaf' : nothing}>${key}</li>`)}
+        ${path.map((key, index) => html`<li class=${index === path.length - 1 ? 'leaf' : nothing} title=${key}>${spaced(key)}</li>`)}
       </ol>`,
   )}`
 
@@ -85,12 +86,11 @@ function nextEvent(ways: readonly NextEvent[]): TemplateResult | typeof nothing 
   const [first] = ways
   if (!first) return nothing
   return html`<li>
-    <span class="mono event">${first.label}</span>
-    <span class="when">when ${eventWords(first.event)}</span>
+    <span class="event">When ${eventWords(first.event)}</span> <span class="mono faint raw">${first.label}</span>
     ${ways.map(({ to, guard }) => {
       const condition = guard === undefined ? (ways.length > 1 ? 'otherwise' : '') : `if ${guardWords(guard)}`
-      return html`<span class="mono faint to"
-        >${to.length === 0 ? 'stays' : `→ ${to.join(', ')}`}${condition === '' ? '' : ` ${condition}`}</span
+      return html`<span class="to" title=${guard ?? nothing}
+        >${to.length === 0 ? 'stays' : `→ ${to.map(spaced).join(', ')}`}${condition === '' ? '' : ` ${condition}`}</span
       >`
     })}
   </li>`

@@ -1,6 +1,7 @@
 /** The log of an actor, as a bar to move through it and a table to read it. Draws; what is looked at is its caller's. */
 import { html, nothing, type TemplateResult } from 'lit'
 import { describeEvent, pathsOf, type ActorStep, type StateValue } from '../../domain/chart.ts'
+import { spaced } from '../../domain/actor-explanation.ts'
 import { icon } from '../elements/icon.ts'
 import { type Format, plural } from '../format.ts'
 
@@ -18,6 +19,12 @@ export interface Replay {
   readonly goLive: () => void
   readonly readEarlier: () => void
 }
+
+/** The same as a person reads it; the machine's own names are the cell's title. */
+const leafWords = (value: StateValue): string =>
+  pathsOf(value)
+    .map((path) => spaced(path.at(-1) ?? ''))
+    .join(' + ')
 
 /** `waiting + ticking`: the innermost state of every region. */
 export const leavesOf = (value: StateValue): string =>
@@ -155,11 +162,12 @@ function logRow(replay: Replay, step: ActorStep, index: number): TemplateResult 
     <td class="end num faint">${step.revision}</td>
     <td class="num faint">${replay.format.at(step.at)}</td>
     <td>
-      <button class="bare mono ${kind}" aria-label=${`Look at step ${step.revision}: ${label}`}>${label}</button
+      <button class="bare ${kind}" title=${label} aria-label=${`Look at step ${step.revision}: ${label}`}>
+        ${spaced(label)}</button
       >${unmoved ? html`<span class="chip tiny">changed nothing</span>` : nothing}
     </td>
     <td class="ell">${step.cause}</td>
-    <td class="mono faint ell" title=${leavesOf(step.value)}>${leavesOf(step.value)}</td>
+    <td class="faint ell" title=${leavesOf(step.value)}>${leafWords(step.value)}</td>
     <td class="mono faint ell" title=${step.facts.join(', ')}>${step.facts.join(', ')}</td>
   </tr>`
 }
