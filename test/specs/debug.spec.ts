@@ -216,6 +216,22 @@ describe('what is stuck or uncertain', () => {
     expect(send).toMatchObject({ title: 'hold the line', taskId, localId: held.result?.localId })
   })
 
+  it('tells of a message that was found how its task stands here now, and not at an old look', async () => {
+    const { agentId } = uncertain
+    const asked = await running.finished((await running.send(agentId, { text: 'ask' })).id)
+    const { localId = '', taskId } = asked.result ?? {}
+    await running.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const { id } = await running.finished((await running.send(agentId, { text: 'blue', taskId: taskId ?? '' })).id)
+    const evidence = async () => ActorAnswer.parse((await running.api.get(`/api/actors/command/${id}`)).body).evidence
+    await expect.poll(evidence, { timeout: 15_000, interval: 10 }).toMatchObject({ outcome: 'found', localId })
+    const { state } = await running.task(localId, ({ state: now }) => now === 'TASK_STATE_COMPLETED')
+    expect(await evidence()).toMatchObject({
+      localState: state,
+      sentence: `The agent has the message: it stands in the history of task ${taskId}.`,
+    })
+  })
+
   it('shows nothing of it to another organization', async () => {
     const asStranger = { 'x-stranger': 'yes' }
     const get = async (path: string) => (await running.api.get(path, asStranger)).body
