@@ -12,6 +12,7 @@ import { WireError } from '../a2a/wire.ts'
 import type { Message, Part } from '../a2a/messages.ts'
 import { commandErrors, wordsOf, type CommandBody } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
+import { lostAnswers } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
@@ -30,7 +31,7 @@ import { LargeAnswers } from './large-answers.ts'
 import { LeaseLost } from './lease.ts'
 import { unlessLost, whileHeld } from './outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
-import { limits, type Sent } from './outbound.ts'
+import { limits, type OutboundCode, type Sent } from './outbound.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -160,7 +161,7 @@ export class Deliveries {
 
   async #understand(sent: Sent, { ref, delivery, card, request, denial }: Attempt, held: Held): Promise<Done> {
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
-    if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: sent.message })
+    if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: lostWords[sent.code] ?? sent.message })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
     const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
     const { pool } = this.#t
@@ -346,6 +347,9 @@ function refusalOf(error: AgentError, denial: string): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return denial
   return printable(error.message) || `The agent refused with ${error.reason}.`
 }
+
+/** The network's own sentence says one thing of a silence and of a broken connection; a person has to tell them apart. */
+const lostWords: Partial<Record<OutboundCode, string>> = lostAnswers
 
 /** What came instead of an answer. A redirect is not followed, and whether it was a no is the agent's secret. */
 const doubtOf = (status: number, words: string): string =>

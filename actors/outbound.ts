@@ -7,6 +7,7 @@
  */
 import { errors, type Agent } from 'undici'
 import type { WireRequest } from '../a2a/client.ts'
+import { answerDeadlineMs } from '../domain/lost-answer.ts'
 import { requestFailed } from './diagnostics.ts'
 import { collect, decoded } from './outbound-body.ts'
 import { Call } from './outbound-call.ts'
@@ -23,7 +24,7 @@ const MiB = 1024 * 1024
 /** Bytes are counted decoded, and as received. Deadlines are totals: no drip of bytes prolongs them. */
 export const limits = {
   card: { maxBytes: 2 * MiB, deadlineMs: 15_000, overflow: 'Agent Card exceeds the 2 MB safety limit.' },
-  answer: { maxBytes: 25 * MiB, deadlineMs: 60_000 },
+  answer: { maxBytes: 25 * MiB, deadlineMs: answerDeadlineMs },
   /** The head may wait as long as a silence: some frameworks hold it back until the first event. */
   stream: { maxBytes: 25 * MiB, headDeadlineMs: 60_000, idleMs: 60_000, deadlineMs: 30 * 60_000 },
 } as const satisfies Record<string, ExchangeLimits | StreamLimits>

@@ -8,6 +8,7 @@ import type { CommandEvidence } from './evidence.ts'
 import { pathsOf, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import type { Explanation, Known, Remedy } from './explanation.ts'
+import { answerDeadlineMs } from './lost-answer.ts'
 
 /** An actor with what is on record about it elsewhere. */
 export interface Seen {
@@ -59,7 +60,9 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 /** A machine that keeps its reason only while it does not go well. */
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
-const triedNow = 'It is tried again right now.'
+/** Due work is not done while nobody has taken it up. */
+const triedNow = ({ wait }: Seen): string =>
+  wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
 const goesOn =
   'Meanwhile the task is asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.'
 
@@ -86,6 +89,12 @@ const nextTry = ({ actor: { timers } }: Seen): Known[] => {
   return first ? [{ words: 'The next try', at: first.dueAt }] : []
 }
 
+/** Until when an answer is waited for: from the commit that marks the request begun, so a little sooner than to the last byte. */
+const answerDue = ({ actor: { work } }: Seen): Known[] =>
+  work?.startedAt
+    ? [{ words: 'It has time until about', at: new Date(Date.parse(work.startedAt) + answerDeadlineMs).toISOString() }]
+    : []
+
 type Explain = (seen: Seen) => Explanation
 
 const ended =
@@ -110,17 +119,27 @@ const table: Readonly<Record<string, Explain>> = {
       'Waiting to try again',
       ...listOf('The agent’s card could not be read. Nothing has left yet.', tries(seen, 'attempts', 3)),
     ),
-  'command dispatching': () =>
-    quiet(
+  'command dispatching': (seen) => ({
+    ...quiet(
       'Being delivered',
       'The request may be on the wire. It is sent once: if its process goes away now, the outcome is unknown and a person decides.',
+      `The agent has ${answerDeadlineMs / 1000} s to answer; without an answer by then the outcome is unknown too.`,
     ),
+    known: answerDue(seen),
+  }),
   'command succeeded': () => quiet('Delivered', 'The agent answered, and its answer is stored.'),
   'command failed': ended('failed'),
   'command uncertain': ended('uncertain'),
   'subscription following': (seen) =>
     isTroubled(seen)
-      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow, goesOn)
+      ? warn(
+          'Following does not work',
+          ['open-agent'],
+          reason(seen),
+          tries(seen, 'failures', null),
+          triedNow(seen),
+          goesOn,
+        )
       : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
@@ -137,7 +156,14 @@ const table: Readonly<Record<string, Explain>> = {
         ),
   'subscription polling.reading': (seen) =>
     isTroubled(seen)
-      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow, goesOn)
+      ? warn(
+          'The task cannot be read',
+          ['open-agent'],
+          reason(seen),
+          tries(seen, 'failures', null),
+          triedNow(seen),
+          goesOn,
+        )
       : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
     quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),

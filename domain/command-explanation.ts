@@ -5,7 +5,7 @@
  */
 import type { DeliveryRecord } from './actor.ts'
 import { type Command, commandErrors } from './command.ts'
-import type { CommandEvidence } from './evidence.ts'
+import { plainState, type CommandEvidence } from './evidence.ts'
 import type { Explanation, Known } from './explanation.ts'
 
 type Finished = Pick<Command, 'status' | 'error' | 'action'>
@@ -60,7 +60,9 @@ export function explainCommand(
   const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
   if (command.status === 'uncertain')
     return {
-      ...(evidence?.outcome === 'found' ? found(command, evidence.localId !== null) : uncertain(command)),
+      ...(evidence?.outcome === 'found'
+        ? found(command, evidence.localId !== null)
+        : uncertain(command, record !== null && record.localId === null && !evidence?.localId)),
       known,
     }
   if (command.status !== 'failed') return undefined
@@ -77,8 +79,11 @@ export function explainCommand(
   }
 }
 
-/** Never "failed": whether it took place is not known, and a second try might make it happen twice. */
-function uncertain({ action, error }: Finished): Explanation {
+/**
+ * Never "failed": whether it took place is not known, and a second try might make it happen twice. `isWithoutTask`: there is
+ * none here to look at, as after the first send of a conversation.
+ */
+function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explanation {
   const why =
     error === commandErrors.leaseExpired
       ? 'the process that sent it ended, or stood still, before it could say how it went'
@@ -88,7 +93,9 @@ function uncertain({ action, error }: Finished): Explanation {
     title: 'Outcome unknown',
     sentences: [
       `The agent may or may not have received ${wasWhat(action)}: ${why}. Nothing is sent again automatically.`,
-      'Look at the task, or ask whoever runs the agent, before you send it again.',
+      isWithoutTask
+        ? 'It made no task here to look at, so ask whoever runs the agent, by the message id, before you send it again.'
+        : 'Look at the task, or ask whoever runs the agent, before you send it again.',
     ],
     known: [],
     remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
@@ -103,20 +110,26 @@ const found = ({ action }: Finished, isKnownHere: boolean): Explanation => ({
     action === 'send'
       ? [
           'The console did not hear how it ended, and found the message at the agent afterwards. Nothing is sent again automatically.',
-          `${isKnownHere ? 'Look at the task' : 'Its task is not known here, so ask whoever runs the agent,'} to see what became of it: sending it again would say it twice.`,
+          `${isKnownHere ? 'Look at the task' : 'Its task is not known here, so ask whoever runs the agent, by the message id,'} to see what became of it: sending it again would say it twice.`,
         ]
       : ['The console did not hear how it ended, and the agent says since that the task is canceled.'],
   known: [],
   remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
 })
 
-/** What was looked for at the agent, and found or not. */
-const lookedFor = ({ sentence, looks, lookedAt, nextLookAt }: CommandEvidence): Known[] => [
+/** What was looked for at the agent, and found or not; and of what was found, how it stands now, or that nobody looks. */
+const lookedFor = ({ outcome, sentence, looks, lookedAt, nextLookAt, localState }: CommandEvidence): Known[] => [
   { words: sentence.replace(/\.$/, ''), at: lookedAt },
   ...(nextLookAt === null
     ? []
     : [{ words: looks === 0 ? 'It is looked for' : 'It is looked for again', at: nextLookAt }]),
+  ...(outcome === 'pending' || nextLookAt !== null ? [] : [{ words: since(outcome, localState), at: null }]),
 ]
+
+function since(outcome: CommandEvidence['outcome'], localState: string | null): string {
+  if (localState !== null) return `The task is followed here: ${plainState(localState)} now`
+  return outcome === 'found' ? 'What became of it since is not known: nobody looks again' : 'It is not looked for again'
+}
 
 const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = {
   replied: 'The agent answered',

@@ -28,6 +28,8 @@ export const CommandEvidence = z.object({
   localId: z.nullable(z.string()),
   /** What the agent said of the task's state at the last look. */
   taskState: z.nullable(z.string()),
+  /** How the same task stands here now; null where it is not known here. */
+  localState: z.nullable(z.string()),
   /** The message that was looked for: the command's own. */
   messageId: z.string(),
   /** One sentence for a person. */
@@ -76,11 +78,14 @@ export interface EvidenceSubject {
   readonly isWhole: boolean
   readonly taskId: string | null
   readonly taskState: string | null
+  /** Ours of the same task: what it is now is told from there, and not from an old look. */
+  readonly localState: string | null
   readonly reason: string | null
 }
 
 /** What a person reads. It says what was seen, and never what to do. */
-export function evidenceSentence({ action, outcome, isWhole, taskId, taskState, reason }: EvidenceSubject): string {
+export function evidenceSentence(subject: EvidenceSubject): string {
+  const { action, outcome, isWhole, taskId, taskState, localState, reason } = subject
   const because = reason === null ? '' : ` ${reason}`
   if (outcome === 'pending') return 'Nobody has looked at the agent since.'
   if (outcome === 'unreadable') return `The agent could not be read.${because}`
@@ -91,14 +96,16 @@ export function evidenceSentence({ action, outcome, isWhole, taskId, taskState, 
       ? `The agent does not say how the task stands.${because}`
       : `At that look the agent said that the task was ${plainState(taskState)}, not canceled.`
   }
-  if (outcome === 'found')
-    return `The agent has the message: it stands in the history of task ${taskId ?? 'unknown'}, which was ${plainState(taskState ?? '')} at that look.`
+  if (outcome === 'found') {
+    const state = localState === null ? `, which was ${plainState(taskState ?? '')} at that look` : ''
+    return `The agent has the message: it stands in the history of task ${taskId ?? 'unknown'}${state}.`
+  }
   const bound = isWhole ? '' : ' Not everything could be looked at.'
   return `The message was not found at the agent, which does not prove that it never arrived.${bound}${because}`
 }
 
 /** `TASK_STATE_INPUT_REQUIRED` → `input required`. */
-const plainState = (state: string): string =>
+export const plainState = (state: string): string =>
   state === ''
     ? 'in an unknown state'
     : state

@@ -65,8 +65,43 @@ export function eventWords(type: string): string {
 /** What an actor's work does: "sending the request". */
 export const workWords = (work: string): string => works[work] ?? spaced(work)
 
-/** `triesLeft` → "tries left". Guards are questions, so their names are almost words. */
-export const guardWords = (guard: string): string => spaced(guard)
+/** What has to be so for an event to count, by the guard's name: one means the same in every kind. */
+const guards: Readonly<Record<string, string>> = {
+  agentFound: 'the card could be read',
+  agentGone: 'the agent is gone',
+  agentRuledOut: 'the card or a rule of this console rules the agent out',
+  triesLeft: 'a try is left',
+  agentReplied: 'the agent answered',
+  nothingWasDone: 'it is certain that nothing was done',
+  isOwner: 'it is the owner',
+  isSameDue: 'the time is the same',
+  hasTarget: 'the rule names somebody',
+  settledMeanwhile: 'the task finished meanwhile',
+  agentHasNoPush: 'the agent offers no push',
+  nobodyKnows: 'the agent or its task is gone, or too large to be read',
+  agentRegistered: 'the agent took it',
+  registerTriesLeft: 'a try is left',
+  agentHeard: 'the agent heard it',
+  removeTriesLeft: 'a try is left',
+  onlyItsListMayHelp: 'no task could be read and the list is due',
+  oneTaskFailed: 'one task could not be read and others could',
+  agentFailed: 'the agent could not be read',
+  moreTasks: 'there are more tasks to ask for',
+  nothingUnfinished: 'there is nothing unfinished',
+  listIsDue: 'it is time for the list',
+  toldInPart: 'not all of the task was told',
+  taskFinished: 'the task is finished',
+  wholeNotSeen: 'the task is finished and was not read as a whole',
+  answeredMeanwhile: 'the agent waits and was answered meanwhile',
+  agentWaits: 'the agent waits for a person',
+  cannotStream: 'the agent does not stream',
+  silentForLong: 'the agent has been silent for long',
+  lookedFor: 'it was read',
+  closingTriesLeft: 'a try is left',
+}
+
+/** Guards are questions, so the name of one that is not known is almost words: `triesLeft` → "tries left". */
+export const guardWords = (guard: string): string => guards[guard] ?? spaced(guard)
 
 /** The timer's own name in a row is the event it will send. */
 export const timerWords = (id: string): string => eventWords(id)

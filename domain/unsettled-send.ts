@@ -9,19 +9,19 @@ import { CommandEvidence } from './evidence.ts'
 const ended = {
   id: z.string(),
   agentId: z.string(),
+  agentName: z.string(),
   action: z.enum(['send', 'cancelTask']),
   status: CommandStatus,
   error: z.nullable(z.string()),
   /** The task it continued or was to cancel; null for the first send of a task, which made none. */
   localId: z.nullable(z.string()),
   createdAt: z.string(),
+  /** Its first words, or its task's title. */
+  title: z.string(),
 }
 
 export const UnsettledSend = z.object({
   ...ended,
-  agentName: z.string(),
-  /** Its first words, or its task's title. */
-  title: z.string(),
   updatedAt: z.string(),
   /** What a look at the agent showed since; null where nobody looks. */
   evidence: z.nullable(CommandEvidence),
@@ -39,6 +39,9 @@ export type UnsettledAnswer = z.infer<typeof UnsettledAnswer>
 /** `GET /api/sends/{commandId}`: what was sent, to be sent again by a person as a command of its own. */
 export const SentWords = z.object({
   ...ended,
+  /** The two names by which whoever runs the agent can look for it: the message's and, where it named one, the task's. */
+  messageId: z.string(),
+  taskId: z.nullable(z.string()),
   text: z.string(),
   /** Parts besides the words, which cannot be written into a field: files, data. */
   otherParts: z.number(),

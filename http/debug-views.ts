@@ -6,18 +6,22 @@ import {
   activeNodes,
   edgesTaken,
   liveLeaves,
+  statesOf,
   whatCanHappen,
   type ActorDetail,
   type ActorStep,
   type ActorSummary,
   type ChartDefinition,
+  type ChartEdge,
   type ChartNode,
   type NextEvent,
   type StateValue,
 } from '../domain/chart.ts'
+import type { LivingChart } from '../actors/charts.ts'
 import type { Kind } from '../actors/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/actor-explanation.ts'
+import { shownCause } from '../domain/lost-answer.ts'
 import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
 import type { StoredWait } from '../persistence/queue-views.ts'
@@ -25,7 +29,8 @@ import type { SendRecord } from '../persistence/unsettled-sends.ts'
 import { isUuid } from './door.ts'
 
 /** Definitions by `<kind>@<version>`; an actor of a version that is not there is shown without edges. */
-export type Definitions = ReadonlyMap<string, ChartDefinition>
+export type Definitions = ReadonlyMap<string, LivingChart>
+type RefusedNow = (edge: ChartEdge) => boolean
 
 export const definitionKey = (kind: string, version: string): string => `${kind}@${version}`
 
@@ -44,7 +49,7 @@ const shownEvent: ReadonlySet<string> = new Set([
   'membershipId',
   'targetMembershipId',
 ])
-const shownOutput: ReadonlySet<string> = new Set(['kind', 'reason', 'message'])
+const shownOutput: ReadonlySet<string> = new Set(['kind', 'reason', 'message', 'cause'])
 const textLimit = 500
 
 /** A value that is small by its type; anything with an inside is left out. */
@@ -66,6 +71,8 @@ function eventOf(text: string): ActorStep['event'] {
   const event: unknown = JSON.parse(text)
   if (!isRecord(event) || typeof event['type'] !== 'string') return { type: 'facts told' }
   const output = pick(event['output'], shownOutput)
+  // The log keeps what an agent wrote there; of that only our own sentences are shown.
+  if (typeof output['cause'] === 'string') output['cause'] = shownCause(output['cause'])
   return { type: event['type'], ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
 }
 
@@ -160,6 +167,37 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
 export const peopleOf = (log: readonly LogRecord[]): ReadonlySet<string> =>
   new Set(log.map((entry) => entry.cause).filter((cause) => isUuid(cause)))
 
+/**
+ * The edge that a step took whose neighbour is not kept (actors/routine.ts): where the actor stood before is not known, so it is
+ * named only where no other edge could lead there by that event.
+ */
+function onlyEdge(definition: ChartDefinition, eventType: string, after: StateValue, refused: RefusedNow): string[] {
+  const active = new Set(activeNodes(definition, after).map((node) => node.id))
+  const edges = [...statesOf(definition.root)].flatMap((node) => node.edges)
+  const fitting = edges.filter(
+    (edge) =>
+      edge.event === eventType &&
+      edge.targets.length > 0 &&
+      edge.targets.every((id) => active.has(id)) &&
+      !refused(edge),
+  )
+  const [edge] = fitting
+  return edge && fitting.length === 1 ? [edge.id] : []
+}
+
+const isEvent = (value: unknown): value is { readonly type: string } =>
+  isRecord(value) && typeof value['type'] === 'string'
+
+function edgesOf(chart: LivingChart, previous: LogRecord | null, { revision, value, event }: LogRecord): string[] {
+  // The whole event, of which only a part is shown; facts are told without one.
+  const happened: unknown = JSON.parse(event)
+  if (!isEvent(happened)) return []
+  const refused: RefusedNow = (edge) => chart.refused(edge, happened)
+  return previous && previous.revision < revision - 1
+    ? onlyEdge(chart, happened.type, value, refused)
+    : edgesTaken(chart, previous?.value ?? null, happened.type, value, refused)
+}
+
 /** `before` is the entry that precedes the first of `log`; null where the log begins. */
 export function stepsOf(
   kind: string,
@@ -173,7 +211,7 @@ export function stepsOf(
     const event = eventOf(entry.event)
     const definition = definitions.get(definitionKey(kind, machineVersion))
     const previous = log[index - 1] ?? before
-    const edges = definition ? edgesTaken(definition, previous?.value ?? null, event.type, value) : []
+    const edges = definition ? edgesOf(definition, previous ?? null, entry) : []
     const by = names.get(cause) ?? (isUuid(cause) ? 'a person' : cause)
     return { revision, at, event, cause: by, value, facts, edges, machineVersion }
   })

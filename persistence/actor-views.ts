@@ -95,12 +95,18 @@ const selected = sql.fragment`
     a.updated_at as "updatedAt", now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 
+/** What the command of `a` is called: a send by its task or its words, a cancel by the task that it is to end. */
+const ofCommand = sql.fragment`
+  select command.agent_id, command.task_id, case when command.action = 'cancelTask'
+    then 'Cancel: ' || coalesce(owned.title, about.title, command.remote_task_id, '')
+    else coalesce(owned.title, command.title, about.title) end as title
+  from command left join task owned on owned.id = command.task_id
+  left join task about on about.agent_id = command.agent_id and about.tenant = command.tenant and about.remote_id = command.remote_task_id
+  where command.id = a.id`
+
 const subjects = sql.fragment`
   left join task t on t.id = a.id and a.kind <> 'command'
-  left join lateral (
-    select command.agent_id, command.task_id, coalesce(owned.title, command.title) as title
-    from command left join task owned on owned.id = command.task_id where command.id = a.id and a.kind = 'command'
-  ) c on true
+  left join lateral (${ofCommand} and a.kind = 'command') c on true
   left join agent g on g.id = a.lane and t.id is null and c.agent_id is null`
 
 /** Live work whose holder stopped renewing, and nobody has taken it over. */
@@ -197,7 +203,7 @@ function wordConditions({ state, q }: ActorFilter, titled: Fragment): Fragment[]
 /** The title that `subjects` shows has these words. */
 const isTitled = ({ q }: ActorFilter, lane: Fragment): Fragment =>
   sql.fragment`(case when a.kind = 'command'
-    then (select coalesce(owned.title, c.title) from command c left join task owned on owned.id = c.task_id where c.id = a.id)
+    then (select named.title from (${ofCommand}) named)
     else coalesce((select coalesce(t.title, '') from task t where t.id = a.id), (select g.name from agent g where g.id = ${lane}))
     end) ilike ${like(q ?? '')}`
 

@@ -104,6 +104,7 @@ interface EvidenceRow {
   readonly isWhole: boolean
   readonly taskId: string | null
   readonly localId: string | null
+  readonly localState: string | null
   readonly taskState: string | null
   readonly reason: string | null
 }
@@ -121,7 +122,7 @@ export async function readEvidence(
   const rows = await db.any(sql.type(z.custom<EvidenceRow>())`
     select e.command_id as "commandId", c.action, c.message_id as "messageId", e.outcome, e.looks, e.looked_at as "lookedAt",
       case when a.enabled then e.look_at end as "nextLookAt", e.is_whole as "isWhole", e.remote_task_id as "taskId", t.id as "localId",
-      e.task_state as "taskState", e.reason
+      t.state as "localState", e.task_state as "taskState", e.reason
     from command_evidence e join command c on c.id = e.command_id join agent a on a.id = e.agent_id
     left join task t on t.agent_id = e.agent_id and t.tenant = e.tenant and t.remote_id = e.remote_task_id
       and ${held(viewer, 'read', sql.fragment`t.agent_id`, sql.fragment`t.skill_id`)}

@@ -39,10 +39,16 @@ export async function listUnsettledSends(
 export interface SendRecord {
   readonly id: string
   readonly agentId: string
+  readonly agentName: string
   readonly action: 'send' | 'cancelTask'
   readonly status: CommandStatus
   readonly error: string | null
   readonly localId: string | null
+  /** The agent's own name of the task that it continued or was to cancel; null where it named none. */
+  readonly taskId: string | null
+  readonly messageId: string
+  /** Its first words, or its task's title. */
+  readonly title: string
   readonly createdAt: string
   /** What was to be said; empty where it was no words. */
   readonly text: string
@@ -54,8 +60,10 @@ const Stored = z.custom<Omit<SendRecord, 'text' | 'otherParts'> & { readonly bod
 
 export async function findSend(db: Connection, viewer: Viewer, id: string): Promise<SendRecord | null> {
   const row = await db.maybeOne(sql.type(Stored)`
-    select c.id, c.agent_id as "agentId", c.action, c.status, c.error, t.id as "localId", c.created_at as "createdAt", c.body
-    from command c ${aboutTask}
+    select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error, t.id as "localId",
+      c.remote_task_id as "taskId", c.message_id as "messageId", coalesce(c.title, t.title, '') as title,
+      c.created_at as "createdAt", c.body
+    from command c join agent a on a.id = c.agent_id ${aboutTask}
     where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`)
   if (!row) return null
   const { body: stored, ...send } = row

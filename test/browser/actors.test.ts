@@ -270,7 +270,7 @@ describe('the Actors page', () => {
     const page = await open(pathOf(resting))
     const details = page.getByRole('complementary', { name: 'Actor details' })
     await details.getByText('A delivered reply wakes it.').waitFor()
-    await details.getByText('when a person’s reply was delivered, or somebody else saw the task move').waitFor()
+    await details.getByText('When a person’s reply was delivered, or somebody else saw the task move').waitFor()
   })
 
   it('shows the machines, and the supervisor where it is now', async () => {

@@ -157,6 +157,43 @@ describe('a send whose outcome is unknown', () => {
     await note.getByRole('link', { name: 'What the command did' }).waitFor()
     await expectClean(page)
   })
+
+  it('shows the whole of it on a narrow screen, and the chart beside it', async () => {
+    const page = await open(`${server.url}/actors/command/${uncertain.id}`, { viewport: { width: 390, height: 844 } })
+    const parts = page.getByRole('group', { name: 'Parts of this page' })
+    const told = page.getByRole('region', { name: 'What there is to know' })
+    await told.getByText('It ended without an answer that can be read').waitFor()
+    await told.getByRole('link', { name: 'Send again…' }).waitFor()
+    // Nothing of it is out of sight.
+    expect(await told.evaluate((box) => box.scrollHeight - box.clientHeight)).toBeLessThanOrEqual(0)
+    const chart = page.getByRole('group', { name: /Current state: uncertain/ })
+    expect(await chart.isVisible()).toBe(false)
+    await parts.getByRole('button', { name: 'Chart' }).click()
+    await chart.waitFor()
+    expect(await told.isVisible()).toBe(false)
+    await parts.getByRole('button', { name: 'Log' }).click()
+    await page.getByRole('button', { name: 'Look at step 1: created' }).click()
+    await page.getByText('Looking at step 1', { exact: true }).waitFor()
+    await expectClean(page)
+  })
+
+  it.each([1440, 390])('says on its page at %d px what was sent, to whom, and by what to ask for it', async (width) => {
+    const text = `Pay invoice 4472 to Atlas Freight. ${'It covers the containers of Monday. '.repeat(8)}By Friday.`
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id, messageId } = await server.finished((await server.send(uncertain.agentId, { text })).id)
+    const page = await open(`${server.url}/actors/command/${id}`, { viewport: { width, height: 844 } })
+    const sent = page.getByRole('region', { name: 'What was sent' })
+    await sent.getByText('Message to Ledger Agent: “Pay invoice 4472').waitFor()
+    await sent.getByRole('link', { name: 'Ledger Agent' }).waitFor()
+    await sent.getByText(messageId, { exact: true }).waitFor()
+    await sent.getByRole('button', { name: 'Copy: Message id' }).waitFor()
+    await sent.getByRole('button', { name: 'Show the whole message' }).click()
+    await sent.getByText(text, { exact: true }).waitFor()
+    const note = page.getByRole('note')
+    await note.getByText('ask whoever runs the agent, by the message id').waitFor()
+    expect(await note.innerText()).not.toContain('Look at the task')
+    await expectClean(page)
+  })
 })
 
 describe('work that waits', () => {

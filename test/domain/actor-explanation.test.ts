@@ -11,8 +11,15 @@ import {
 } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/actor-explanation.ts'
-import { eventWords } from '../../domain/next-words.ts'
+import {
+  explainActor,
+  hasWords,
+  leaseGraceMs,
+  spaced,
+  stuckAfterMs,
+  type Seen,
+} from '../../domain/actor-explanation.ts'
+import { eventWords, guardWords } from '../../domain/next-words.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 
@@ -82,6 +89,12 @@ describe.each(durableMachines.map(({ machine, events }) => ({ name: machine.id, 
       for (const { value } of states)
         for (const { event } of whatCanHappen(chart, value))
           expect(eventWords(event)).not.toMatch(/xstate|undefined|"|[a-z][A-Z]/)
+    })
+
+    it('tells every condition in words of ours, and not by its name', () => {
+      for (const { value } of states)
+        for (const { guard } of whatCanHappen(chart, value))
+          if (guard !== undefined) expect([guard, guardWords(guard)]).not.toEqual([guard, spaced(guard)])
     })
   },
 )
@@ -154,6 +167,17 @@ describe('work that nobody does', () => {
   })
 })
 
+describe('a following that fails and waits for a place', () => {
+  it.each(['following', { polling: 'reading' }])('is not said to be tried now, in %j', (value) => {
+    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4 }
+    const actor = actorIn('subscription', value, { context: { failures: 3, reason: 'HTTP 503' } })
+    const words = (more: Partial<Seen>) => explainActor(seen(actor, more), nowMs).flatMap(({ sentences }) => sentences)
+    expect(words({})).toContain('It is tried again right now.')
+    expect(words({ wait }).join(' ')).not.toContain('right now')
+    expect(words({ wait })).toContain('It is due to be tried again, and has not been begun.')
+  })
+})
+
 describe('a reconciliation that backs off', () => {
   it('is weather once and a trouble from the second failure on, with its reason', () => {
     const told = (failures: number) =>
@@ -178,6 +202,7 @@ describe('a command', () => {
     isWhole: true,
     taskId: 'remote-1',
     localId: null,
+    localState: null,
     taskState: 'TASK_STATE_WORKING',
     messageId: 'm-1',
     sentence: evidenceSentence({
@@ -186,6 +211,7 @@ describe('a command', () => {
       isWhole: true,
       taskId: 'remote-1',
       taskState: 'TASK_STATE_WORKING',
+      localState: null,
       reason: null,
     }),
   })
@@ -233,16 +259,43 @@ describe('a command', () => {
     expect(told?.remedies).toContain('send-again')
   })
 
+  it('sends nobody to a task that is not there, and says by what to ask instead', () => {
+    const doubt = { status: 'uncertain', error: null, action: 'send' } as const
+    const advice = (localId: string | null, seen: CommandEvidence | null = null) =>
+      explainCommand(doubt, { ...delivery, localId }, seen)?.sentences.join(' ')
+    expect(advice(null)).not.toContain('Look at the task')
+    expect(advice(null)).toContain('ask whoever runs the agent, by the message id')
+    expect(advice('00000000-0000-7000-8000-000000000002')).toContain('Look at the task')
+    expect(advice(null, evidence('found'))).toContain('by the message id')
+  })
+
   it('says that it arrived once it was found, and that sending again says it twice', () => {
     const told = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, evidence('found'))
     expect(told).toMatchObject({ tone: 'warn', title: 'It reached the agent' })
     expect(told?.sentences.join(' ')).toContain(
-      'ask whoever runs the agent, to see what became of it: sending it again would say it twice',
+      'ask whoever runs the agent, by the message id, to see what became of it: sending it again would say it twice',
     )
     const known = { ...evidence('found'), localId: '00000000-0000-7000-8000-000000000002' }
     const here = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, known)
     expect(here?.sentences.join(' ')).toContain('Look at the task to see')
     expect(told?.remedies[0]).toBe('open-task')
+  })
+
+  it('says of a found task how it stands here now, or that nobody looks again', () => {
+    const words = (localState: string | null) => {
+      const localId = localState === null ? null : '00000000-0000-7000-8000-000000000002'
+      const told = { ...evidence('found'), localId, localState }
+      return explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, told)?.known.at(-1)
+    }
+    expect(words('TASK_STATE_COMPLETED')).toEqual({ words: 'The task is followed here: completed now', at: null })
+    expect(words(null)?.words).toContain('nobody looks again')
+  })
+
+  it('says how long the agent has to answer, while it has', () => {
+    const work = { id: 'deliver', startedAt: at(-10_000) }
+    const [told] = explainActor(seen(actorIn('command', 'dispatching', { work })), nowMs)
+    expect(told?.sentences.join(' ')).toContain('The agent has 60 s to answer')
+    expect(told?.known).toEqual([{ words: 'It has time until about', at: at(50_000) }])
   })
 
   it('explains a failure, and shows a sentence that it does not know as it is', () => {

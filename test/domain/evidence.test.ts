@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { evidenceSentence, isConclusive, nextLook, type EvidenceSubject } from '../../domain/evidence.ts'
 
-const nothing = { isWhole: true, taskId: null, taskState: null, reason: null } as const
+const nothing = { isWhole: true, taskId: null, taskState: null, localState: null, reason: null } as const
 const sentence = (subject: Partial<EvidenceSubject> & Pick<EvidenceSubject, 'outcome'>): string =>
   evidenceSentence({ action: 'send', ...nothing, ...subject })
 
@@ -32,6 +32,10 @@ describe('what is said of it', () => {
     [
       { outcome: 'found', taskId: 't1', taskState: 'TASK_STATE_INPUT_REQUIRED' },
       'The agent has the message: it stands in the history of task t1, which was input required at that look.',
+    ],
+    [
+      { outcome: 'found', taskId: 't1', taskState: 'TASK_STATE_WORKING', localState: 'TASK_STATE_COMPLETED' },
+      'The agent has the message: it stands in the history of task t1.',
     ],
     [{ outcome: 'absent' }, 'The message was not found at the agent, which does not prove that it never arrived.'],
     [

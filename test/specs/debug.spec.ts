@@ -1,7 +1,9 @@
 /** What the actor debugger answers, over actors that really moved. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Outbound } from '../../actors/outbound.ts'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
+import { lostAnswers } from '../../domain/lost-answer.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
@@ -185,7 +187,7 @@ describe('what is stuck or uncertain', () => {
       identify: (person, { headers }) => (headers['x-stranger'] ? { ...person, organizationId: stranger } : person),
     })
     running = fresh
-    faulty = await startRawPeer()
+    faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
     faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
     const agent = await running.system.agents.register(running.viewer, faulty.cardUrl)
     uncertain = await running.finished((await running.send(agent.id, { text: 'pay the invoice' })).id)
@@ -221,6 +223,41 @@ describe('what is stuck or uncertain', () => {
     expect(sends[0]?.evidence).toMatchObject({ outcome: 'found', looks: 1 })
     const { send } = SentWordsAnswer.parse((await running.api.get(`/api/sends/${uncertain.id}`)).body)
     expect(send).toMatchObject({ text: 'pay the invoice', otherParts: 0, agentId: uncertain.agentId })
+    // By these whoever runs the agent can look for it.
+    expect(send).toMatchObject({
+      agentName: 'Ledger Agent',
+      messageId: uncertain.messageId,
+      taskId: null,
+      localId: null,
+    })
+  })
+
+  it('names an uncertain cancel by its task', async () => {
+    const { agentId } = uncertain
+    const held = await running.finished((await running.send(agentId, { text: 'hold the line' })).id)
+    const taskId = held.result?.taskId ?? ''
+    faulty.script.fault('CancelTask', { fault: 'reset', performed: false })
+    const { id } = await running.finished((await running.send(agentId, { action: 'cancelTask', taskId })).id)
+    const { actor } = ActorAnswer.parse((await running.api.get(`/api/actors/command/${id}`)).body)
+    expect(actor).toMatchObject({ value: 'uncertain', title: 'Cancel: hold the line' })
+    const { send } = SentWordsAnswer.parse((await running.api.get(`/api/sends/${id}`)).body)
+    expect(send).toMatchObject({ title: 'hold the line', taskId, localId: held.result?.localId })
+  })
+
+  it('tells of a message that was found how its task stands here now, and not at an old look', async () => {
+    const { agentId } = uncertain
+    const asked = await running.finished((await running.send(agentId, { text: 'ask' })).id)
+    const { localId = '', taskId } = asked.result ?? {}
+    await running.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const { id } = await running.finished((await running.send(agentId, { text: 'blue', taskId: taskId ?? '' })).id)
+    const evidence = async () => ActorAnswer.parse((await running.api.get(`/api/actors/command/${id}`)).body).evidence
+    await expect.poll(evidence, { timeout: 15_000, interval: 10 }).toMatchObject({ outcome: 'found', localId })
+    const { state } = await running.task(localId, ({ state: now }) => now === 'TASK_STATE_COMPLETED')
+    expect(await evidence()).toMatchObject({
+      localState: state,
+      sentence: `The agent has the message: it stands in the history of task ${taskId}.`,
+    })
   })
 
   it('shows nothing of it to another organization', async () => {
@@ -247,5 +284,54 @@ describe('what is stuck or uncertain', () => {
     expect(own.loops.find(({ name }) => name === 'command')).toMatchObject({ state: 'left', places: null })
     const running = { command: 'leftToWorkers', leases: 'leftToWorkers', freshness: 'up', housekeeping: 'up' }
     expect(supervisor.value).toMatchObject({ running })
+  })
+})
+
+describe('what came instead of an answer', () => {
+  const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
+  let running: TestConsole
+  let faulty: RawPeer
+  let agentId: string
+
+  beforeAll(async () => {
+    // A minute of silence, cut short: longer than an answer over loopback takes, shorter than a test.
+    const outbound = new Outbound(policy, { longestMs: 3_000 })
+    running = await startConsole({ database: 'pglite', uiDirectory: null, system: { outbound } })
+    faulty = await startRawPeer()
+    agentId = (await running.system.agents.register(running.viewer, faulty.cardUrl)).id
+  })
+  afterAll(async () => {
+    await running.close()
+    await faulty.close()
+  })
+
+  it.each([
+    ['silence', { fault: 'hang-before-head' }, lostAnswers.timeout],
+    ['half an answer and silence', { fault: 'hang-after-head' }, lostAnswers.timeout],
+    ['a reset', { fault: 'reset', performed: false }, lostAnswers.reset],
+    ['too much', { fault: 'flood', bytes: 30 * 1024 * 1024 }, 'Agent response exceeds the safety limit.'],
+    ['a redirect', { fault: 'redirect', location: 'http://127.0.0.1:1/' }, 'Agent redirects are not permitted.'],
+    ['garbage', { fault: 'body', body: '{"jsonrpc": "2.0", "resu' }, lostAnswers.undecided],
+    ['an agent’s own words', { fault: 'error', code: -32603, message: 'token sk-4711 expired' }, lostAnswers.undecided],
+  ] as const)('tells %s in words of ours, and nothing that the agent wrote', async (_, fault, cause) => {
+    faulty.script.fault('SendMessage', fault)
+    const { id, status } = await running.finished((await running.send(agentId, { text: 'hello' })).id)
+    expect(status).toBe('uncertain')
+    const { body } = await running.api.get(`/api/actors/command/${id}`)
+    expect(ActorAnswer.parse(body).delivery).toMatchObject({ ended: 'unknown', cause })
+    const log = (await running.api.get(`/api/actors/command/${id}/log`)).body
+    expect(ActorLogPage.parse(log).steps.at(-1)?.event).toMatchObject({ output: { kind: 'unknown', cause } })
+    expect(JSON.stringify([body, log])).not.toContain('sk-4711')
+  })
+
+  it('names the way that was taken, and none whose guard said no: its card was missed three times, and nothing was gone', async () => {
+    const hidden = await startRawPeer()
+    const agent = await running.system.agents.register(running.viewer, hidden.cardUrl)
+    hidden.script.fault('GetAgentCard', { fault: 'status', status: 500 }, Infinity)
+    const { id, status } = await running.finished((await running.send(agent.id, { text: 'hello' })).id)
+    await hidden.close()
+    expect(status).toBe('failed')
+    const { steps } = ActorLogPage.parse((await running.api.get(`/api/actors/command/${id}/log`)).body)
+    expect(steps.at(-1)?.edges).toEqual(['command.pending.discovering|xstate.done.actor.discover|4'])
   })
 })

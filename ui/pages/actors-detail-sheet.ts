@@ -1,5 +1,6 @@
-/** The layout of one actor: chart over replay over log, details beside. Breakpoints are the console's width. */
+/** The layout of one actor: chart over replay over log, details beside; narrower: actors-detail-narrow.ts. */
 import { css } from 'lit'
+import { narrowSheet } from './actors-detail-narrow.ts'
 
 const frame = css`
   :host {
@@ -33,6 +34,9 @@ const frame = css`
     font-size: var(--sb-text-m);
     font-weight: 600;
   }
+  .actor:has(.told) {
+    grid-template-rows: 50px minmax(160px, 3fr) auto minmax(110px, 1fr);
+  }
   h2 .mono {
     flex: none;
     font-size: var(--sb-text-m);
@@ -62,8 +66,8 @@ const frame = css`
     position: relative;
   }
   signalbox-statechart {
-    flex: 1 0 55%;
-    min-height: 0;
+    flex: 1 1 180px;
+    min-height: 150px;
   }
   .stage.past::after {
     content: '';
@@ -72,24 +76,27 @@ const frame = css`
     border: 2px solid var(--sb-warn);
     pointer-events: none;
   }
+  /* What there is to know is read first; the chart has the rest, and never less than shows where the actor is. */
+  .told {
+    flex: 0 1 auto;
+    min-height: 0;
+    overflow: auto;
+    scrollbar-width: thin;
+  }
+  .told:has(.why) {
+    min-height: 80px;
+  }
+  .told:focus-visible {
+    outline-offset: -2px;
+  }
   .why {
     border-radius: 0;
     border-bottom: 1px solid var(--sb-border);
     padding: 8px 16px;
   }
-  /* The chart keeps most of the stage, however much there is to say. */
-  .why {
-    flex: 0 1 auto;
-    min-height: 40px;
-    overflow: auto;
-    scrollbar-width: thin;
-  }
   .why p {
     max-width: 92ch;
     text-wrap: pretty;
-  }
-  .why:focus-visible {
-    outline-offset: -2px;
   }
 `
 
@@ -155,7 +162,8 @@ const replay = css`
     min-height: 0;
     position: relative;
   }
-  .panes {
+  .panes,
+  .parts {
     display: none;
   }
   table {
@@ -186,7 +194,7 @@ const replay = css`
     text-align: end;
     width: 48px;
   }
-  tbody tr:not(.earlier):hover {
+  tbody tr:not(.earlier, .skipped):hover {
     background: var(--sb-hover);
   }
   tbody tr[aria-current] {
@@ -203,7 +211,7 @@ const replay = css`
   .bare {
     all: unset;
     min-height: 24px;
-    font: 500 var(--sb-text-s) / 24px var(--sb-mono);
+    font: 500 var(--sb-text-s) / 24px var(--sb-font);
     color: var(--sb-text);
     cursor: default;
   }
@@ -245,7 +253,8 @@ const details = css`
     display: flex;
     flex-wrap: wrap;
     gap: 0 4px;
-    font: var(--sb-text-s) / 18px var(--sb-mono);
+    font-size: var(--sb-text-s);
+    line-height: 18px;
     color: var(--sb-text-3);
   }
   .path li + li::before {
@@ -263,15 +272,15 @@ const details = css`
     overflow-wrap: anywhere;
   }
   .next .event {
+    font-size: 12.5px;
     font-weight: 500;
+  }
+  .next .raw {
+    font-size: 11px;
   }
   .next .to {
     display: block;
-    font-size: 11px;
     padding-inline-start: 10px;
-  }
-  .next .when {
-    display: block;
     font-size: var(--sb-text-s);
     color: var(--sb-text-2);
   }
@@ -314,73 +323,4 @@ const details = css`
   }
 `
 
-const narrow = css`
-  @container console (max-width: 1360px) {
-    .actor {
-      grid-template: 50px minmax(160px, 1.7fr) auto auto minmax(110px, 1fr) / minmax(0, 1fr);
-      grid-template-areas: 'header' 'stage' 'bar' 'panes' 'below';
-    }
-    .panes {
-      display: inline-flex;
-      grid-area: panes;
-      justify-self: start;
-      margin: 6px 12px;
-    }
-    .scroll.log,
-    .scroll.details {
-      grid-area: below;
-    }
-    .scroll.details {
-      min-height: 0;
-      padding-top: 4px;
-      border: 0;
-    }
-    /* Not on the pane itself: columns in a box of fixed height grow sideways, out of sight. */
-    .sections {
-      columns: 2 280px;
-      column-gap: 24px;
-    }
-    .shows-log > .scroll.details,
-    .shows-details > .scroll.log {
-      display: none;
-    }
-    .shows-details section {
-      break-inside: avoid;
-    }
-  }
-  @container console (max-width: 900px) {
-    h2 .title {
-      display: none;
-    }
-    .tool .wide {
-      position: absolute;
-      width: 1px;
-      height: 1px;
-      overflow: hidden;
-      clip-path: inset(50%);
-    }
-  }
-  @container console (max-width: 720px) {
-    .back {
-      display: inline-flex;
-    }
-    header {
-      padding-inline-end: 8px;
-      gap: 4px;
-    }
-    h2 .mono {
-      flex: 0 1 auto;
-    }
-    .zoom {
-      display: none;
-    }
-    td:nth-child(4),
-    th:nth-child(4),
-    td:nth-child(6),
-    th:nth-child(6) {
-      display: none;
-    }
-  }
-`
-
-export const detailSheet = [frame, replay, details, narrow]
+export const detailSheet = [frame, replay, details, narrowSheet]

@@ -13,7 +13,6 @@ import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
-import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
@@ -21,14 +20,17 @@ import type { Binding } from '../keys.ts'
 import { ServerClock } from '../server-clock.ts'
 import type { ChartFile } from '../statechart/layout.ts'
 import { SignalboxStatechart } from '../statechart/statechart.ts'
-import { actorPath, actorQuestion, chartQuestion, shortId } from './actors-questions.ts'
+import { actorPath, actorQuestion, chartQuestion, sentQuestion } from './actors-questions.ts'
 import { detailHeader, type Copied } from './actors-header.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
+import { RowInSight } from './actors-row-in-sight.ts'
 import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
+import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
-import { explanationNotice, explanationSheet, type Subject } from './explanation-view.ts'
+import { actorMissing, chartMissing, partChoice, toldPart, type Part } from './actors-parts.ts'
+import { explanationSheet, type Subject } from './explanation-view.ts'
 
 /** What was copied is told for this long. */
 const copiedMs = 2000
@@ -54,8 +56,8 @@ export class SignalboxActor extends View {
   /** The revision that is looked at; null follows the actor. */
   declare _looking: number | null
   declare _outline: boolean
-  /** Which of the two is shown where there is no room for both. */
-  declare _pane: 'log' | 'details'
+  /** Which part is shown where there is no room for all; null until somebody chooses. */
+  declare _pane: Part | null
   declare _copied: Copied
 
   readonly #actor = new Query(
@@ -68,6 +70,11 @@ export class SignalboxActor extends View {
       ? { queries: this.app.queries, question: chartQuestion(this.kind, version) }
       : undefined
   })
+  readonly #sent = new Query(this, () =>
+    this.app && this.kind === 'command'
+      ? { queries: this.app.queries, question: sentQuestion(this.actorId) }
+      : undefined,
+  )
   readonly #live = new Select(
     this,
     () => this.app?.live.state,
@@ -75,6 +82,7 @@ export class SignalboxActor extends View {
   )
   readonly #log = new LogReader(this)
   readonly #clock = new ServerClock()
+  readonly #sight = new RowInSight()
   #stopKeys: (() => void) | undefined
   #copyTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -84,7 +92,7 @@ export class SignalboxActor extends View {
     this.actorId = ''
     this._looking = null
     this._outline = false
-    this._pane = 'log'
+    this._pane = null
     this._copied = 'no'
     new Clock(this)
     // Who waits for a place commits nothing, and whose places it waits for may be of another process.
@@ -143,11 +151,22 @@ export class SignalboxActor extends View {
     return this.renderRoot.querySelector('signalbox-statechart')
   }
 
-  /** Index of the step that is looked at; the last one while following live, -1 without steps. */
+  /** Rounds that a machine goes by itself are not kept in its log: then it stands further than its last step. */
+  get #isPastLog(): boolean {
+    const { steps, isCaughtUp } = this.#log
+    const last = steps.at(-1)
+    return last !== undefined && isCaughtUp && last.revision < (this.#detail?.revision ?? 0)
+  }
+
+  /** Index of the step that is looked at; of the present while following live: the last step, or after it. -1 without steps. */
   get #at(): number {
     const { steps } = this.#log
     const found = this._looking === null ? -1 : steps.findIndex((step) => step.revision === this._looking)
-    return found < 0 ? steps.length - 1 : found
+    return found < 0 ? this.#present : found
+  }
+
+  get #present(): number {
+    return this.#log.steps.length - (this.#isPastLog ? 0 : 1)
   }
 
   get #step(): ActorStep | undefined {
@@ -155,19 +174,24 @@ export class SignalboxActor extends View {
   }
 
   override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('kind') || changed.has('actorId')) this._looking = this.#lookingFromPath()
+    if (changed.has('kind') || changed.has('actorId')) {
+      this._looking = this.#lookingFromPath()
+      this.#sight.forget()
+    }
+    this.#sight.measure(this.#logPane)
     const detail = this.#detail
     if (this.app && detail) this.#log.follow(this.app.api, detail.kind, detail.id, detail.revision)
   }
 
-  override updated(): void {
-    const row = this.renderRoot.querySelector<HTMLElement>('tr[aria-current]')
-    const pane = row?.closest<HTMLElement>('.log')
-    if (!row || !pane) return
-    const head = 28
-    if (row.offsetTop < pane.scrollTop + head) pane.scrollTop = row.offsetTop - head
-    const bottom = row.offsetTop + row.offsetHeight
-    if (bottom > pane.scrollTop + pane.clientHeight) pane.scrollTop = bottom - pane.clientHeight
+  override updated(changed: PropertyValues<this>): void {
+    const { steps } = this.#log
+    if (steps.length === 0) return
+    const asked = changed.has('_looking') || changed.has('_pane')
+    this.#sight.keep(this.#logPane, String(steps[this.#at]?.revision ?? 'now'), asked)
+  }
+
+  get #logPane(): HTMLElement | null {
+    return this.renderRoot.querySelector('.log')
   }
 
   /** A link to a step: `/actors/command/<id>?step=5`. */
@@ -181,7 +205,7 @@ export class SignalboxActor extends View {
   #look(index: number): void {
     const { steps } = this.#log
     if (index < 0 || steps.length === 0) return
-    this._looking = index >= steps.length - 1 ? null : (steps[index]?.revision ?? null)
+    this._looking = index >= this.#present ? null : (steps[index]?.revision ?? null)
     this.#keepInPath()
   }
 
@@ -206,12 +230,21 @@ export class SignalboxActor extends View {
     if (!detail) return fault ? this.#missing() : html`<div class="loading">${skeleton(6, 'page')}</div>`
     const past = this.#step
     const chart = this.#chart.data
-    return html`<div class="actor ${this._pane === 'log' ? 'shows-log' : 'shows-details'}">
+    const told = this.#told(detail)
+    const part = this.#part(told !== nothing)
+    return html`<div class="actor shows-${part}">
       ${this.#header(detail, past, chart !== undefined)}
       <div class="stage ${past ? 'past' : ''}">
-        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${this.#why(detail)}
+        ${fault ? staleNotice(fault, () => this.#actor.refresh()) : nothing} ${told}
         ${this.#picture(past?.value ?? detail.value, chart)}
       </div>
+      ${partChoice({
+        label: 'Parts of this page',
+        className: 'parts',
+        parts: told === nothing ? ['chart', 'log', 'details'] : ['told', 'chart', 'log', 'details'],
+        shown: part,
+        choose: (chosen) => (this._pane = chosen),
+      })}
       ${this.#below(this.#replay())}
       <aside class="scroll details" aria-label="Actor details" tabindex="0">
         <div class="sections">
@@ -222,6 +255,7 @@ export class SignalboxActor extends View {
             app: this.app,
             nowMs: this.#nowMs,
             explanations: this.#explanations,
+            agentName: this.#sent.data?.send.agentName ?? null,
           })}
         </div>
       </aside>
@@ -231,13 +265,7 @@ export class SignalboxActor extends View {
   #missing(): TemplateResult {
     const { fault } = this.#actor.answer
     if (fault?.status !== 404) return html`${fault ? failure(fault, () => this.#actor.refresh()) : nothing}`
-    return html`<div class="empty">
-      ${icon('workflow', 28)}<b>Actor not found</b>
-      <p>No ${this.kind} has the id ${shortId(this.actorId)}. It may belong to another organization.</p>
-      <div class="row">
-        <a class="button" href=${this.app?.router.href('/actors') ?? nothing} data-route="/actors">All actors</a>
-      </div>
-    </div>`
+    return actorMissing(this.kind, this.actorId, this.app?.router.href('/actors'))
   }
 
   #header(actor: ActorDetail, past: ActorStep | undefined, hasChart: boolean): TemplateResult {
@@ -272,30 +300,25 @@ export class SignalboxActor extends View {
     return { app, commandId: kind === 'command' ? id : null, agentId, localId }
   }
 
-  #why(detail: ActorDetail): TemplateResult | typeof nothing {
+  /** What needs a person, and what was sent; the former only of now, for the past needs nobody. */
+  #told(detail: ActorDetail): TemplateResult | typeof nothing {
     const { app } = this
-    if (this._looking !== null || !app) return nothing
-    const loud = this.#explanations.filter(({ tone }) => tone !== 'quiet')
-    return html`${loud.map((each) => explanationNotice(each, this.#subject(app, detail)))}`
+    if (!app) return nothing
+    const loud = this._looking === null ? this.#explanations.filter(({ tone }) => tone !== 'quiet') : []
+    const foundTaskId = this.#actor.data?.evidence?.taskId ?? null
+    return toldPart({ send: this.#sent.data?.send, foundTaskId, loud, subject: this.#subject(app, detail) })
   }
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {
     const { fault } = this.#chart.answer
-    if (!chart && fault) {
-      return html`<div class="empty">
-        ${icon('workflow', 28)}<b>No chart of this version</b>
-        <p>
-          This build has no picture of ${this.kind} v${this.#step?.machineVersion ?? this.#detail?.machineVersion}. Its
-          state and its log are still here.
-        </p>
-      </div>`
-    }
+    if (!chart && fault) return chartMissing(this.kind, this.#step?.machineVersion ?? this.#detail?.machineVersion)
     return html`<signalbox-statechart
       .definition=${chart?.definition}
       .layout=${chart?.layout}
       .steps=${this.#log.steps}
       .position=${this._looking === null ? -1 : this.#at}
       .value=${value}
+      ?wandered=${this.#isPastLog}
       ?outline=${this._outline}
     ></signalbox-statechart>`
   }
@@ -309,6 +332,7 @@ export class SignalboxActor extends View {
         hasEarlier,
         reading,
         at: this.#at,
+        now: this.#isPastLog ? (this.#detail?.revision ?? null) : null,
         live: this.#step === undefined,
         format: app.format,
         look: (index) => this.#look(index),
@@ -318,18 +342,27 @@ export class SignalboxActor extends View {
     )
   }
 
+  /** What needs a person comes first; else where the actor is. Between the two widths, what is neither log nor details is the log. */
+  #part(hasTold: boolean): Part {
+    const isLoud = this._looking === null && this.#explanations.some(({ tone }) => tone !== 'quiet')
+    const part = this._pane ?? (isLoud ? 'told' : 'chart')
+    return part === 'told' && !hasTold ? 'chart' : part
+  }
+
   /** The log is drawn anew only when it changes, not with every second of a countdown: it may hold 2,000 rows. */
   #below(replay: Replay | undefined): TemplateResult {
-    const pane = (name: 'log' | 'details', words: string): TemplateResult =>
-      html`<button aria-pressed=${this._pane === name} @click=${() => (this._pane = name)}>${words}</button>`
     const { fault } = this.#log
     return html`${replay ? replayBar(replay) : nothing}
-      <div class="segments panes" role="group" aria-label="Below the chart">
-        ${pane('log', 'Log')}${pane('details', 'Details')}
-      </div>
+      ${partChoice({
+        label: 'Below the chart',
+        className: 'panes',
+        parts: ['log', 'details'],
+        shown: this._pane === 'details' ? 'details' : 'log',
+        choose: (chosen) => (this._pane = chosen),
+      })}
       <div class="scroll log" role="region" aria-label="Log" tabindex="0">
         ${fault ? staleNotice(fault, () => this.#log.retry()) : nothing}
-        ${replay ? guard([replay.steps, replay.at, replay.hasEarlier, replay.reading], () => logTable(replay)) : nothing}
+        ${replay ? guard([replay.steps, replay.at, replay.now, replay.hasEarlier, replay.reading], () => logTable(replay)) : nothing}
       </div>
       <p class="sr" role="status">${this.#spoken()}</p>`
   }
@@ -354,6 +387,7 @@ export class SignalboxActor extends View {
 
 define('signalbox-json', SignalboxJson)
 define('signalbox-statechart', SignalboxStatechart)
+define('signalbox-sent', SignalboxSent)
 define('signalbox-actor', SignalboxActor)
 
 declare global {

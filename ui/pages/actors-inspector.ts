@@ -9,6 +9,7 @@ import {
   type NextEvent,
   type StateValue,
 } from '../../domain/chart.ts'
+import { spaced } from '../../domain/actor-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { eventWords, guardWords, timerWords, workWords } from '../../domain/next-words.ts'
 import type { App } from '../app.ts'
@@ -24,6 +25,8 @@ export interface Inspected {
   readonly nowMs: number
   /** What is to be said about it; what needs a person stands above the chart already. */
   readonly explanations: readonly Explanation[]
+  /** The name of the agent that a command was sent to; null while it is not known. */
+  readonly agentName: string | null
 }
 
 const section = (title: string, content: TemplateResult): TemplateResult =>
@@ -65,7 +68,7 @@ const statePaths = (value: StateValue): TemplateResult =>
   html`${pathsOf(value).map(
     (path) =>
       html`<ol class="path">
-        ${path.map((key, index) => html`<li class=${index === path.length - 1 ? 'leaf' : nothing}>${key}</li>`)}
+        ${path.map((key, index) => html`<li class=${index === path.length - 1 ? 'leaf' : nothing} title=${key}>${spaced(key)}</li>`)}
       </ol>`,
   )}`
 
@@ -83,12 +86,11 @@ function nextEvent(ways: readonly NextEvent[]): TemplateResult | typeof nothing 
   const [first] = ways
   if (!first) return nothing
   return html`<li>
-    <span class="mono event">${first.label}</span>
-    <span class="when">when ${eventWords(first.event)}</span>
+    <span class="event">When ${eventWords(first.event)}</span> <span class="mono faint raw">${first.label}</span>
     ${ways.map(({ to, guard }) => {
       const condition = guard === undefined ? (ways.length > 1 ? 'otherwise' : '') : `if ${guardWords(guard)}`
-      return html`<span class="mono faint to"
-        >${to.length === 0 ? 'stays' : `→ ${to.join(', ')}`}${condition === '' ? '' : ` ${condition}`}</span
+      return html`<span class="to" title=${guard ?? nothing}
+        >${to.length === 0 ? 'stays' : `→ ${to.map(spaced).join(', ')}`}${condition === '' ? '' : ` ${condition}`}</span
       >`
     })}
   </li>`
@@ -116,10 +118,11 @@ const stepFacts = (step: ActorStep): TemplateResult => {
   </dl>`
 }
 
-function stored({ actor, app, nowMs }: Inspected): TemplateResult {
+function stored(inspected: Inspected): TemplateResult {
+  const { actor, app, nowMs } = inspected
   return html`${actor.work === null && actor.lease === null ? nothing : section('Work', work(actor, app.format, nowMs))}
   ${actor.timers.length === 0 ? nothing : section('Pending timers', timers(actor, app.format, nowMs))}
-  ${section('Context', context(actor))} ${section('Stored', rowFacts(actor, app))}`
+  ${section('Context', context(actor))} ${section('Stored', rowFacts(inspected))}`
 }
 
 function work({ work: wanted, lease }: ActorDetail, format: Format, nowMs: number): TemplateResult {
@@ -173,17 +176,21 @@ const context = ({ context: shown }: ActorDetail): TemplateResult =>
     ? html`<p class="faint">Nothing that may be shown.</p>`
     : html`<signalbox-json .value=${shown}></signalbox-json>`
 
-function rowFacts(actor: ActorDetail, app: App): TemplateResult {
+function rowFacts({ actor, app, agentName }: Inspected): TemplateResult {
   const { format, router } = app
   const link = (path: string, words: string): TemplateResult =>
-    html`<a class="link" href=${router.href(path)} data-route=${path}>${words}</a>`
+    html`<a class="link" href=${router.href(path)} data-route=${path}><bdi>${words}</bdi></a>`
+  // Where there is neither a task nor a command, its title is its agent's name.
+  const ofAgent = actor.kind !== 'command' && actor.taskId === null && actor.title !== '' ? actor.title : 'Its agent'
   return html`<dl>
     ${
       actor.taskId === null
         ? nothing
         : html`<div>
             <dt>About</dt>
-            <dd>${link(`/tasks/${encodeURIComponent(actor.taskId)}`, 'Its task')}</dd>
+            <dd>
+              ${link(`/tasks/${encodeURIComponent(actor.taskId)}`, actor.kind === 'command' || actor.title === '' ? 'Its task' : actor.title)}
+            </dd>
           </div>`
     }
     ${
@@ -191,7 +198,7 @@ function rowFacts(actor: ActorDetail, app: App): TemplateResult {
         ? nothing
         : html`<div>
             <dt>Agent</dt>
-            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, 'Its agent')}</dd>
+            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, agentName ?? ofAgent)}</dd>
           </div>`
     }
     <div>

@@ -28,7 +28,7 @@ export class LogReader implements ReactiveController {
   #steps: readonly ActorStep[] = []
   #begins = false
   #wanted = 0
-  /** Up to here the log is known: a round that is not kept has a revision, and no step. */
+  /** Up to here the log is known: a round that is not kept has a revision, and no step (actors/routine.ts). */
   #readTo = 0
   #failedAt = -1
   #fault: ApiFault | undefined
@@ -52,6 +52,11 @@ export class LogReader implements ReactiveController {
     return this.#reading
   }
 
+  /** Everything that is kept up to the revision that it was last told of is in memory. */
+  get isCaughtUp(): boolean {
+    return this.#readTo >= this.#wanted
+  }
+
   /** There are steps before the first one in memory, and room for them. */
   get hasEarlier(): boolean {
     return this.#steps.length > 0 && !this.#begins && this.#steps.length < keptLimit
@@ -68,7 +73,7 @@ export class LogReader implements ReactiveController {
       this.#subject = { api, kind, id, closed: new AbortController() }
     }
     this.#wanted = Math.max(this.#wanted, revision)
-    if (this.#wanted > this.#readTo && this.#wanted !== this.#failedAt) this.#catchUp()
+    if (!this.isCaughtUp && this.#wanted !== this.#failedAt) this.#catchUp()
   }
 
   retry(): void {
@@ -86,7 +91,7 @@ export class LogReader implements ReactiveController {
 
   #catchUp(): void {
     void this.#read(async (subject) => {
-      while (this.#wanted > this.#readTo && !subject.closed.signal.aborted) {
+      while (!this.isCaughtUp && !subject.closed.signal.aborted) {
         const wanted = this.#wanted
         if (this.#steps.length === 0 || !(await this.#readOn(subject))) await this.#readNewest(subject)
         this.#readTo = Math.max(wanted, this.#steps.at(-1)?.revision ?? 0)

@@ -2,6 +2,7 @@
 import * as z from 'zod/mini'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
+import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import type { Question } from '../queries.ts'
 import type { ChartFile, ChartIndex } from '../statechart/layout.ts'
 
@@ -94,6 +95,13 @@ export const actorQuestion = (kind: string, id: string): Question<ActorAnswer> =
   path: apiPath(kind, id),
   schema: ActorAnswer,
   freshness: 'live',
+})
+
+/** What a command sent. It never changes, so it is asked for once. */
+export const sentQuestion = (commandId: string): Question<SentWordsAnswer> => ({
+  path: `/api/sends/${encodeURIComponent(commandId)}`,
+  schema: SentWordsAnswer,
+  freshness: 'steady',
 })
 
 export const logPath = (kind: string, id: string, from: 'after' | 'before', revision: number, limit: number): string =>

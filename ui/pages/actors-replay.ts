@@ -1,13 +1,16 @@
 /** The log of an actor, as a bar to move through it and a table to read it. Draws; what is looked at is its caller's. */
 import { html, nothing, type TemplateResult } from 'lit'
 import { describeEvent, pathsOf, type ActorStep, type StateValue } from '../../domain/chart.ts'
+import { spaced } from '../../domain/actor-explanation.ts'
 import { icon } from '../elements/icon.ts'
 import { type Format, plural } from '../format.ts'
 
 export interface Replay {
   readonly steps: readonly ActorStep[]
-  /** Index into `steps` of the one that is looked at; the last while following live. */
+  /** Index into `steps` of the one that is looked at; one after the last where the present is. */
   readonly at: number
+  /** The actor's revision where it stands further than its last step: what came after was not kept. */
+  readonly now: number | null
   readonly live: boolean
   readonly hasEarlier: boolean
   readonly reading: boolean
@@ -16,6 +19,12 @@ export interface Replay {
   readonly goLive: () => void
   readonly readEarlier: () => void
 }
+
+/** The same as a person reads it; the machine's own names are the cell's title. */
+const leafWords = (value: StateValue): string =>
+  pathsOf(value)
+    .map((path) => spaced(path.at(-1) ?? ''))
+    .join(' + ')
 
 /** `waiting + ticking`: the innermost state of every region. */
 export const leavesOf = (value: StateValue): string =>
@@ -26,9 +35,10 @@ export const leavesOf = (value: StateValue): string =>
 const stepWords = (step: ActorStep): string => `Step ${step.revision}, ${describeEvent(step.event.type).label}`
 
 export function replayBar(replay: Replay): TemplateResult {
-  const { steps, at, live, look } = replay
-  const last = Math.max(0, steps.length - 1)
+  const { steps, at, now, live, look } = replay
+  const last = Math.max(0, steps.length - (now === null ? 1 : 0))
   const step = steps[at]
+  const told = steps.length === 0 ? '' : step ? `${at + 1} of ${steps.length}` : `now, ${steps.length} kept`
   const slide = (event: Event): void => {
     if (event.target instanceof HTMLInputElement) look(Number(event.target.value))
   }
@@ -71,12 +81,12 @@ export function replayBar(replay: Replay): TemplateResult {
       max=${last}
       .value=${String(at)}
       aria-label="Step"
-      aria-valuetext=${step ? stepWords(step) : 'No steps'}
-      ?disabled=${steps.length < 2}
+      aria-valuetext=${step ? stepWords(step) : steps.length === 0 ? 'No steps' : 'Now'}
+      ?disabled=${last < 1}
       @input=${slide}
       @keydown=${slideKey}
     />
-    <span class="num faint">${steps.length === 0 ? '' : `${at + 1} of ${steps.length}`}</span>
+    <span class="num faint">${told}</span>
     <button class="small" ?disabled=${live} title="Go live (Esc)" @click=${replay.goLive}>
       ${icon('radio', 13)}Go live
     </button>
@@ -84,7 +94,7 @@ export function replayBar(replay: Replay): TemplateResult {
 }
 
 export function logTable(replay: Replay): TemplateResult {
-  const { steps, hasEarlier, reading } = replay
+  const { steps, now, hasEarlier, reading } = replay
   if (steps.length === 0 && !reading) {
     return html`<div class="empty">
       <b>No steps are kept for this actor</b>
@@ -117,16 +127,33 @@ export function logTable(replay: Replay): TemplateResult {
             </tr>`
           : nothing
       }
-      ${steps.map((step, index) => logRow(replay, step, index))}
+      ${steps.map((step, index) => html`${skippedRow(steps[index - 1]?.revision, step.revision - 1)}${logRow(replay, step, index)}`)}
+      ${now === null ? nothing : skippedRow(steps.at(-1)?.revision, now)}
     </tbody>
   </table>`
 }
 
+/** What a loop does that goes round by itself is saved and not logged (actors/routine.ts). */
+function skippedRow(last: number | undefined, before: number): TemplateResult | typeof nothing {
+  if (last === undefined || before <= last) return nothing
+  const count = before - last
+  return html`<tr class="skipped">
+    <td></td>
+    <td colspan="5" class="faint">${plural(count, 'routine step')}, not kept</td>
+  </tr>`
+}
+
+/** Nothing is known of what stood before a step whose neighbour is not kept. */
+const changedNothing = (before: ActorStep | undefined, { revision, edges, facts, value }: ActorStep): boolean =>
+  before?.revision === revision - 1 &&
+  edges.length === 0 &&
+  facts.length === 0 &&
+  leavesOf(before.value) === leavesOf(value)
+
 function logRow(replay: Replay, step: ActorStep, index: number): TemplateResult {
   const { kind, label } = describeEvent(step.event.type)
   const looked = index === replay.at
-  const before = replay.steps[index - 1]
-  const unmoved = before !== undefined && step.edges.length === 0 && leavesOf(before.value) === leavesOf(step.value)
+  const unmoved = changedNothing(replay.steps[index - 1], step)
   return html`<tr
     aria-current=${looked ? 'step' : nothing}
     class=${index > replay.at ? 'future' : nothing}
@@ -135,11 +162,12 @@ function logRow(replay: Replay, step: ActorStep, index: number): TemplateResult 
     <td class="end num faint">${step.revision}</td>
     <td class="num faint">${replay.format.at(step.at)}</td>
     <td>
-      <button class="bare mono ${kind}" aria-label=${`Look at step ${step.revision}: ${label}`}>${label}</button
+      <button class="bare ${kind}" title=${label} aria-label=${`Look at step ${step.revision}: ${label}`}>
+        ${spaced(label)}</button
       >${unmoved ? html`<span class="chip tiny">changed nothing</span>` : nothing}
     </td>
     <td class="ell">${step.cause}</td>
-    <td class="mono faint ell" title=${leavesOf(step.value)}>${leavesOf(step.value)}</td>
+    <td class="faint ell" title=${leavesOf(step.value)}>${leafWords(step.value)}</td>
     <td class="mono faint ell" title=${step.facts.join(', ')}>${step.facts.join(', ')}</td>
   </tr>`
 }

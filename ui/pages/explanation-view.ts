@@ -73,7 +73,7 @@ export const knownList = (known: readonly Known[], { format }: App): TemplateRes
 
 /** As a notice, for what needs a person. */
 export const explanationNotice = (explanation: Explanation, subject: Subject): TemplateResult =>
-  html`<div class="notice ${explanation.tone} why" role="note" tabindex="0">
+  html`<div class="notice ${explanation.tone} why" role="note">
     ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
     <div class="grow">
       <p>

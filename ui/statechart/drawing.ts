@@ -94,27 +94,40 @@ function drawRows(node: ChartNode, at: Point, trace: Trace): SVGTemplateResult[]
   })
 }
 
-export function drawArrow(arrow: PlacedArrow, edges: readonly ChartEdge[], trace: Trace): SVGTemplateResult {
-  const initial = edges.length === 0
-  const taken = edges.reduce((sum, edge) => sum + (trace.counts.get(edge.id) ?? 0), 0)
-  const classes = classMap({
+const timesTaken = (edges: readonly ChartEdge[], trace: Trace): number =>
+  edges.reduce((sum, edge) => sum + (trace.counts.get(edge.id) ?? 0), 0)
+
+const arrowClasses = (edges: readonly ChartEdge[], trace: Trace) =>
+  classMap({
     arrow: true,
-    initial,
-    taken: taken > 0,
+    initial: edges.length === 0,
+    taken: timesTaken(edges, trace) > 0,
     possible: edges.some((edge) => trace.possible.has(edge.id)),
     last: edges.some((edge) => trace.last.has(edge.id)),
   })
+
+export function drawArrow(arrow: PlacedArrow, edges: readonly ChartEdge[], trace: Trace): SVGTemplateResult {
+  const initial = edges.length === 0
   const [before, tip] = [arrow.points.at(-2), arrow.points.at(-1)]
   if (!before || !tip) return svg``
   const head = { length: initial ? 6 : 8, half: initial ? 3 : 4 }
   // The line ends inside the head, so that a thick one does not show beside the tip.
   const way = [...arrow.points.slice(0, -1), towards(tip, before, head.length - 1)]
-  return svg`<g class=${classes}>
+  return svg`<g class=${arrowClasses(edges, trace)}>
     <path class="line" d=${pathAlong(way)}></path>
     <path class="tip" d=${headAt(tip, towards(tip, before, head.length), head.half)}></path>
-    ${arrow.label ? drawLabel(arrow.label, edges, taken, trace) : nothing}
   </g>`
 }
+
+/** Apart from its line: labels are drawn above every line. */
+export const drawArrowLabel = (
+  { label }: PlacedArrow,
+  edges: readonly ChartEdge[],
+  trace: Trace,
+): SVGTemplateResult | typeof nothing =>
+  label === undefined
+    ? nothing
+    : svg`<g class=${arrowClasses(edges, trace)}>${drawLabel(label, edges, timesTaken(edges, trace), trace)}</g>`
 
 function headAt(tip: Point, base: Point, half: number): string {
   const length = distance(tip, base) || 1

@@ -2,16 +2,7 @@
  * `<signalbox-statechart>`: an actor on its machine's chart. Owns what is shown and said; knows no server. The picture is
  * hidden from assistive technology and the same content follows as an outline, because a list can be read and 30 boxes cannot.
  */
-import {
-  html,
-  LitElement,
-  nothing,
-  svg,
-  type PropertyDeclarations,
-  type PropertyValues,
-  type TemplateResult,
-} from 'lit'
-import { classMap } from 'lit/directives/class-map.js'
+import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import {
   describeEvent,
   pathsOf,
@@ -22,15 +13,14 @@ import {
   type ChartNode,
   type StateValue,
 } from '../../domain/chart.ts'
-import { drawArrow, drawDot, drawLane, drawState, livingParts } from './drawing.ts'
+import { drawArrow, drawArrowLabel, drawDot, drawLane, drawState, livingParts } from './drawing.ts'
 import type { ChartLayout, ChartLayouts } from './layout.ts'
 import { mermaidOf } from './mermaid.ts'
 import { outlineOf } from './outline.ts'
+import { drawMap, placeOf, readParts, type Place } from './overview.ts'
 import { chartStyle } from './style.ts'
 import { traceOf, type Trace } from './trace.ts'
 import { Viewport } from './viewport.ts'
-
-const overviewPx = { width: 188, height: 110 }
 
 const wordsOf = (value: StateValue | null): string =>
   value === null
@@ -48,6 +38,7 @@ const wordsOf = (value: StateValue | null): string =>
  * @prop steps - the actor's log, oldest first; may be empty
  * @prop position - index into `steps`; -1 looks at `value`, where the actor is now
  * @prop value - the actor's present value; null draws the machine alone
+ * @attr wandered - the actor moved since its last step, so no step shows how it came to be where it is now
  * @attr outline - shows the outline instead of the picture
  */
 export class SignalboxStatechart extends LitElement {
@@ -58,6 +49,7 @@ export class SignalboxStatechart extends LitElement {
     steps: { attribute: false },
     value: { attribute: false },
     position: { type: Number },
+    wandered: { type: Boolean },
     outline: { type: Boolean, reflect: true },
   }
   declare definition: ChartDefinition | undefined
@@ -65,6 +57,7 @@ export class SignalboxStatechart extends LitElement {
   declare steps: readonly ActorStep[]
   declare value: StateValue | null
   declare position: number
+  declare wandered: boolean
   declare outline: boolean
 
   readonly #viewport = new Viewport(this, () => this.#arrange())
@@ -73,12 +66,15 @@ export class SignalboxStatechart extends LitElement {
   #lanes: ReadonlySet<string> = new Set()
   #trace: Trace | undefined
   #shown: ChartLayout | undefined
+  #map: Place | null = null
+  #mapHeld = false
 
   constructor() {
     super()
     this.steps = []
     this.value = null
     this.position = -1
+    this.wandered = false
     this.outline = false
   }
 
@@ -116,7 +112,8 @@ export class SignalboxStatechart extends LitElement {
     }
     const looking = this.#step
     const upTo = this.position < 0 ? this.steps : this.steps.slice(0, this.position + 1)
-    this.#trace = traceOf(definition, upTo, this.position < 0 ? this.value : (looking?.value ?? null))
+    const value = this.position < 0 ? this.value : (looking?.value ?? null)
+    this.#trace = traceOf(definition, upTo, value, this.#isWandered ? undefined : upTo.at(-1))
   }
 
   override updated(changed: PropertyValues<this>): void {
@@ -146,9 +143,14 @@ export class SignalboxStatechart extends LitElement {
     return this.position < 0 ? this.steps.at(-1) : this.steps[this.position]
   }
 
+  get #isWandered(): boolean {
+    return this.position < 0 && this.wandered
+  }
+
   #announcement(): string {
     const step = this.#step
-    if (!step) return ''
+    // Rounds that it goes by itself are not told one by one.
+    if (!step || this.#isWandered) return ''
     const value = this.position < 0 ? this.value : step.value
     return `Step ${step.revision}: ${describeEvent(step.event.type).label}. Now in ${wordsOf(value)}.`
   }
@@ -158,8 +160,12 @@ export class SignalboxStatechart extends LitElement {
     const now = wordsOf(this.position < 0 ? this.value : (this.#step?.value ?? null))
     const arrows = layout.arrows.map((arrow) => {
       const edges = arrow.edges.flatMap((id) => this.#edges.get(id) ?? [])
-      return { drawn: drawArrow(arrow, edges, trace), last: edges.some((edge) => trace.last.has(edge.id)) }
+      const last = edges.some((edge) => trace.last.has(edge.id))
+      return { line: drawArrow(arrow, edges, trace), label: drawArrowLabel(arrow, edges, trace), last }
     })
+    // No line crosses a label, and what brought the actor where it is lies above the rest.
+    const [others, latest] = [arrows.filter(({ last }) => !last), arrows.filter(({ last }) => last)]
+    const inOrder = [...others, ...latest]
     return html`<svg
         class="canvas"
         tabindex="0"
@@ -173,8 +179,8 @@ export class SignalboxStatechart extends LitElement {
         @keydown=${this.#key}
       >
         <g transform=${`translate(${x} ${y}) scale(${zoom})`} aria-hidden="true">
-          ${this.#states(layout, trace)} ${arrows.filter(({ last }) => !last).map(({ drawn }) => drawn)}
-          ${arrows.filter(({ last }) => last).map(({ drawn }) => drawn)} ${layout.dots.map(drawDot)}
+          ${this.#states(layout, trace)} ${inOrder.map(({ line }) => line)} ${layout.dots.map(drawDot)}
+          ${inOrder.map(({ label }) => label)}
         </g>
       </svg>
       ${this.#viewport.wantsOverview ? this.#overview(layout, trace) : nothing}`
@@ -189,44 +195,41 @@ export class SignalboxStatechart extends LitElement {
     })
   }
 
-  #overview(layout: ChartLayout, trace: Trace): TemplateResult {
-    const scale = Math.min(overviewPx.width / layout.width, overviewPx.height / layout.height)
+  #overview(layout: ChartLayout, trace: Trace): TemplateResult | typeof nothing {
+    const drawn = readParts(layout, this.#nodes).map((part) => this.#viewport.onScreen(part))
+    // Under a finger that moves it, it stays.
+    if (!this.#mapHeld) this.#map = placeOf(layout, drawn, this.#viewport.size, this.#map?.corner ?? null)
+    const map = this.#map
+    if (!map) return nothing
     const { x, y, zoom } = this.#viewport.view
     const { width, height } = this.#viewport.size
-    const size = { width: layout.width * scale, height: layout.height * scale }
     const look = (event: PointerEvent): void => {
       if (event.buttons !== 1 || !(event.currentTarget instanceof Element)) return
       const { left, top } = event.currentTarget.getBoundingClientRect()
-      this.#viewport.centre({ x: (event.clientX - left) / scale, y: (event.clientY - top) / scale })
+      this.#viewport.centre({ x: (event.clientX - left) / map.scale, y: (event.clientY - top) / map.scale })
+    }
+    const hold = (event: PointerEvent): void => {
+      if (event.currentTarget instanceof Element) event.currentTarget.setPointerCapture(event.pointerId)
+      this.#mapHeld = true
+      look(event)
+    }
+    const letGo = (): void => {
+      this.#mapHeld = false
+      this.requestUpdate()
     }
     return html`<svg
-      class=${this.#coversLiving(layout, trace, size) ? 'overview aside' : 'overview'}
-      width=${size.width}
-      height=${size.height}
+      class=${`overview ${map.corner}`}
+      width=${map.size.width}
+      height=${map.size.height}
       viewBox=${`0 0 ${layout.width} ${layout.height}`}
       aria-hidden="true"
-      @pointerdown=${look}
+      @pointerdown=${hold}
       @pointermove=${look}
+      @pointerup=${letGo}
+      @pointercancel=${letGo}
     >
-      ${layout.states
-        .filter((state) => state.depth > 0)
-        .map((state) => {
-          const live = trace.active.has(state.id)
-          const attention = this.#nodes.get(state.id)?.tags.includes('attention') ?? false
-          const classes = classMap({ live, leaf: trace.leaves.has(state.id), attention })
-          return svg`<rect class=${classes} x=${state.x} y=${state.y} width=${state.width} height=${state.height} rx="8"></rect>`
-        })}
-      <rect class="window" x=${-x / zoom} y=${-y / zoom} width=${width / zoom} height=${height / zoom}></rect>
+      ${drawMap(layout, this.#nodes, trace, { x: -x / zoom, y: -y / zoom, width: width / zoom, height: height / zoom })}
     </svg>`
-  }
-
-  /** The map goes to the other corner when it would lie on what it is meant to help find. */
-  #coversLiving(layout: ChartLayout, trace: Trace, size: { width: number; height: number }): boolean {
-    const { width, height } = this.#viewport.size
-    return livingParts(layout, this.#nodes, trace).leaves.some((leaf) => {
-      const seen = this.#viewport.onScreen(leaf)
-      return seen.x + seen.width > width - size.width - 20 && seen.y + seen.height > height - size.height - 20
-    })
   }
 
   readonly #key = (event: KeyboardEvent): void => {

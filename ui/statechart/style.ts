@@ -252,16 +252,23 @@ const arrows = css`
 const overview = css`
   .overview {
     position: absolute;
-    inset-inline-end: 10px;
-    bottom: 10px;
     background: var(--paper);
     border: 1px solid var(--edge);
     border-radius: 7px;
     box-shadow: var(--sb-shadow-1, none);
     cursor: pointer;
   }
-  .overview.aside {
-    inset-inline: 10px auto;
+  .overview.top {
+    top: 10px;
+  }
+  .overview.bottom {
+    bottom: 10px;
+  }
+  .overview.start {
+    left: 10px;
+  }
+  .overview.end {
+    right: 10px;
   }
   .overview rect {
     fill: light-dark(oklch(0.94 0.004 250), oklch(0.28 0.008 260));

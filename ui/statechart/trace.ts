@@ -17,8 +17,16 @@ export interface Trace {
   readonly possible: ReadonlySet<string>
 }
 
-/** `steps` up to and with the one that is looked at; `value` is where the actor is after it, null when nothing is known. */
-export function traceOf(definition: ChartDefinition, steps: readonly ActorStep[], value: StateValue | null): Trace {
+/**
+ * `steps` up to and with the one that is looked at; `value` is where the actor is after it, null when nothing is known; `last`
+ * the step that brought it there, undefined where that was not kept.
+ */
+export function traceOf(
+  definition: ChartDefinition,
+  steps: readonly ActorStep[],
+  value: StateValue | null,
+  last: ActorStep | undefined,
+): Trace {
   const counts = new Map<string, number>()
   const seen = new Set<string>()
   for (const step of steps) {
@@ -32,7 +40,7 @@ export function traceOf(definition: ChartDefinition, steps: readonly ActorStep[]
     active: new Set(active.map((node) => node.id)),
     leaves: new Set(liveLeaves(active).map((node) => node.id)),
     seen,
-    last: new Set(steps.at(-1)?.edges),
+    last: new Set(last?.edges),
     counts,
     possible: new Set(value === null ? [] : whatCanHappen(definition, value).map((next) => next.edge)),
   }

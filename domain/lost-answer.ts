@@ -1,0 +1,27 @@
+/**
+ * What came instead of an agent's answer, in sentences of ours: how long one is waited for, and the closed set of what may be
+ * shown of a delivery whose outcome is unknown. Owns the words; that it happened is actors/outbound.ts, what follows is a person's.
+ */
+
+/** From the call to the last byte of the answer. */
+export const answerDeadlineMs = 60_000
+
+export const lostAnswers = {
+  timeout: `No answer within ${answerDeadlineMs / 1000} s, so the console hung up.`,
+  reset: 'The connection broke before the answer was whole.',
+  malformed: 'Bytes that are no HTTP.',
+  aborted: 'The console hung up before the answer was whole.',
+  undecided: 'An answer that cannot be read, or does not say whether it was done.',
+} as const
+
+/** What logs hold besides: the network's own sentences, and those of before there were these. */
+const known: ReadonlySet<string> = new Set([
+  ...Object.values(lostAnswers),
+  'Agent network request failed.',
+  'Agent redirects are not permitted.',
+  'Agent response exceeds the safety limit.',
+  'It could not be read.',
+])
+
+/** A cause as a log holds it, as it may be shown: what an agent wrote is not repeated. */
+export const shownCause = (cause: string): string => (known.has(cause) ? cause : lostAnswers.undecided)

@@ -1,0 +1,84 @@
+/** The picture of a chart in a real browser: its map lies on nothing that is read, and no line crosses a label. */
+import { randomUUID } from 'node:crypto'
+import type { Browser } from 'playwright-core'
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { launchBrowser, openPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+const states = [
+  ['command', 'succeeded'],
+  ['command', 'dispatching'],
+  ['subscription', 'resting'],
+  ['subscription', 'following'],
+  ['reconciliation', 'resting'],
+] as const
+const sizes = [
+  [1440, 900],
+  [1440, 640],
+  [1024, 768],
+] as const
+
+describe('a chart that is larger than its pane', () => {
+  let server: TestConsole
+  let browser: Browser
+  let peer: RawPeer
+  const actors: { readonly kind: string; readonly id: string; readonly value: string }[] = []
+
+  beforeAll(async () => {
+    server = await startConsole({ database: 'pglite', system: { works: false } })
+    browser = await launchBrowser()
+    peer = await startRawPeer()
+    const agent = await server.system.agents.register(server.viewer, peer.cardUrl)
+    for (const [kind, value] of states) {
+      // A command is seen with its row; nobody works here, so it stays where it is put.
+      const id = kind === 'command' ? (await server.send(agent.id, { text: 'hello' })).id : randomUUID()
+      await server.db.pool.query(sql.unsafe`
+        insert into actor (kind, id, organization_id, machine_version, revision, snapshot, timers, created_at, updated_at)
+        values (${kind}, ${id}, ${server.viewer.organizationId}, '1', 1,
+          jsonb_build_object('value', ${value}::text, 'context', '{}'::jsonb, 'status', 'active'), '{}'::jsonb, now(), now())
+        on conflict (kind, id) do update set snapshot = excluded.snapshot`)
+      actors.push({ kind, id, value })
+    }
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.close()
+    await peer.close()
+  })
+
+  it.each(sizes)('has its map beside everything that is read, at %d × %d px', async (width, height) => {
+    let maps = 0
+    for (const { kind, id, value } of actors) {
+      const { page } = await openPage(browser, { viewport: { width, height } })
+      await page.goto(`${server.url}/actors/${kind}/${id}`)
+      await page.getByRole('group', { name: new RegExp(`Current state: ${value}`) }).waitFor()
+      const covered = await page.locator('signalbox-statechart').evaluate((chart) => {
+        const map = chart.shadowRoot?.querySelector('.overview')?.getBoundingClientRect()
+        if (!map) return null
+        const parts = [...(chart.shadowRoot?.querySelectorAll('.canvas .name, .canvas .which, .canvas .pill') ?? [])]
+        return parts.flatMap((part) => {
+          const at = part.getBoundingClientRect()
+          const isApart = at.right <= map.left || at.left >= map.right || at.bottom <= map.top || at.top >= map.bottom
+          return isApart ? [] : [part.textContent]
+        })
+      })
+      if (covered) maps++
+      expect([kind, value, covered ?? []]).toEqual([kind, value, []])
+      await page.context().close()
+    }
+    expect(maps).toBeGreaterThan(0)
+  })
+
+  it('draws its labels above every line', async () => {
+    const { page } = await openPage(browser)
+    await page.goto(`${server.url}/actors/subscription/${actors[2]?.id}`)
+    await page.getByRole('group', { name: /Current state: resting/ }).waitFor()
+    const drawn = await page
+      .locator('signalbox-statechart .canvas')
+      .evaluate((canvas) => [...canvas.querySelectorAll('.line, .pill')].map((part) => part.classList.contains('line')))
+    expect(drawn.lastIndexOf(true)).toBeLessThan(drawn.indexOf(false))
+    await page.context().close()
+  })
+})
