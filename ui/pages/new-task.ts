@@ -218,6 +218,7 @@ export class SignalboxNewTask extends LitElement {
           scope=${`new:${agent?.id ?? ''}`}
           .target=${agent && this.#target(agent)}
           closed=${agent?.operableSkills?.length === 0 ? readersRead : ''}
+          .caution=${this.#again.caution}
           hint=${agent ? `What should ${nameOf(agent)} do?` : 'What should be done?'}
         ></signalbox-composer>
       </div>`

@@ -329,6 +329,7 @@ export class SignalboxTask extends View {
         .app=${app}
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
+        .caution=${this.#again.caution}
         hint=${hintFor(task)}
         closed=${closed}
         @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
