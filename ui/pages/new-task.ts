@@ -265,7 +265,8 @@ export class SignalboxNewTask extends LitElement {
           ? nothing
           : html`<p class="notice warn">
               ${icon('triangle-alert', 15)}<span
-                >${agent.error} A message is kept and tried three times, then given up.</span
+                >${agent.error.replace(/[.!?]?$/, (end) => end || '.')} A message is kept and tried three times, then
+                given up.</span
               >
             </p>`
       }
