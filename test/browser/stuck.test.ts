@@ -4,7 +4,7 @@
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
@@ -274,6 +274,35 @@ describe('work that waits', () => {
         await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor({ timeout: 20_000 })
       },
     )
+  })
+
+  it('shows on the list of tasks what is accepted and not delivered, in every tab, since when and where', async () => {
+    const page = await open(`${idle.url}/tasks`)
+    await page.getByText('No task yet, and what you sent is on its way').waitFor()
+    const line = page.getByRole('region', { name: 'Messages on their way' })
+    await line.getByRole('button', { name: /1 message waits to be delivered, since \d/ }).click()
+    await line.getByText('is anybody there').waitFor()
+    await expectClean(page)
+    await line.getByRole('link', { name: 'What the command does' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${silent.id}`)
+  })
+
+  it('keeps the words beside "Accepted" while an agent does not answer, with the time and the command', async () => {
+    const hanging = await startRawPeer({ card: { name: 'Archive Agent' } })
+    onTestFinished(() => hanging.close())
+    hanging.script.holdReplies()
+    const agent = await server.system.agents.register(server.viewer, hanging.cardUrl)
+    const page = await open(`${server.url}/tasks/new?agent=${agent.id}`)
+    await page.getByRole('textbox', { name: 'Message' }).fill('archive the contracts of 2019')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Accepted, being delivered').waitFor()
+    const beside = page.locator('signalbox-composer .under-way')
+    await beside.getByText('archive the contracts of 2019').waitFor()
+    await beside.getByText(/Accepted at \d/).waitFor()
+    await beside.getByRole('link', { name: 'What the command does' }).waitFor()
+    await expectClean(page)
+    hanging.script.release()
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
   })
 
   it('says that a worker is silent, since when, and that nobody has taken over', async () => {

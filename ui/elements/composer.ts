@@ -221,7 +221,7 @@ export class SignalboxComposer extends LitElement {
       return html`${this.#notice()}
         <p class="notice closed">${icon('key-round', 15)}<span class="grow">${this.closed}</span></p>`
     }
-    return html`${this.#notice()} ${this.#confirm()}
+    return html`${this.#notice()} ${this.#underWay()} ${this.#confirm()}
       <div class="box">
         <label class="sr" for="text">Message</label>
         <textarea
@@ -255,6 +255,26 @@ export class SignalboxComposer extends LitElement {
     const status = this.#command.data?.command.status ?? 'pending'
     if (status === 'pending') return 'Accepted, waiting to be delivered'
     return status === 'dispatching' ? 'Accepted, being delivered' : ''
+  }
+
+  /** What is under way, since when, and where to look. A task's conversation shows the words itself. */
+  #underWay(): TemplateResult | typeof nothing {
+    const phase = this.#phase.value
+    if (phase?.at !== 'accepted' || this.#standing() === '') return nothing
+    const { text, startedAt } = phase.attempt
+    const since = this.#command.data?.command.createdAt ?? startedAt
+    const actor = `/actors/command/${phase.commandId}`
+    const inTask = this.scope.startsWith(scopeOfTask(''))
+    return html`<div class="notice under-way">
+      ${icon('clock', 15)}
+      <div class="grow">
+        ${inTask ? nothing : html`<p class="said quoted">${text}</p>`}
+        <p class="muted">
+          Accepted at ${this.app.format.at(since)}. It is delivered whether or not this page stays open.
+        </p>
+        <a class="link" href=${this.app.router.href(actor)} data-route=${actor}>What the command does</a>
+      </div>
+    </div>`
   }
 
   #notice(): TemplateResult | typeof nothing {
