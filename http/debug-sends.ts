@@ -1,5 +1,5 @@
 /**
- * Sends that nobody saw the end of: the list above the tasks, and the words of one. Reads only; sending again is an ordinary
+ * Sends that nobody saw the end of, one's own that are under way, and the words of one. Reads only; sending again is an ordinary
  * new command. The queries are persistence/unsettled-sends.ts.
  */
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
@@ -7,7 +7,8 @@ import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { unsettledDays, unsettledLimit, SentWordsAnswer, UnsettledAnswer } from '../domain/unsettled-send.ts'
-import { findSend, listUnsettledSends } from '../persistence/unsettled-sends.ts'
+import { UnderWayAnswer, underWaySearched, underWayShown } from '../domain/under-way.ts'
+import { findSend, listSendsUnderWay, listUnsettledSends } from '../persistence/unsettled-sends.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
@@ -15,6 +16,7 @@ const OfCommand = z.object({ commandId: z.string() })
 const dayMs = 86_400_000
 
 const unsettled = { summary: 'Sends that nobody saw the end of', response: { 200: UnsettledAnswer } }
+const underWay = { summary: "One's own sends that are not delivered yet", response: { 200: UnderWayAnswer } }
 const words = {
   summary: 'What one of them said',
   params: OfCommand,
@@ -29,6 +31,11 @@ export const sendRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     // One more than is shown tells whether there are more.
     const sends = await listUnsettledSends(db.pool, viewerOf(request), since, unsettledLimit + 1)
     return { sends: sends.slice(0, unsettledLimit), more: sends.length > unsettledLimit }
+  })
+  app.get('/api/sends/under-way', { config, schema: underWay }, async (request): Promise<UnderWayAnswer> => {
+    const at = instruments.now().toISOString()
+    const found = await listSendsUnderWay(db.pool, viewerOf(request), underWaySearched, underWayShown)
+    return { at, ...found, sends: [...found.sends] }
   })
   app.get('/api/sends/:commandId', { config, schema: words }, async (request): Promise<SentWordsAnswer> => {
     const id = localId(request.params.commandId, 'command.unknown')

@@ -158,6 +158,14 @@ describe('the console', () => {
     expect(await page.getByRole('region', { name: /^Content of/ }).innerText()).toMatch(/chunk 1 chunk 2 .*chunk 20/)
   })
 
+  it('has room for the name of whoever is here, and ends a reason with a full stop before it goes on', async () => {
+    const page = await compose(deadCardUrl)
+    await page.getByText('(unreachable). A message is kept').waitFor()
+    const name = page.locator('signalbox-me .names bdi')
+    expect(await name.innerText()).toBe('Local administrator')
+    expect(await name.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
+  })
+
   it('shows files as rows: data as a tree, bytes as a download, an address as letters', async () => {
     const page = await compose(peer.cardUrl)
     await send(page, 'files')

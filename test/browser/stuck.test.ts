@@ -4,7 +4,7 @@
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
@@ -99,7 +99,7 @@ describe('a send whose outcome is unknown', () => {
     await strip(page).getByRole('link', { name: 'Send again…' }).waitFor()
     await expectClean(page)
     await strip(page).getByRole('link', { name: 'Send again…' }).click()
-    await page.getByText('These words were sent before').waitFor()
+    await page.getByText('The agent may have this message').waitFor()
     await expectClean(page)
   })
 
@@ -118,14 +118,52 @@ describe('a send whose outcome is unknown', () => {
     const page = await open(`${server.url}/tasks`)
     await strip(page).getByRole('button', { name: '1 message needs you' }).click()
     await strip(page).getByRole('link', { name: 'Send again…' }).click()
-    await page.getByText('Sending them is a new command with a new key.').waitFor()
-    await page.getByText('would then get them twice').waitFor()
+    await page.getByText('The agent may have this message').waitFor()
+    await page.getByText('If the agent has it already, it gets it twice.').waitFor()
     expect(await message(page).inputValue()).toBe('pay the invoice')
     expect(faulty.receipts.length).toBe(before)
     await page.keyboard.press('Control+Enter')
     await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
     expect(faulty.receipts.length).toBe(before + 1)
     expect(faulty.receipts.at(-1)?.messageId).not.toBe(uncertain.messageId)
+  })
+
+  it('is sent again only after a second yes, where it was found at the agent', async () => {
+    const { agentId } = uncertain
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const sent = await server.finished((await server.send(agentId, { text: 'pay the other invoice' })).id)
+    const found = async () => ActorAnswer.parse((await server.api.get(`/api/actors/command/${sent.id}`)).body).evidence
+    await expect.poll(async () => (await found())?.outcome, patience).toBe('found')
+    const before = faulty.receipts.length
+    const page = await open(`${server.url}/tasks/new?agent=${agentId}&again=${sent.id}`)
+    await page
+      .getByRole('status')
+      .getByText(`The agent has this message (task ${(await found())?.taskId})`)
+      .waitFor()
+    await page.keyboard.press('Control+Enter')
+    const dialog = page.getByRole('dialog', { name: 'Say it twice?' })
+    await dialog.waitFor()
+    await expectClean(page)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => dialog.count(), patience).toBe(0)
+    expect(faulty.receipts.length).toBe(before)
+    // Put away, the notice; what it says is so all the same.
+    await page.getByRole('button', { name: 'Dismiss' }).click()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await dialog.getByRole('button', { name: 'Send it a second time' }).click()
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    expect(faulty.receipts.length).toBe(before + 1)
+  })
+
+  it('is not said to have been sent, where nothing left', async () => {
+    const nobody = await server.system.agents.register(server.viewer, 'http://127.0.0.1:1/card.json')
+    const failed = await server.finished((await server.send(nobody.id, { text: 'is anybody there' })).id)
+    const page = await open(`${server.url}/tasks/new?agent=${nobody.id}&again=${failed.id}`)
+    const notice = page.getByRole('status').filter({ hasText: 'Nothing of this reached the agent' })
+    await notice.waitFor()
+    expect(await notice.innerText()).not.toMatch(/sent before|twice/)
+    expect(await message(page).inputValue()).toBe('is anybody there')
+    await expectClean(page)
   })
 
   it('says on the task that following does not work, why, and when it is tried again', async () => {
@@ -273,6 +311,35 @@ describe('work that waits', () => {
         await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor({ timeout: 20_000 })
       },
     )
+  })
+
+  it('shows on the list of tasks what is accepted and not delivered, in every tab, since when and where', async () => {
+    const page = await open(`${idle.url}/tasks`)
+    await page.getByText('No task yet, and what you sent is on its way').waitFor()
+    const line = page.getByRole('region', { name: 'Messages on their way' })
+    await line.getByRole('button', { name: /1 message waits to be delivered, since \d/ }).click()
+    await line.getByText('is anybody there').waitFor()
+    await expectClean(page)
+    await line.getByRole('link', { name: 'What the command does' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${silent.id}`)
+  })
+
+  it('keeps the words beside "Accepted" while an agent does not answer, with the time and the command', async () => {
+    const hanging = await startRawPeer({ card: { name: 'Archive Agent' } })
+    onTestFinished(() => hanging.close())
+    hanging.script.holdReplies()
+    const agent = await server.system.agents.register(server.viewer, hanging.cardUrl)
+    const page = await open(`${server.url}/tasks/new?agent=${agent.id}`)
+    await page.getByRole('textbox', { name: 'Message' }).fill('archive the contracts of 2019')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Accepted, being delivered').waitFor()
+    const beside = page.locator('signalbox-composer .under-way')
+    await beside.getByText('archive the contracts of 2019').waitFor()
+    await beside.getByText(/Accepted at \d/).waitFor()
+    await beside.getByRole('link', { name: 'What the command does' }).waitFor()
+    await expectClean(page)
+    hanging.script.release()
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
   })
 
   it('says that a worker is silent, since when, and that nobody has taken over', async () => {

@@ -44,6 +44,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['POST', '/api/admin/security', 'administer'],
   ['GET', '/api/reviewers', 'operate'],
   ['GET', '/api/sends/unsettled', 'read'],
+  ['GET', '/api/sends/under-way', 'read'],
   ['GET', '/api/sends/c', 'read'],
   ['GET', '/api/task-actors/t', 'read'],
 ]

@@ -1,11 +1,12 @@
 /** What the actor debugger answers, over actors that really moved. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Outbound } from '../../actors/outbound.ts'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { lostAnswers } from '../../domain/lost-answer.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { TaskActorsAnswer } from '../../domain/task-actors.ts'
+import { UnderWayAnswer } from '../../domain/under-way.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -269,6 +270,35 @@ describe('what is stuck or uncertain', () => {
     const { kinds, leases } = QueuesAnswer.parse(await get('/api/queues'))
     expect(kinds.every(({ due, attention }) => due === 0 && attention === 0)).toBe(true)
     expect(leases).toEqual([])
+  })
+
+  it('lists what a person sent and nobody delivered yet, and to nobody else', async () => {
+    const who = { stranger: { organizationId: stranger }, colleague: { userId: crypto.randomUUID() } }
+    const waiting = await startConsole({
+      database: 'postgresql',
+      uiDirectory: null,
+      system: { works: false },
+      identify: (person, { headers }) => ({
+        ...person,
+        ...(headers['x-who'] === 'stranger' ? who.stranger : {}),
+        ...(headers['x-who'] === 'colleague' ? who.colleague : {}),
+      }),
+    })
+    onTestFinished(() => waiting.close())
+    const underWay = async (headers = {}) =>
+      UnderWayAnswer.parse((await waiting.api.get('/api/sends/under-way', headers)).body)
+    const agent = await waiting.system.agents.register(waiting.viewer, faulty.cardUrl)
+    const first = await waiting.send(agent.id, { text: 'the first' })
+    const second = await waiting.send(agent.id, { text: 'the second' })
+    const { at, sends, count, isWhole } = await underWay()
+    expect([count, isWhole]).toEqual([2, true])
+    expect(sends.map(({ id, status, title }) => [id, status, title])).toEqual([
+      [first.id, 'pending', 'the first'],
+      [second.id, 'pending', 'the second'],
+    ])
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(Date.parse(second.createdAt))
+    for (const other of Object.keys(who))
+      expect(await underWay({ 'x-who': other })).toMatchObject({ sends: [], count: 0 })
   })
 
   it('says that work waits and nobody works', async () => {

@@ -205,6 +205,8 @@ export class Visit {
       await this.#isSeen(`/api/sends/${command.id}`, seen.includes(command))
     }
     const { sends } = Sends.parse((await this.api.get('/api/sends/unsettled')).body)
+    // Every drawn command is over, also those that the first person sent.
+    expect((await this.api.get('/api/sends/under-way')).body).toMatchObject({ sends: [], count: 0, isWhole: true })
     const unsettled = seen.filter(({ status }) => status !== 'succeeded')
     expect(sends.map(({ id }) => id)).toEqual(unsettled.map(({ id }) => id))
     expect(sends.map(({ evidence }) => evidence?.localId ?? null)).toEqual(

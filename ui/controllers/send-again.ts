@@ -1,8 +1,11 @@
 /**
- * Words that were sent before, put into a composer to be sent again by a person. Owns fetching them, filling the field once
- * and saying plainly what sending them means. Sending itself is the composer's: a new command with a new key.
+ * Words of an earlier send, put into a composer to be sent again by a person. Owns fetching them with what is on record of that
+ * send, filling the field once and telling what sending them means, which domain/send-again.ts says. Sending itself is the
+ * composer's: a new command with a new key.
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
+import { ActorAnswer } from '../../domain/actor.ts'
+import { againWords, type AgainWords, type Caution } from '../../domain/send-again.ts'
 import { type SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import type { SignalboxComposer } from '../elements/composer.ts'
@@ -17,13 +20,22 @@ const sentQuestion = (commandId: string): Question<SentWordsAnswer> => ({
   freshness: 'steady',
 })
 
+const recordQuestion = (commandId: string): Question<ActorAnswer> => ({
+  path: `/api/actors/command/${encodeURIComponent(commandId)}`,
+  schema: ActorAnswer,
+  freshness: 'live',
+})
+
 export class SendAgain implements ReactiveController {
   readonly #host: LitElement
   readonly #app: () => App | undefined
   readonly #composer: () => SignalboxComposer | null
   readonly #sent: Query<SentWordsAnswer>
+  /** What became of it, and what was found at the agent: it may be found while somebody hesitates. */
+  readonly #record: Query<ActorAnswer>
   /** What is in the field, or would be; kept when the address no longer asks for it. */
-  #told: { readonly send: SentWords; readonly filled: boolean } | undefined
+  #told: { readonly send: SentWords; readonly filled: boolean; readonly words: AgainWords } | undefined
+  #dismissed = false
   #filledFor: string | undefined
 
   constructor(host: LitElement, app: () => App | undefined, composer: () => SignalboxComposer | null) {
@@ -35,6 +47,11 @@ export class SendAgain implements ReactiveController {
       const queries = app()?.queries
       return queries && id !== null ? { queries, question: sentQuestion(id) } : undefined
     })
+    this.#record = new Query(host, () => {
+      const id = this.#asked
+      const queries = app()?.queries
+      return queries && id !== null ? { queries, question: recordQuestion(id) } : undefined
+    })
     host.addController(this)
   }
 
@@ -45,22 +62,45 @@ export class SendAgain implements ReactiveController {
 
   hostConnected(): void {}
 
+  hostUpdate(): void {
+    const told = this.#told
+    if (told && this.#sent.data?.send.id === told.send.id) this.#told = { ...told, words: this.#words(told.send) }
+  }
+
   hostUpdated(): void {
     const composer = this.#composer()
     const send = this.#sent.data?.send
     if (!composer || !send || this.#filledFor === send.id) return
+    const { data, fault } = this.#record.answer
+    // Words without what is known of them could be sent at once, and said twice.
+    if (!data && !fault) return
     this.#filledFor = send.id
+    this.#dismissed = false
     // Its draft is read with its first update; filling before that would write over what a person had begun.
     void composer.updateComplete.then(() => {
-      this.#told = { send, filled: composer.fill(send.text) }
+      this.#told = { send, filled: composer.fill(send.text), words: this.#words(send) }
       this.#host.requestUpdate()
     })
+  }
+
+  #words({ status }: SentWords): AgainWords {
+    const { delivery = null, evidence = null } = this.#record.data ?? {}
+    return againWords({ status, delivery, evidence })
   }
 
   /** Another task or agent is shown, or the words were sent. */
   forget(): void {
     if (!this.#told) return
     this.#told = undefined
+    this.#host.requestUpdate()
+  }
+
+  /** What to ask once more before these words are sent: also after the notice was put away, and with more words around them. */
+  readonly caution = (text: string): Caution | null =>
+    this.#told && text.includes(this.#told.send.text.trim()) ? this.#told.words.caution : null
+
+  #dismiss(): void {
+    this.#dismissed = true
     this.#host.requestUpdate()
   }
 
@@ -71,24 +111,22 @@ export class SendAgain implements ReactiveController {
         ${icon('triangle-alert', 15)}<span>The words to send again could not be read: ${fault.message}</span>
       </p>`
     const told = this.#told
-    if (!told) return nothing
-    const { send, filled } = told
-    const twice =
-      send.status === 'uncertain'
-        ? 'The agent may have them already, and would then get them twice.'
-        : 'The agent did not take them the first time.'
+    if (!told || this.#dismissed) return nothing
+    const { send, filled, words } = told
     const others =
       send.otherParts > 0
         ? `It also carried ${plural(send.otherParts, 'part')} that cannot be written into a field: not included.`
         : ''
-    return html`<div class="notice warn" role="status">
-      ${icon('triangle-alert', 15)}
+    return html`<div class="notice ${words.tone}" role="status">
+      ${icon(words.tone === 'warn' ? 'triangle-alert' : 'reply', 15)}
       <div class="grow">
-        <b>${filled ? 'These words were sent before' : 'Your draft was kept; these words were sent before'}</b>
+        <b>${words.title}</b>
+        ${filled ? nothing : html`<p>Your draft was kept; the message is not in the field.</p>`}
         ${filled ? nothing : html`<p class="said quoted">${send.text}</p>`}
-        <p>Sending them is a new command with a new key. ${twice} ${others}</p>
+        ${words.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
+        ${others === '' ? nothing : html`<p>${others}</p>`}
       </div>
-      <button class="small ghost" @click=${() => this.forget()}>Dismiss</button>
+      <button class="small ghost" @click=${() => this.#dismiss()}>Dismiss</button>
     </div>`
   }
 }

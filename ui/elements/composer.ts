@@ -5,14 +5,19 @@
 import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import type { Command } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
+import type { Caution } from '../../domain/send-again.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { commandQuestion } from '../questions.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
 import { composerSheet } from './composer-sheet.ts'
+import { SignalboxConfirm } from './confirm.ts'
 import { icon } from './icon.ts'
 import { sheet } from './sheet.ts'
+import { define } from './view.ts'
+
+define('signalbox-confirm', SignalboxConfirm)
 
 export const viewersRead = 'You may read here. Sending needs the role operator.'
 export const readersRead =
@@ -31,7 +36,9 @@ export class SignalboxComposer extends LitElement {
     target: { attribute: false },
     hint: { type: String },
     closed: { type: String },
+    caution: { attribute: false },
     _text: { state: true },
+    _asking: { state: true },
   }
   static override styles = [sheet, composerSheet]
   declare app: App
@@ -41,7 +48,10 @@ export class SignalboxComposer extends LitElement {
   declare hint: string
   /** Why nothing can be written here; empty when something can. */
   declare closed: string
+  /** What a person is asked once more before these words are sent; null where nothing. */
+  declare caution: (text: string) => Caution | null
   declare _text: string
+  declare _asking: Caution | null
   #sending: Sending | undefined
   #phase = new Select<Phase, Phase>(
     this,
@@ -67,7 +77,9 @@ export class SignalboxComposer extends LitElement {
     this.target = undefined
     this.hint = ''
     this.closed = ''
+    this.caution = () => null
     this._text = ''
+    this._asking = null
   }
 
   override willUpdate(changed: PropertyValues): void {
@@ -162,7 +174,27 @@ export class SignalboxComposer extends LitElement {
     if (!target || this._text.trim() === '' || this.#whyNot !== '') return
     // Nobody confirmed the last one: the same words again are that attempt again, or they could arrive twice.
     if (this.#phase.value?.at === 'unknown') this.#sending?.retry(target)
-    else this.#sending?.send(target, this._text)
+    else {
+      this._asking = this.caution(this._text)
+      if (!this._asking) this.#sending?.send(target, this._text)
+    }
+  }
+
+  #confirm(): TemplateResult | typeof nothing {
+    const { target, _asking: asking } = this
+    if (!asking || !target) return nothing
+    const run = (): Promise<void> => Promise.resolve(this.#sending?.send(target, this._text))
+    const close = (): void => {
+      this._asking = null
+      this.focus()
+    }
+    return html`<signalbox-confirm
+      .title=${asking.title}
+      .sentences=${asking.sentences}
+      .word=${asking.word}
+      .run=${run}
+      @close=${close}
+    ></signalbox-confirm>`
   }
 
   #write(event: Event & { currentTarget: HTMLTextAreaElement }): void {
@@ -189,7 +221,7 @@ export class SignalboxComposer extends LitElement {
       return html`${this.#notice()}
         <p class="notice closed">${icon('key-round', 15)}<span class="grow">${this.closed}</span></p>`
     }
-    return html`${this.#notice()}
+    return html`${this.#notice()} ${this.#underWay()} ${this.#confirm()}
       <div class="box">
         <label class="sr" for="text">Message</label>
         <textarea
@@ -223,6 +255,26 @@ export class SignalboxComposer extends LitElement {
     const status = this.#command.data?.command.status ?? 'pending'
     if (status === 'pending') return 'Accepted, waiting to be delivered'
     return status === 'dispatching' ? 'Accepted, being delivered' : ''
+  }
+
+  /** What is under way, since when, and where to look. A task's conversation shows the words itself. */
+  #underWay(): TemplateResult | typeof nothing {
+    const phase = this.#phase.value
+    if (phase?.at !== 'accepted' || this.#standing() === '') return nothing
+    const { text, startedAt } = phase.attempt
+    const since = this.#command.data?.command.createdAt ?? startedAt
+    const actor = `/actors/command/${phase.commandId}`
+    const inTask = this.scope.startsWith(scopeOfTask(''))
+    return html`<div class="notice under-way">
+      ${icon('clock', 15)}
+      <div class="grow">
+        ${inTask ? nothing : html`<p class="said quoted">${text}</p>`}
+        <p class="muted">
+          Accepted at ${this.app.format.at(since)}. It is delivered whether or not this page stays open.
+        </p>
+        <a class="link" href=${this.app.router.href(actor)} data-route=${actor}>What the command does</a>
+      </div>
+    </div>`
   }
 
   #notice(): TemplateResult | typeof nothing {

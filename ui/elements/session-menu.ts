@@ -33,8 +33,8 @@ export class SignalboxSessionMenu extends LitElement {
       .who {
         width: 100%;
         height: 36px;
-        padding: 0 6px;
-        gap: 9px;
+        padding: 0 4px;
+        gap: 7px;
         text-align: start;
       }
       .avatar {
@@ -47,6 +47,9 @@ export class SignalboxSessionMenu extends LitElement {
         line-height: 16px;
         min-width: 0;
         color: var(--sb-text);
+      }
+      .names bdi {
+        font-size: var(--sb-text-s);
       }
       .names .faint {
         font-size: var(--sb-text-xs);

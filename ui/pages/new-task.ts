@@ -218,6 +218,7 @@ export class SignalboxNewTask extends LitElement {
           scope=${`new:${agent?.id ?? ''}`}
           .target=${agent && this.#target(agent)}
           closed=${agent?.operableSkills?.length === 0 ? readersRead : ''}
+          .caution=${this.#again.caution}
           hint=${agent ? `What should ${nameOf(agent)} do?` : 'What should be done?'}
         ></signalbox-composer>
       </div>`
@@ -264,7 +265,8 @@ export class SignalboxNewTask extends LitElement {
           ? nothing
           : html`<p class="notice warn">
               ${icon('triangle-alert', 15)}<span
-                >${agent.error} A message is kept and tried three times, then given up.</span
+                >${agent.error.replace(/[.!?]?$/, (end) => end || '.')} A message is kept and tried three times, then
+                given up.</span
               >
             </p>`
       }

@@ -166,14 +166,28 @@ export const taskSheet = [
       padding: 14px 24px 20px;
     }
     .foot {
+      display: flex;
+      flex-direction: column;
+      gap: 8px;
       width: 100%;
       max-width: 820px;
       margin: 0 auto;
-      padding: 0 24px 16px;
+      padding: 8px 24px 16px;
       max-height: 60cqh;
     }
-    .in > .notice,
-    .foot > .notice {
+    .foot > * {
+      flex: none;
+    }
+    /* The composer takes its room first, and the conversation keeps more than half of what is left. */
+    .foot > .troubles {
+      display: grid;
+      gap: 8px;
+      flex: 0 1 auto;
+      min-height: 0;
+      max-height: 30cqh;
+      border-radius: var(--sb-radius-m);
+    }
+    .in > .notice {
       margin-bottom: 8px;
     }
     .foot .quoted {

@@ -1,6 +1,7 @@
 /**
- * What stands in a task's way, below its conversation: following that does not work, and what was said and did not arrive, or may
- * not have, for whoever opens the task after the sender's own page is gone. Draws; the words are domain/actor-explanation.ts.
+ * What stands in a task's way, in sight above the composer however long the conversation is: following that does not work, and
+ * what was said and did not arrive, or may not have, for whoever opens the task after the sender's own page is gone. Draws; the
+ * words are domain/actor-explanation.ts.
  */
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Command } from '../../domain/command.ts'
@@ -37,17 +38,25 @@ export function taskTroubles({
   const shown = commands
     .filter(({ id, updatedAt }) => id !== toldElsewhere && Date.parse(updatedAt) > since)
     .slice(0, shownLimit)
-  return html`${shown.map((command) => trouble(app, localId, command))}${followers ? unfollowed(app, followers) : nothing}`
+  const notices = [
+    ...shown.flatMap((command) => trouble(app, localId, command)),
+    ...(followers ? unfollowed(app, followers) : []),
+  ]
+  if (notices.length === 0) return nothing
+  // The first alone fills the room that they have: that there are more is said above it.
+  const more = notices.length > 1 ? html`<p class="label">${notices.length} things stand in its way</p>` : nothing
+  return html`${more}
+    <div class="troubles scroll" tabindex="0" role="region" aria-label="What stands in its way">${notices}</div>`
 }
 
 /** Why nothing new may be on this page, and when that is tried again. What only helps (push, looks) has its line beside. */
-function unfollowed(app: App, { at, actors }: TaskActorsAnswer): TemplateResult | typeof nothing {
+function unfollowed(app: App, { at, actors }: TaskActorsAnswer): readonly TemplateResult[] {
   const answer = actors.find(({ actor }) => actor.kind === 'subscription')
-  if (!answer) return nothing
+  if (!answer) return []
   const { kind, id, agentId } = answer.actor
   const path = `/actors/${kind}/${id}`
   const loud = explainActor(answer, Date.parse(at)).filter(({ tone }) => tone !== 'quiet')
-  return html`${loud.map(
+  return loud.map(
     (explanation) =>
       html`<div class="notice warn" role="status">
         ${icon('triangle-alert', 15)}
@@ -62,26 +71,28 @@ function unfollowed(app: App, { at, actors }: TaskActorsAnswer): TemplateResult 
           <a class="link" href=${app.router.href(path)} data-route=${path}>How it is followed</a>
         </div>
       </div>`,
-  )}`
+  )
 }
 
-function trouble(app: App, localId: string, command: Command): TemplateResult | typeof nothing {
+function trouble(app: App, localId: string, command: Command): readonly TemplateResult[] {
   const { id, agentId, action, createdAt, evidence } = command
   const explanation = explainCommand(command, null, evidence)
-  if (!explanation) return nothing
+  if (!explanation) return []
   const actor = `/actors/command/${id}`
   // The task is this page, and its agent is linked above it. What stands in the conversation is not offered to be said twice.
   const isThere = evidence?.outcome === 'found'
   const remedies = explanation.remedies.filter((remedy) => remedy === 'send-again' && !isThere)
   const here = { ...explanation, remedies }
-  return html`<div class="notice ${explanation.tone}" role="note">
-    ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
-    <div class="grow">
-      <b>${explanation.title}</b>
-      <p class="muted">${action === 'cancelTask' ? 'A cancel' : 'A message'} of ${app.format.at(createdAt)}</p>
-      ${explanation.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
-      ${knownList(explanation.known, app)} ${remedyLinks(here, { app, commandId: id, agentId, localId })}
-      <a class="link" href=${app.router.href(actor)} data-route=${actor}>What the command did</a>
-    </div>
-  </div>`
+  return [
+    html`<div class="notice ${explanation.tone}" role="note">
+      ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
+      <div class="grow">
+        <b>${explanation.title}</b>
+        <p class="muted">${action === 'cancelTask' ? 'A cancel' : 'A message'} of ${app.format.at(createdAt)}</p>
+        ${explanation.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
+        ${knownList(explanation.known, app)} ${remedyLinks(here, { app, commandId: id, agentId, localId })}
+        <a class="link" href=${app.router.href(actor)} data-route=${actor}>What the command did</a>
+      </div>
+    </div>`,
+  ]
 }

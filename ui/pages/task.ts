@@ -1,6 +1,6 @@
 /**
- * `<signalbox-task task-id>`: one task: header, conversation, the column beside it, and where to answer. Owns following the task
- * while it is shown, and staying at the end of a growing conversation; what each part shows is transcript.ts and task-side.ts.
+ * `<signalbox-task task-id>`: one task: header, conversation, the column beside it, what stands in its way, and where to answer.
+ * Owns following the task while it is shown; what each part shows is transcript.ts, task-troubles.ts and task-side.ts.
  */
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { isTerminal, type TaskArtifact, type TaskView } from '../../domain/task.ts'
@@ -12,6 +12,7 @@ import { Follow } from '../controllers/follow.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { SendAgain } from '../controllers/send-again.ts'
+import { StayAtEnd } from '../controllers/stay-at-end.ts'
 import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
 import { SignalboxCancelTask } from '../elements/cancel-task.ts'
 import { readersRead, scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
@@ -51,8 +52,6 @@ const followersQuestion = (taskId: string): Question<TaskActorsAnswer> => ({
 
 const sideKey = 'signalbox.task-side'
 type Side = 'auto' | 'open' | 'closed'
-/** Nearer to the end than this, a reader is following along. */
-const followingPx = 80
 
 export class SignalboxTask extends View {
   static override properties: PropertyDeclarations = {
@@ -101,8 +100,8 @@ export class SignalboxTask extends View {
     () => this.app,
     () => this.#composer,
   )
+  #end = new StayAtEnd(this, '.conversation, .growing')
   #commandId: string | undefined
-  #following = true
   #stopKeys: (() => void) | undefined
 
   constructor() {
@@ -185,7 +184,7 @@ export class SignalboxTask extends View {
   override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
     if (changed.has('taskId')) {
-      this.#following = true
+      this.#end.restart()
       this.#commandId = undefined
       this._artifactId = undefined
       this.#again.forget()
@@ -195,20 +194,12 @@ export class SignalboxTask extends View {
     if (phase !== undefined && phase.at !== 'idle') this.#again.forget()
   }
 
-  /** A reader at the end stays at the end; one who scrolled up is left in peace. */
   override updated(): void {
     const composer = this.#composer
     if (this.app && composer && this.app.arrival === this.taskId) {
       this.app.arrival = null
       composer.focus()
     }
-    if (!this.#following) return
-    for (const area of this.renderRoot.querySelectorAll('.conversation, .growing')) area.scrollTop = area.scrollHeight
-  }
-
-  #scrolled(event: Event & { currentTarget: HTMLElement }): void {
-    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget
-    this.#following = scrollHeight - scrollTop - clientHeight < followingPx
   }
 
   override render(): TemplateResult | typeof nothing {
@@ -222,13 +213,7 @@ export class SignalboxTask extends View {
     return html`${this.#header(app, task)}
       <div class="columns ${this._side}">
         <div class="left">
-          <div
-            class="conversation scroll"
-            tabindex="0"
-            role="region"
-            aria-label="Conversation"
-            @scroll=${(event: Event & { currentTarget: HTMLElement }) => this.#scrolled(event)}
-          >
+          <div class="conversation scroll" tabindex="0" role="region" aria-label="Conversation">
             <div class="in">
               ${fault ? staleNotice(fault, retry) : nothing}
               ${transcript(task, {
@@ -239,16 +224,18 @@ export class SignalboxTask extends View {
                   this._artifactId = artifact.artifactId
                 },
               })}
-              ${taskTroubles({
-                app,
-                localId: task.localId,
-                commands: data.commands,
-                followers: this.#followers.data,
-                toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
-              })}
             </div>
           </div>
-          <div class="foot">${this.#foot(app, task)}</div>
+          <div class="foot">
+            ${taskTroubles({
+              app,
+              localId: task.localId,
+              commands: data.commands,
+              followers: this.#followers.data,
+              toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
+            })}
+            ${this.#foot(app, task)}
+          </div>
         </div>
         <aside class="side scroll" tabindex="0" aria-label="Details">
           ${taskSide(task, {
@@ -342,6 +329,7 @@ export class SignalboxTask extends View {
         .app=${app}
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
+        .caution=${this.#again.caution}
         hint=${hintFor(task)}
         closed=${closed}
         @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}

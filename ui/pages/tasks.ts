@@ -12,7 +12,7 @@ import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
-import { icon, type IconName } from '../elements/icon.ts'
+import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
@@ -23,8 +23,12 @@ import { rowLimit, TaskList, type TaskListState } from '../task-list.ts'
 import { tasksSheet } from './tasks-sheet.ts'
 
 const loadTask = async (): Promise<void> => define('signalbox-task', (await import('./task.ts')).SignalboxTask)
-const loadUnsettled = async (): Promise<void> =>
+/** What stands around the rows. The last one's name tells that all are there. */
+const loadBeside = async (): Promise<void> => {
+  define('signalbox-under-way', (await import('../elements/sends-under-way.ts')).SignalboxUnderWay)
+  define('signalbox-no-tasks', (await import('./tasks-empty.ts')).SignalboxNoTasks)
   define('signalbox-unsettled', (await import('../elements/unsettled-sends.ts')).SignalboxUnsettled)
+}
 const loadNewTask = async (): Promise<void> =>
   define('signalbox-new-task', (await import('./new-task.ts')).SignalboxNewTask)
 
@@ -36,29 +40,6 @@ const filters: readonly { id: Shown; label: string; key: string }[] = [
   { id: 'needs-input', label: 'Needs input', key: '3' },
   { id: 'done', label: 'Done', key: '4' },
 ]
-
-const nothingHere: Record<Shown, { icon: IconName; fact: string; advice: string }> = {
-  all: {
-    icon: 'list-checks',
-    fact: 'No tasks yet',
-    advice: 'Send an agent a message, and what it makes of it shows here.',
-  },
-  active: {
-    icon: 'circle-check',
-    fact: 'Nothing is being worked on',
-    advice: 'Tasks that are not finished show here.',
-  },
-  'needs-input': {
-    icon: 'circle-check',
-    fact: 'No agent waits for you',
-    advice: 'Tasks with a question or a sign-in show here.',
-  },
-  done: {
-    icon: 'circle-dashed',
-    fact: 'Nothing is finished yet',
-    advice: 'Completed, failed and canceled tasks show here.',
-  },
-}
 
 const filterOf = (route: Route | undefined): Shown => {
   const wanted = route?.query.get('filter')
@@ -163,6 +144,7 @@ export class SignalboxTasks extends View {
     const route = this.#route.value
     if (!app || !route) return nothing
     const filter = route.page === 'newTask' ? shownFilter(this.#state.value) : filterOf(route)
+    const beside = this.#lazy.ready('signalbox-unsettled', loadBeside)
     const open = route.page === 'task' || route.page === 'newTask'
     return html`<div class=${`panes${open ? ' open' : ''}${this._hidden && open ? ' wide' : ''}`}>
       <section class="list-pane" aria-label="Tasks">
@@ -186,22 +168,17 @@ export class SignalboxTasks extends View {
                 </button>`,
             )}
           </div>
+          ${beside ? html`<signalbox-under-way .app=${app}></signalbox-under-way>` : nothing}
         </header>
-        <div class="rows scroll">${this.#rows(app, filter)}</div>
-        <div class="unsettled">
-          ${
-            this.#lazy.ready('signalbox-unsettled', loadUnsettled)
-              ? html`<signalbox-unsettled .app=${app}></signalbox-unsettled>`
-              : nothing
-          }
-        </div>
+        <div class="rows scroll">${this.#rows(app, filter, beside)}</div>
+        <div class="unsettled">${beside ? html`<signalbox-unsettled .app=${app}></signalbox-unsettled>` : nothing}</div>
         <footer class="row"><kbd>j</kbd><kbd>k</kbd> move <span class="grow"></span><kbd>?</kbd> all keys</footer>
       </section>
       <section class="detail" aria-label="Task">${this.#detail(app, route)}</section>
     </div>`
   }
 
-  #rows(app: App, filter: Shown): TemplateResult {
+  #rows(app: App, filter: Shown, beside: boolean): TemplateResult {
     const state = this.#state.value
     const retry = (): void => this.#list?.refresh()
     if (!state?.rows) return state?.fault ? failure(state.fault, retry) : skeleton(7)
@@ -217,7 +194,9 @@ export class SignalboxTasks extends View {
       }
       ${
         rows.length === 0
-          ? this.#empty(app, filter)
+          ? beside
+            ? html`<signalbox-no-tasks .app=${app} .filter=${filter}></signalbox-no-tasks>`
+            : nothing
           : html`<ul>
               ${repeat(
                 rows,
@@ -228,23 +207,6 @@ export class SignalboxTasks extends View {
       }
       ${more ? html`<button class="ghost more" @click=${() => this.#list?.more()}>Load more</button>` : nothing}
       ${rows.length >= rowLimit ? html`<p class="faint end">The newest ${rowLimit} are shown. Use a filter to see others.</p>` : nothing}`
-  }
-
-  #empty(app: App, filter: Shown): TemplateResult {
-    const { icon: name, fact, advice } = nothingHere[filter]
-    return html`<div class="empty">
-      ${icon(name, 28)}<b>${fact}</b>
-      <p>${advice}</p>
-      ${
-        filter === 'all'
-          ? html`<div class="row">
-              <a class="button" href=${app.router.href('/agents')} data-route="/agents"
-                >${icon('bot', 14)}Find somebody to ask</a
-              >
-            </div>`
-          : nothing
-      }
-    </div>`
   }
 
   #row(app: App, row: TaskRow, filter: Shown): TemplateResult {

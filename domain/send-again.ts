@@ -1,0 +1,75 @@
+/**
+ * What sending a message once more means, in words that say no more and no less than is on record: whether the agent has it
+ * already, may have it, or surely has not. Does not decide: a person sends again, as a new command.
+ */
+import type { DeliveryRecord } from './actor.ts'
+import type { CommandStatus } from './command.ts'
+import type { CommandEvidence } from './evidence.ts'
+
+/** Asked once more before it is sent, where sending it surely says it twice. */
+export interface Caution {
+  readonly title: string
+  readonly sentences: readonly string[]
+  readonly word: string
+}
+
+export interface AgainWords {
+  readonly tone: 'quiet' | 'warn'
+  readonly title: string
+  readonly sentences: readonly string[]
+  readonly caution: Caution | null
+}
+
+export interface SentBefore {
+  readonly status: CommandStatus
+  readonly delivery: Pick<DeliveryRecord, 'ended'> | null
+  readonly evidence: CommandEvidence | null
+}
+
+const fresh = 'Sending it is a new command with a new key.'
+
+const twice = (title: string, ...sentences: readonly string[]): AgainWords => ({
+  tone: 'warn',
+  title,
+  sentences: [...sentences, 'Sending it again says it twice.'],
+  caution: {
+    title: 'Say it twice?',
+    sentences: [
+      ...sentences,
+      'It would get the same words a second time, as a new message, and may do the work again.',
+    ],
+    word: 'Send it a second time',
+  },
+})
+
+export function againWords({ status, delivery, evidence }: SentBefore): AgainWords {
+  if (status === 'succeeded') return twice('The agent has this message', 'It was delivered, and the agent answered.')
+  if (status === 'failed') return failed(delivery?.ended ?? null)
+  if (status !== 'uncertain') return twice('This message is on its way', 'It is accepted, and delivered once.')
+  if (evidence?.outcome === 'found')
+    return twice(`The agent has this message (task ${evidence.taskId ?? 'unknown'})`, evidence.sentence)
+  return {
+    tone: 'warn',
+    title: 'The agent may have this message',
+    sentences: [
+      ...(evidence === null ? [] : [evidence.sentence]),
+      `${fresh} If the agent has it already, it gets it twice.`,
+    ],
+    caution: null,
+  }
+}
+
+/** Failed is surely not done. Whether anything reached the agent is another question. */
+function failed(ended: DeliveryRecord['ended']): AgainWords {
+  const said = (title: string, sentence: string): AgainWords => ({
+    tone: 'quiet',
+    title,
+    sentences: [sentence, fresh],
+    caution: null,
+  })
+  if (ended === 'undelivered' || ended === 'unsent')
+    return said('Nothing of this reached the agent', 'The first try ended before anything was sent.')
+  if (ended === 'refused')
+    return said('The agent did not take this message', 'It answered the first try, and did nothing.')
+  return said('This message was not delivered', 'The first try failed.')
+}

@@ -1,0 +1,45 @@
+/**
+ * A person's own sends that were accepted and are not delivered yet: the shape that the browser checks with, and what is said of
+ * them together. Does not own a command's life (machines/command.ts); what became of those that ended badly is unsettled-send.ts.
+ */
+import * as z from 'zod/mini'
+import { CommandStatus } from './command.ts'
+
+const UnderWaySend = z.object({
+  id: z.string(),
+  agentId: z.string(),
+  agentName: z.string(),
+  action: z.enum(['send', 'cancelTask']),
+  status: CommandStatus,
+  /** Its first words, or its task's title. */
+  title: z.string(),
+  createdAt: z.string(),
+})
+export type UnderWaySend = z.infer<typeof UnderWaySend>
+
+export const underWayShown = 20
+/** Looked at among so many open commands of an organization, the newest: a longer queue is not read for one person's part of it. */
+export const underWaySearched = 2_000
+
+/**
+ * `GET /api/sends/under-way`: the oldest first. `at`: the server's clock. `count`: of all of them, `isWhole`: and that there are no
+ * older ones behind what was searched.
+ */
+export const UnderWayAnswer = z.object({
+  at: z.string(),
+  sends: z.array(UnderWaySend),
+  count: z.number(),
+  isWhole: z.boolean(),
+})
+export type UnderWayAnswer = z.infer<typeof UnderWayAnswer>
+
+/** What is delivered sooner is not worth a line that comes and goes. Milliseconds. */
+export const underWayGraceMs = 3_000
+
+/** "2 messages are on their way"; where no byte of any has left, that they wait. */
+export function underWayWords({ sends, count, isWhole }: Pick<UnderWayAnswer, 'sends' | 'count' | 'isWhole'>): string {
+  const waits = sends.every(({ status }) => status === 'pending')
+  if (count === 1 && isWhole) return waits ? '1 message waits to be delivered' : '1 message is on its way'
+  const messages = `${count}${isWhole ? '' : '+'} messages`
+  return waits ? `${messages} wait to be delivered` : `${messages} are on their way`
+}

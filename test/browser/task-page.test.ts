@@ -1,0 +1,142 @@
+/**
+ * One task's page in a real browser: a conversation longer than the screen stays at its end while it grows, leaves a reader in peace
+ * who moved up, and what stands in the task's way is in sight however long it is.
+ */
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+let browser: Browser
+let server: TestConsole
+let agent: RawPeer
+let agentId: string
+let watched: WatchedPage
+beforeAll(async () => {
+  browser = await launchBrowser()
+  server = await startConsole({ database: 'postgresql' })
+  agent = await startRawPeer({ card: { name: 'Research Agent' } })
+  agentId = (await server.system.agents.register(server.viewer, agent.cardUrl)).id
+})
+afterAll(async () => {
+  await browser.close()
+  await server.close()
+  await agent.close()
+})
+afterEach(async () => {
+  agent.script.heal()
+  await watched.page.context().close()
+  expect(watched.violations).toEqual([])
+})
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  watched = await openPage(browser, options)
+  await watched.page.goto(server.url + path)
+  return watched.page
+}
+
+/** A task that works and has said so many things. */
+async function talkative(count: number): Promise<{ localId: string; taskId: string; say: () => Promise<string> }> {
+  const { result } = await server.finished((await server.send(agentId, { text: 'hold' })).id)
+  const { localId, taskId } = result ?? { localId: '', taskId: null }
+  if (taskId === null) throw new Error('The agent made no task.')
+  await expect.poll(() => agent.subscribed()).toContain(taskId)
+  let said = 0
+  const say = async (): Promise<string> => {
+    said += 1
+    const text = `Read ${said} of 2700 papers.`
+    const message = { messageId: crypto.randomUUID(), role: 'ROLE_AGENT', parts: [{ text }], taskId }
+    const status = { state: 'TASK_STATE_WORKING', timestamp: new Date().toISOString(), message }
+    agent.script.emit(taskId, { statusUpdate: { taskId, contextId: 'c', status } })
+    await server.task(localId, ({ messages }) => messages.some(({ id }) => id === message.messageId))
+    return text
+  }
+  for (let at = 0; at < count; at += 1) await say()
+  return { localId, taskId, say }
+}
+
+const conversation = (page: Page): Locator => page.getByRole('region', { name: 'Conversation' })
+const belowPx = (page: Page): Promise<number> =>
+  conversation(page).evaluate(({ scrollTop, scrollHeight, clientHeight }) =>
+    Math.round(scrollHeight - scrollTop - clientHeight),
+  )
+
+/** Whatever was on its way to the screen is there. */
+const drawn = (page: Page): Promise<void> =>
+  page.evaluate(
+    () => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))),
+  )
+
+describe('a conversation longer than the screen', () => {
+  it('begins at its end, and stays there while it grows', async () => {
+    const { localId, say } = await talkative(20)
+    watched = await openPage(browser)
+    const { page } = watched
+    // The task's answer comes last, as it does when it is long: every other answer would draw the page once more.
+    const others = page.waitForResponse(/\/api\/agents$/)
+    await page.route(`**/api/tasks/${localId}`, async (route) => {
+      await (await others).finished()
+      await drawn(page)
+      await route.continue()
+    })
+    await page.goto(`${server.url}/tasks/${localId}`)
+    await page.getByText('Read 20 of 2700 papers.').waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+    await expect.poll(() => belowPx(page)).toBe(0)
+    for (let at = 0; at < 4; at += 1) {
+      await page.getByText(await say()).waitFor()
+      await expect.poll(() => belowPx(page)).toBe(0)
+    }
+    // Squeezed from below, as by a notice or a longer draft: nothing draws the page for that.
+    await page.getByRole('textbox', { name: 'Message' }).fill('one\ntwo\nthree\nfour\nfive\nsix\nseven\neight')
+    await drawn(page)
+    expect(await belowPx(page)).toBe(0)
+  })
+
+  it('leaves whoever moved up in peace, and follows again from the end on', async () => {
+    const { localId, say } = await talkative(20)
+    const page = await open(`/tasks/${localId}`)
+    await page.getByText('Read 20 of 2700 papers.').waitFor()
+    await expect.poll(() => belowPx(page)).toBe(0)
+    await conversation(page).hover()
+    await page.mouse.wheel(0, -300)
+    await expect.poll(() => belowPx(page)).toBeGreaterThan(200)
+    const topPx = await conversation(page).evaluate(({ scrollTop }) => scrollTop)
+    await page.getByText(await say()).waitFor()
+    expect(await conversation(page).evaluate(({ scrollTop }) => scrollTop)).toBe(topPx)
+    await conversation(page).focus()
+    await page.keyboard.press('End')
+    await expect.poll(() => belowPx(page)).toBe(0)
+    await page.getByText(await say()).waitFor()
+    await expect.poll(() => belowPx(page)).toBe(0)
+  })
+
+  it.each([
+    ['light', 1440, 900],
+    ['dark', 390, 844],
+  ] as const)('keeps what stands in its way in sight, in %s at %d px', async (colorScheme, width, height) => {
+    const { localId, taskId } = await talkative(20)
+    agent.script.fault('CancelTask', { fault: 'reset', performed: false })
+    await server.finished((await server.send(agentId, { action: 'cancelTask', taskId })).id)
+    const page = await open(`/tasks/${localId}`, { colorScheme, viewport: { width, height } })
+    const note = page.getByRole('region', { name: 'What stands in its way' }).getByRole('note')
+    await note.getByText('Outcome unknown').waitFor()
+    await conversation(page).hover()
+    await page.mouse.wheel(0, -100_000)
+    const inSight = await note.getByText('Outcome unknown').evaluate((words) => {
+      const { left, top, bottom } = words.getBoundingClientRect()
+      const root = words.getRootNode()
+      const hit = root instanceof ShadowRoot ? root.elementFromPoint(left + 2, (top + bottom) / 2) : null
+      return bottom <= innerHeight && hit === words
+    })
+    expect(inSight).toBe(true)
+    // The conversation keeps room to be read, and the composer its place.
+    const box = await conversation(page).boundingBox()
+    expect(box?.height).toBeGreaterThan(200)
+    const field = await page.getByRole('textbox', { name: 'Message' }).boundingBox()
+    expect((field?.y ?? Infinity) + (field?.height ?? 0)).toBeLessThanOrEqual(height)
+    const { violations } = await axeOn(page).analyze()
+    expect(violations.map(({ id }) => id)).toEqual([])
+  })
+})

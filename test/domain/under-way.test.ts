@@ -1,0 +1,24 @@
+/** What is said of sends that are accepted and not delivered yet. */
+import { expect, it } from 'vitest'
+import type { CommandStatus } from '../../domain/command.ts'
+import { underWayWords, type UnderWaySend } from '../../domain/under-way.ts'
+
+const send = (status: CommandStatus): UnderWaySend => ({
+  id: '1',
+  agentId: '2',
+  agentName: 'Agent',
+  action: 'send',
+  status,
+  title: 'words',
+  createdAt: '2026-11-22T09:00:00.000Z',
+})
+
+it.each([
+  [['pending'], 1, true, '1 message waits to be delivered'],
+  [['dispatching'], 1, true, '1 message is on its way'],
+  [['pending', 'pending'], 49, true, '49 messages wait to be delivered'],
+  [['pending', 'dispatching'], 2, true, '2 messages are on their way'],
+  [['pending'], 1, false, '1+ messages wait to be delivered'],
+] as const)('%j of %d', (statuses, count, isWhole, words) => {
+  expect(underWayWords({ sends: statuses.map(send), count, isWhole })).toBe(words)
+})

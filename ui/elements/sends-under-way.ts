@@ -1,0 +1,145 @@
+/**
+ * `<signalbox-under-way>`: a person's own messages that are accepted and not delivered yet, above the list of tasks: they have no
+ * task to stand on, and whoever sent them may be in another tab. Owns showing and unfolding; the words are domain/under-way.ts.
+ */
+import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { stuckAfterMs } from '../../domain/actor-explanation.ts'
+import { UnderWayAnswer, underWayGraceMs, type UnderWaySend, underWayWords } from '../../domain/under-way.ts'
+import type { App } from '../app.ts'
+import { Again } from '../controllers/again.ts'
+import { Query } from '../controllers/query.ts'
+import type { Question } from '../queries.ts'
+import { ServerClock } from '../server-clock.ts'
+import { icon } from './icon.ts'
+import { sheet } from './sheet.ts'
+
+export const underWayQuestion: Question<UnderWayAnswer> = {
+  path: '/api/sends/under-way',
+  schema: UnderWayAnswer,
+  freshness: 'live',
+}
+
+/** @element signalbox-under-way */
+export class SignalboxUnderWay extends LitElement {
+  static override properties: PropertyDeclarations = { app: { attribute: false }, _open: { state: true } }
+  static override styles = [
+    sheet,
+    css`
+      section {
+        margin-top: 6px;
+        border: 1px solid var(--sb-border);
+        border-radius: var(--sb-radius-m);
+        background: var(--sb-surface);
+        overflow: hidden;
+      }
+      button.fold {
+        width: 100%;
+        height: auto;
+        min-height: 30px;
+        padding: 4px 8px;
+        justify-content: flex-start;
+        line-height: 18px;
+        text-align: start;
+        white-space: normal;
+        color: var(--sb-text);
+      }
+      button.fold.late {
+        color: var(--sb-warn);
+      }
+      .sends {
+        max-height: 34cqh;
+        border-top: 1px solid var(--sb-border);
+      }
+      li {
+        padding: 6px 10px;
+        font-size: var(--sb-text-s);
+      }
+      li + li {
+        border-top: 1px solid var(--sb-border);
+      }
+      li b {
+        font-weight: 540;
+      }
+    `,
+  ]
+  declare app: App | undefined
+  declare _open: boolean
+  readonly #sends = new Query(this, () => this.app && { queries: this.app.queries, question: underWayQuestion })
+  readonly #clock = new ServerClock()
+  #graceOver: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    super()
+    this._open = false
+    // What waits for a worker commits nothing, and time passes for it all the same.
+    new Again(
+      this,
+      () => this.app,
+      () => this.#sends.refresh(),
+    )
+  }
+
+  override disconnectedCallback(): void {
+    clearTimeout(this.#graceOver)
+    super.disconnectedCallback()
+  }
+
+  /** How long the oldest has waited, by the server's clock; undefined where nothing is under way. */
+  get #ageMs(): number | undefined {
+    const { data } = this.#sends
+    const oldest = data?.sends[0]
+    return oldest && this.#clock.nowMs(data) - Date.parse(oldest.createdAt)
+  }
+
+  override updated(): void {
+    clearTimeout(this.#graceOver)
+    const ageMs = this.#ageMs
+    if (ageMs !== undefined && ageMs < underWayGraceMs)
+      this.#graceOver = setTimeout(() => this.requestUpdate(), underWayGraceMs - ageMs)
+  }
+
+  override render(): TemplateResult | typeof nothing {
+    const { app } = this
+    const { data } = this.#sends
+    const ageMs = this.#ageMs
+    const oldest = data?.sends[0]
+    if (!app || !data || !oldest || ageMs === undefined || ageMs < underWayGraceMs) return nothing
+    const words = underWayWords(data)
+    const late = ageMs > stuckAfterMs
+    return html`<section aria-label="Messages on their way">
+      <p class="sr" role="status">${words}</p>
+      <button
+        class="ghost small fold ${late ? 'late' : ''}"
+        aria-expanded=${this._open ? 'true' : 'false'}
+        aria-controls="sends"
+        @click=${() => (this._open = !this._open)}
+      >
+        ${icon(late ? 'triangle-alert' : 'clock', 14)}
+        <span>${words}, ${data.count > 1 ? 'the oldest ' : ''}since ${app.format.atMinute(oldest.createdAt)}</span>
+      </button>
+      <ul class="sends scroll" id="sends" ?hidden=${!this._open}>
+        ${this._open ? data.sends.map((send) => this.#send(app, send)) : nothing}
+        ${this._open && data.count > data.sends.length ? html`<li class="muted">The oldest ${data.sends.length} are shown.</li>` : nothing}
+      </ul>
+    </section>`
+  }
+
+  #send(app: App, { id, agentName, action, status, title, createdAt }: UnderWaySend): TemplateResult {
+    const path = `/actors/command/${id}`
+    return html`<li>
+      <p class="ell" title=${title}>
+        <b><bdi>${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}</bdi></b>
+      </p>
+      <p class="muted">
+        <bdi>${agentName}</bdi> · ${app.format.at(createdAt)} · ${status === 'pending' ? 'waits' : 'being delivered'}
+      </p>
+      <a class="link" href=${app.router.href(path)} data-route=${path}>What the command does</a>
+    </li>`
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-under-way': SignalboxUnderWay
+  }
+}
