@@ -12,6 +12,7 @@ const evidence = (more: Partial<CommandEvidence>): CommandEvidence => ({
   taskId: null,
   localId: null,
   taskState: null,
+  localState: null,
   messageId: 'm1',
   sentence: 'The message was not found at the agent, which does not prove that it never arrived.',
   ...more,
