@@ -48,7 +48,7 @@ async function talkative(count: number): Promise<{ localId: string; taskId: stri
     const text = `Read ${said} of 2700 papers.`
     const message = { messageId: crypto.randomUUID(), role: 'ROLE_AGENT', parts: [{ text }], taskId }
     const status = { state: 'TASK_STATE_WORKING', timestamp: new Date().toISOString(), message }
-    agent.script.emit(taskId, { statusUpdate: { taskId, contextId: 'c', status } })
+    agent.script.emit(taskId, { statusUpdate: { taskId, status } })
     await server.task(localId, ({ messages }) => messages.some(({ id }) => id === message.messageId))
     return text
   }

@@ -55,7 +55,7 @@ describe('an artifact', () => {
     const artifact = { artifactId: 'film', name: 'film', parts }
     // Streams begin with the task as it is: what is said before somebody listens is not heard.
     await expect.poll(() => raw.callsOf('SubscribeToTask')).toBeGreaterThan(0)
-    raw.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, contextId: 'c', artifact } })
+    raw.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, artifact } })
     const shown = await house.task(localId, (view) => view.artifacts.length > 0)
     expect(shown.artifacts[0]?.parts).toMatchObject([
       { kind: 'text', value: 'Here it is.' },
@@ -91,7 +91,7 @@ describe('while the artifact directory fails', () => {
     const remoteId = taskId ?? ''
     const bytes = Buffer.from('a,b\n1,2\n')
     const parts = [{ raw: bytes.toString('base64'), filename: 'sheet.csv' }]
-    const artifactUpdate = { taskId: remoteId, contextId: 'c', artifact: { artifactId: 'sheet', parts } }
+    const artifactUpdate = { taskId: remoteId, artifact: { artifactId: 'sheet', parts } }
     await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
     // The sweep meets the same directory; what counts is that the stream's words could not be taken in. A stream learns of that
     // with its next word, so the agent repeats itself.

@@ -170,7 +170,7 @@ describe.each(bothDatabases)('streams on %s', (database) => {
       const say = (state: string, messageId: string) => {
         const message = { messageId, role: 'ROLE_AGENT', parts: [{ text: 'x' }], metadata: { [uri]: side } }
         const status = { state, message, timestamp: new Date().toISOString() }
-        agent.script.emit(taskId ?? '', { statusUpdate: { taskId, contextId: 'c', status } })
+        agent.script.emit(taskId ?? '', { statusUpdate: { taskId, status } })
       }
       say('TASK_STATE_WORKING', 'm1')
       say('TASK_STATE_COMPLETED', 'm2')
@@ -223,7 +223,7 @@ describe.each(bothDatabases)('streams on %s', (database) => {
     const { taskId } = Persisted.parse((await stream.until('persisted')).data)
     await expect.poll(() => talker.callsOf('SubscribeToTask')).toBe(1)
     const chunk = (text: string) => ({
-      artifactUpdate: { taskId, contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append: true },
+      artifactUpdate: { taskId, artifact: { artifactId: 'a', parts: [{ text }] }, append: true },
     })
     for (let i = 0; i < 500; i++) talker.script.emit(taskId ?? '', chunk(`${i} `))
     talker.script.finish()

@@ -29,7 +29,6 @@ describe('a state that A2A does not have', () => {
     const said = (state: string) => ({
       statusUpdate: {
         taskId,
-        contextId: 'c',
         status: { state, message: { messageId: state, role: 'ROLE_AGENT', parts: [{ text: `I am ${state}.` }] } },
       },
     })
