@@ -1,7 +1,6 @@
 /** How queues and loops are said to stand: in words, by the times and places that are known. */
 import { describe, expect, it } from 'vitest'
 import { stuckAfterMs } from '../../domain/actor-explanation.ts'
-import type { HeldLeases, KindQueue, LoopView } from '../../domain/queue.ts'
 import {
   countWords,
   kindTitle,
@@ -11,35 +10,7 @@ import {
   queueStanding,
 } from '../../domain/queue-words.ts'
 import { loopNames } from '../../machines/supervisor.ts'
-
-const nowMs = Date.parse('2026-11-21T12:00:00Z')
-const ago = (ms: number): string => new Date(nowMs - ms).toISOString()
-
-const queue = (dueMs: number | null): KindQueue => ({
-  kind: 'command',
-  due: dueMs === null ? 0 : 3,
-  oldestDueAt: dueMs === null ? null : ago(dueMs),
-  attention: 0,
-})
-const held = (more: Partial<HeldLeases> = {}): HeldLeases => ({
-  owner: 'host/1/ab',
-  kind: 'command',
-  held: 2,
-  expired: 0,
-  oldestSince: ago(1000),
-  nextEndAt: ago(-10_000),
-  ...more,
-})
-const places = (taken: number) => ({ taken, limit: 8, perAgent: 4 })
-const loop = (more: Partial<LoopView> = {}): LoopView => ({
-  name: 'command',
-  state: 'up',
-  restarts: 0,
-  lastFailure: null,
-  lastOutage: null,
-  places: places(0),
-  ...more,
-})
+import { nowMs, ago, queue, held, places, loop } from './seen-queues.ts'
 
 describe('a queue', () => {
   it.each([

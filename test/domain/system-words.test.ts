@@ -1,7 +1,7 @@
 /** How processes and the whole system are said to stand: the worst of what is known, and nothing of what is not. */
 import { describe, expect, it } from 'vitest'
 import { stuckAfterMs } from '../../domain/actor-explanation.ts'
-import type { HeldLeases, KindQueue, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
+import type { LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
 import {
   needingStanding,
   placesOf,
@@ -11,35 +11,8 @@ import {
   workingProcess,
   type Missing,
 } from '../../domain/system-words.ts'
+import { nowMs, ago, queue, held, places, loop } from './seen-queues.ts'
 
-const nowMs = Date.parse('2026-11-21T12:00:00Z')
-const ago = (ms: number): string => new Date(nowMs - ms).toISOString()
-
-const queue = (dueMs: number | null): KindQueue => ({
-  kind: 'command',
-  due: dueMs === null ? 0 : 3,
-  oldestDueAt: dueMs === null ? null : ago(dueMs),
-  attention: 0,
-})
-const held = (more: Partial<HeldLeases> = {}): HeldLeases => ({
-  owner: 'host/1/ab',
-  kind: 'command',
-  held: 2,
-  expired: 0,
-  oldestSince: ago(1000),
-  nextEndAt: ago(-10_000),
-  ...more,
-})
-const places = (taken: number) => ({ taken, limit: 8, perAgent: 4 })
-const loop = (more: Partial<LoopView> = {}): LoopView => ({
-  name: 'command',
-  state: 'up',
-  restarts: 0,
-  lastFailure: null,
-  lastOutage: null,
-  places: places(0),
-  ...more,
-})
 const supervisor = (
   value: SupervisorAnswer['supervisor']['value'],
   loops: LoopView[] = [loop()],
