@@ -1,7 +1,7 @@
 /** How processes and the whole system are said to stand: the worst of what is known, and nothing of what is not. */
 import { describe, expect, it } from 'vitest'
 import { stuckAfterMs } from '../../domain/actor-explanation.ts'
-import type { LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
+import type { HeldLeases, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
 import {
   needingStanding,
   placesOf,
