@@ -255,6 +255,29 @@ export function edgesTaken(
   return [...taken]
 }
 
+/**
+ * The edge that a step took whose neighbour is not kept (actors/routine.ts): where the actor stood before is not known, so it is
+ * named only where no other edge could lead there by that event.
+ */
+export function onlyEdge(
+  definition: ChartDefinition,
+  eventType: string,
+  after: StateValue,
+  refused: (edge: ChartEdge) => boolean,
+): string[] {
+  const active = new Set(activeNodes(definition, after).map((node) => node.id))
+  const edges = [...statesOf(definition.root)].flatMap((node) => node.edges)
+  const fitting = edges.filter(
+    (edge) =>
+      edge.event === eventType &&
+      edge.targets.length > 0 &&
+      edge.targets.every((id) => active.has(id)) &&
+      !refused(edge),
+  )
+  const [edge] = fitting
+  return edge && fitting.length === 1 ? [edge.id] : []
+}
+
 function edgesFrom(
   at: Lookup,
   leaf: ChartNode,

@@ -6,12 +6,11 @@ import {
   activeNodes,
   edgesTaken,
   liveLeaves,
-  statesOf,
+  onlyEdge,
   whatCanHappen,
   type ActorDetail,
   type ActorStep,
   type ActorSummary,
-  type ChartDefinition,
   type ChartEdge,
   type ChartNode,
   type NextEvent,
@@ -30,7 +29,6 @@ import { isUuid } from './door.ts'
 
 /** Definitions by `<kind>@<version>`; an actor of a version that is not there is shown without edges. */
 export type Definitions = ReadonlyMap<string, LivingChart>
-type RefusedNow = (edge: ChartEdge) => boolean
 
 export const definitionKey = (kind: string, version: string): string => `${kind}@${version}`
 
@@ -66,14 +64,22 @@ function pick(from: unknown, keys: Iterable<string>): Record<string, unknown> {
   return Object.fromEntries(shown.filter(([, value]) => value !== undefined))
 }
 
-/** The log keeps an event as JSON text. What was told without an event (observations under a lease) has none. */
-function eventOf(text: string): ActorStep['event'] {
-  const event: unknown = JSON.parse(text)
-  if (!isRecord(event) || typeof event['type'] !== 'string') return { type: 'facts told' }
+type Happened = Readonly<Record<string, unknown>> & { readonly type: string }
+const isEvent = (value: unknown): value is Happened => isRecord(value) && typeof value['type'] === 'string'
+
+/** The log keeps an event as JSON text. What was told without an event (observations under a lease) has none: null. */
+function happenedIn({ event }: LogRecord): Happened | null {
+  const happened: unknown = JSON.parse(event)
+  return isEvent(happened) ? happened : null
+}
+
+/** What of an event may be shown. */
+function eventOf(event: Happened | null): ActorStep['event'] {
+  if (!event) return { type: 'facts told' }
   const output = pick(event['output'], shownOutput)
   // The log keeps what an agent wrote there; of that only our own sentences are shown.
   if (typeof output['cause'] === 'string') output['cause'] = shownCause(output['cause'])
-  return { type: event['type'], ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
+  return { type: event.type, ...pick(event, shownEvent), ...(Object.keys(output).length > 0 ? { output } : {}) }
 }
 
 /** Why it waits, with the places that a process has for its kind. */
@@ -152,7 +158,7 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
   const record = { action, localId, acceptedAt: createdAt, leftAt: log[left]?.at ?? null }
   if (!last || (last.value !== 'succeeded' && last.value !== 'failed' && last.value !== 'uncertain'))
     return { ...record, endedAt: null, ended: null, cause: null }
-  const { type, ...event } = eventOf(last.event)
+  const { type, ...event } = eventOf(happenedIn(last))
   const { kind: output, cause } = isRecord(event['output']) ? event['output'] : {}
   const ended =
     left < 0
@@ -167,32 +173,14 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
 export const peopleOf = (log: readonly LogRecord[]): ReadonlySet<string> =>
   new Set(log.map((entry) => entry.cause).filter((cause) => isUuid(cause)))
 
-/**
- * The edge that a step took whose neighbour is not kept (actors/routine.ts): where the actor stood before is not known, so it is
- * named only where no other edge could lead there by that event.
- */
-function onlyEdge(definition: ChartDefinition, eventType: string, after: StateValue, refused: RefusedNow): string[] {
-  const active = new Set(activeNodes(definition, after).map((node) => node.id))
-  const edges = [...statesOf(definition.root)].flatMap((node) => node.edges)
-  const fitting = edges.filter(
-    (edge) =>
-      edge.event === eventType &&
-      edge.targets.length > 0 &&
-      edge.targets.every((id) => active.has(id)) &&
-      !refused(edge),
-  )
-  const [edge] = fitting
-  return edge && fitting.length === 1 ? [edge.id] : []
-}
-
-const isEvent = (value: unknown): value is { readonly type: string } =>
-  isRecord(value) && typeof value['type'] === 'string'
-
-function edgesOf(chart: LivingChart, previous: LogRecord | null, { revision, value, event }: LogRecord): string[] {
-  // The whole event, of which only a part is shown; facts are told without one.
-  const happened: unknown = JSON.parse(event)
-  if (!isEvent(happened)) return []
-  const refused: RefusedNow = (edge) => chart.refused(edge, happened)
+/** By the whole event, of which only a part is shown. */
+function edgesOf(
+  chart: LivingChart,
+  previous: LogRecord | null,
+  { revision, value }: LogRecord,
+  happened: Happened,
+): string[] {
+  const refused = (edge: ChartEdge): boolean => chart.refused(edge, happened)
   return previous && previous.revision < revision - 1
     ? onlyEdge(chart, happened.type, value, refused)
     : edgesTaken(chart, previous?.value ?? null, happened.type, value, refused)
@@ -208,11 +196,10 @@ export function stepsOf(
 ): readonly ActorStep[] {
   return log.map((entry, index) => {
     const { revision, at, value, facts, machineVersion, cause } = entry
-    const event = eventOf(entry.event)
+    const happened = happenedIn(entry)
     const definition = definitions.get(definitionKey(kind, machineVersion))
-    const previous = log[index - 1] ?? before
-    const edges = definition ? edgesOf(definition, previous ?? null, entry) : []
+    const edges = definition && happened ? edgesOf(definition, log[index - 1] ?? before, entry, happened) : []
     const by = names.get(cause) ?? (isUuid(cause) ? 'a person' : cause)
-    return { revision, at, event, cause: by, value, facts, edges, machineVersion }
+    return { revision, at, event: eventOf(happened), cause: by, value, facts, edges, machineVersion }
   })
 }

@@ -286,11 +286,10 @@ export interface LogRecord {
   readonly at: string
 }
 
-/** Committed steps after a revision, oldest first. */
 /** Where a page of a log begins, exclusive: it reads on from `after`, or back from `before`. */
 export type LogPlace = { readonly after: number } | { readonly before: number }
 
-/** Oldest first, whichever way it is read. Routine rounds are not kept: revisions have gaps. */
+/** Committed steps, oldest first whichever way they are read. Routine rounds are not kept: revisions have gaps. */
 export async function readActorLog(
   db: Connection,
   kind: string,

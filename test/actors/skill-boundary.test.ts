@@ -5,6 +5,7 @@ import { observe } from '../../actors/observe.ts'
 import { observed } from '../../actors/threads/stream-parser.ts'
 import type { ToldFact } from '../../domain/fact.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { answering } from './models/stage.ts'
 
 let fresh: FreshDatabase
 beforeAll(async () => {
@@ -19,7 +20,7 @@ test('a new task that two commands of two skills are answered with is the first 
   const answered = (id: string, skillId: string, text: string): ToldFact => {
     const said = { messageId: newId(), role: 'ROLE_AGENT' as const, parts: [{ text }] }
     const { observation } = observed({ task: { id: 'shared', contextId: 'c', status, history: [said] } })
-    const command = { id, title: null, skillId, referenceTaskIds: [], sent: null, reply: '{}', continues: null }
+    const command = { ...answering(), id, skillId }
     const observations = [observation]
     const report = { agentId, tenant: '', source: 'reply', command, remoteTaskId: null, observations } as const
     return { organizationId, subjectId: id, fact: { type: 'agent.reported', report } }

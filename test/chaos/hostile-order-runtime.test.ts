@@ -4,7 +4,6 @@
  * hostile-order.test.ts; here besides: what a source says of a task that it does not read changes nothing.
  */
 import fc from 'fast-check'
-import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Operation } from '../../actors/operation.ts'
@@ -12,6 +11,7 @@ import type { Report, ToldFact } from '../../domain/fact.ts'
 import { findRemoteTask, readView } from '../../persistence/task-views.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
+import { answering } from '../actors/models/stage.ts'
 import { deliveries, endOf, observed, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
 
 const scale = Number(process.env['CHAOS_SCALE'] ?? 0)
@@ -54,15 +54,7 @@ describe.each(bothDatabases)('two tasks told in any order on %s', (kind) => {
   /** A task that was just answered, as its first event shows it. Resolves with its local id. */
   async function begun({ taskId, events }: Story): Promise<string> {
     const { organizationId } = running.viewer
-    const command = {
-      id: uuidv7(),
-      title: null,
-      skillId: null,
-      referenceTaskIds: [],
-      sent: null,
-      reply: '{}',
-      continues: null,
-    }
+    const command = answering()
     const said = { ...report(agentId, taskId, 'reply', events.slice(0, 1)), command, remoteTaskId: null }
     const fact = { type: 'agent.reported' as const, report: said }
     await running.system.runtime.perform(tell, { organizationId, subjectId: command.id, fact })

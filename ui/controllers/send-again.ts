@@ -4,27 +4,15 @@
  * composer's: a new command with a new key.
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
-import { ActorAnswer } from '../../domain/actor.ts'
+import type { ActorAnswer } from '../../domain/actor.ts'
 import { againWords, type AgainWords, type Caution } from '../../domain/send-again.ts'
-import { type SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
+import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import type { SignalboxComposer } from '../elements/composer.ts'
 import { icon } from '../elements/icon.ts'
-import type { Question } from '../queries.ts'
 import { plural } from '../format.ts'
+import { actorQuestion, sentQuestion } from '../record-questions.ts'
 import { Query } from './query.ts'
-
-const sentQuestion = (commandId: string): Question<SentWordsAnswer> => ({
-  path: `/api/sends/${encodeURIComponent(commandId)}`,
-  schema: SentWordsAnswer,
-  freshness: 'steady',
-})
-
-const recordQuestion = (commandId: string): Question<ActorAnswer> => ({
-  path: `/api/actors/command/${encodeURIComponent(commandId)}`,
-  schema: ActorAnswer,
-  freshness: 'live',
-})
 
 export class SendAgain implements ReactiveController {
   readonly #host: LitElement
@@ -50,7 +38,7 @@ export class SendAgain implements ReactiveController {
     this.#record = new Query(host, () => {
       const id = this.#asked
       const queries = app()?.queries
-      return queries && id !== null ? { queries, question: recordQuestion(id) } : undefined
+      return queries && id !== null ? { queries, question: actorQuestion('command', id) } : undefined
     })
     host.addController(this)
   }

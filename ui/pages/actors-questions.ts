@@ -1,9 +1,9 @@
 /** What the Actors page asks the server, and the paths it links to. */
 import * as z from 'zod/mini'
-import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
+import { ActorPage } from '../../domain/actor.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
-import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import type { Question } from '../queries.ts'
+import { actorApiPath } from '../record-questions.ts'
 import type { ChartFile, ChartIndex } from '../statechart/layout.ts'
 
 export interface ActorFilter {
@@ -88,24 +88,8 @@ export const supervisorQuestion: Question<SupervisorAnswer> = {
 
 export const queuesQuestion: Question<QueuesAnswer> = { path: '/api/queues', schema: QueuesAnswer, freshness: 'steady' }
 
-const apiPath = (kind: string, id: string): string =>
-  `/api/actors/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`
-
-export const actorQuestion = (kind: string, id: string): Question<ActorAnswer> => ({
-  path: apiPath(kind, id),
-  schema: ActorAnswer,
-  freshness: 'live',
-})
-
-/** What a command sent. It never changes, so it is asked for once. */
-export const sentQuestion = (commandId: string): Question<SentWordsAnswer> => ({
-  path: `/api/sends/${encodeURIComponent(commandId)}`,
-  schema: SentWordsAnswer,
-  freshness: 'steady',
-})
-
 export const logPath = (kind: string, id: string, from: 'after' | 'before', revision: number, limit: number): string =>
-  `${apiPath(kind, id)}/log?${from}=${revision}&limit=${limit}`
+  `${actorApiPath(kind, id)}/log?${from}=${revision}&limit=${limit}`
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 

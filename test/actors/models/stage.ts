@@ -77,7 +77,8 @@ const telling: Operation<ToldFact, null> = {
     Promise.resolve(facts.map((fact) => ({ kind: 'done' as const, result: null, effects: { told: [fact] } }))),
 }
 
-const answering = (): ReportingCommand => ({
+/** The command that an agent's reply is told of, where nothing of it matters. */
+export const answering = (): ReportingCommand => ({
   id: uuidv7(),
   title: null,
   skillId: null,
