@@ -80,7 +80,7 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
   const newSession = (): Session =>
     new Session(client, turns, {
       idleMs: IDLE_TRANSACTION_TIMEOUT_MS,
-      betweenTurns: () => housekeeping.checkpointIfFull(),
+      betweenTurns: () => housekeeping.afterBurst(),
     })
   const prepared = new Prepared(columnTypes)
   const groups = new GroupLine(client, prepared)

@@ -1,4 +1,5 @@
 /** The embedded database's own housekeeping: what is dead is vacuumed, the log is cut, transaction numbers do not run out. */
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +57,42 @@ describe('housekeeping', () => {
     // A page or two more or less: the hours are not alike to the row.
     expect(late).toBeLessThanOrEqual(early * 1.25)
     expect(sizes.left[1]).toBeGreaterThan(2 * late)
+  })
+
+  it('vacuums what grows as it grows, long texts too, so that no later round has all of it to read', async () => {
+    const embedded = await startPglite({ template: await migratedDump() })
+    const house = new PgliteHousekeeping(embedded)
+    await embedded.client.query(`
+      create table short (id int, words text);
+      create table long (words text); alter table long alter column words set storage external`)
+    const seen = async (table: string) => {
+      const { rows } = await embedded.client.query<{ pages: number; seen: number }>(
+        `select pg_relation_size($1::regclass) / 8192 as pages, relallvisible as seen from pg_class where oid = $1::regclass`,
+        [table],
+      )
+      return rows[0] ?? { pages: 0, seen: 0 }
+    }
+    const { rows } = await embedded.client.query<{ name: string }>(
+      `select reltoastrelid::regclass::text as name from pg_class where relname = 'long'`,
+    )
+    const apart = rows[0]?.name ?? ''
+    for (let megabytes = 0; megabytes < 48; megabytes++) {
+      const words = randomBytes(MB / 2).toString('hex')
+      await embedded.client.query('insert into long values ($1)', [words])
+      await embedded.client.query(
+        `insert into short select n, repeat(md5(n::text), 31) from generate_series(1, 1000) n`,
+      )
+      await house.afterBurst()
+    }
+    for (const table of ['short', apart]) {
+      const { pages, seen: visible } = await seen(table)
+      expect(pages).toBeGreaterThan(4_096)
+      // At most what may wait, and what came since the last burst.
+      expect(pages - visible).toBeLessThan(5_000)
+      expect(visible).toBeGreaterThan(0)
+    }
+    await embedded.client.end()
+    await embedded.server.close()
   })
 
   it('freezes every table before transaction numbers run out, the templates’ too', async () => {
