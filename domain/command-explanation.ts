@@ -110,6 +110,8 @@ function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explana
 function settled({ status, action }: Finished, settlement: Settlement, known: readonly Known[]): Explanation {
   const { decision, note, by, at, successorId } = settlement
   const who = isolated(by.name)
+  /** A look at the agent may be still to come. */
+  const isAfter = ({ at: when }: Known): boolean => when !== null && when > at
   const mayFollow = action === 'send' && decision === 'not-arrived'
   return {
     tone: 'quiet',
@@ -118,7 +120,7 @@ function settled({ status, action }: Finished, settlement: Settlement, known: re
       `${who} looked at it and decided so. The record of the send stays as it is: ${status}.`,
       ...(note === null ? [] : [`Note: “${isolated(note)}”`]),
     ],
-    known: [...known, { words: `${who} settled it`, at }],
+    known: [...known.filter((each) => !isAfter(each)), { words: `${who} settled it`, at }, ...known.filter(isAfter)],
     remedies: [
       ...(successorId === null ? [] : (['open-successor'] as const)),
       ...(mayFollow ? (['send-again'] as const) : []),

@@ -3,7 +3,15 @@
  * the note and telling why it did not work; what is shown of a settled send is its page's, which hears `settled` and moves the focus
  * on before the send leaves its list.
  */
-import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import {
+  css,
+  html,
+  LitElement,
+  nothing,
+  type PropertyDeclarations,
+  type PropertyValues,
+  type TemplateResult,
+} from 'lit'
 import { settleNoteLimit, SettlementAnswer, type SettleDecision } from '../../domain/settlement.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
@@ -25,13 +33,14 @@ const idIn = (text: string): string | undefined => /[0-9a-f]{8}(?:-[0-9a-f]{4}){
 /**
  * @element signalbox-settle
  * @prop commandId - what is to be settled
+ * @attr open - the form is unfolded
  * @fires settled - `detail`: the command's id; once the console has it
  */
 export class SignalboxSettle extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
     commandId: { attribute: false },
-    _open: { state: true },
+    open: { type: Boolean, reflect: true },
     _decision: { state: true },
     _running: { state: true },
     _fault: { state: true },
@@ -70,10 +79,9 @@ export class SignalboxSettle extends LitElement {
         color: var(--sb-text);
       }
       .choice {
-        display: grid;
-        grid-template-columns: auto minmax(0, 1fr);
-        gap: 0 8px;
-        padding: 4px 6px;
+        display: flex;
+        gap: 8px;
+        padding: 3px 6px;
         margin-inline: -6px;
         border-radius: var(--sb-radius-s);
         color: var(--sb-text);
@@ -82,10 +90,12 @@ export class SignalboxSettle extends LitElement {
         background: var(--sb-hover);
       }
       .choice input {
+        flex: none;
         margin-top: 2px;
       }
-      .choice span {
-        grid-column: 2;
+      .choice b {
+        margin-inline-end: 4px;
+        font-weight: 520;
       }
       .field > label {
         color: var(--sb-text);
@@ -98,6 +108,9 @@ export class SignalboxSettle extends LitElement {
       .row {
         flex-wrap: wrap;
       }
+      .row .grow {
+        flex-basis: 180px;
+      }
       .fault {
         overflow-wrap: anywhere;
       }
@@ -105,17 +118,25 @@ export class SignalboxSettle extends LitElement {
   ]
   declare app: App
   declare commandId: string
-  declare _open: boolean
+  /** The form is unfolded. Reflected, so that whoever holds it can make room. */
+  declare open: boolean
   declare _decision: SettleDecision | undefined
   declare _running: boolean
   declare _fault: ApiFault | undefined
 
   constructor() {
     super()
-    this._open = false
+    this.open = false
     this._decision = undefined
     this._running = false
     this._fault = undefined
+  }
+
+  /** It may be unfolded at the lower edge of something that scrolls: then the button stays in sight, and as much of the form as there is room. */
+  override updated(changed: PropertyValues): void {
+    if (!changed.has('open') || !this.open) return
+    this.renderRoot.querySelector('form')?.scrollIntoView({ block: 'nearest' })
+    this.renderRoot.querySelector('button')?.scrollIntoView({ block: 'nearest' })
   }
 
   #field<Field extends HTMLElement>(id: string): Field | null {
@@ -123,7 +144,7 @@ export class SignalboxSettle extends LitElement {
   }
 
   #fold(): void {
-    this._open = false
+    this.open = false
     this._fault = undefined
     this.renderRoot.querySelector('button')?.focus()
   }
@@ -153,7 +174,7 @@ export class SignalboxSettle extends LitElement {
     this._fault = undefined
     try {
       await app.api.change(settlePath(commandId), { method: 'POST', body }, SettlementAnswer)
-      this._open = false
+      this.open = false
       this.dispatchEvent(new CustomEvent('settled', { detail: commandId, bubbles: true, composed: true }))
     } catch (error) {
       this._fault = faultOf(error)
@@ -166,13 +187,13 @@ export class SignalboxSettle extends LitElement {
   override render(): TemplateResult {
     return html`<button
         class="small"
-        aria-expanded=${this._open ? 'true' : 'false'}
+        aria-expanded=${this.open ? 'true' : 'false'}
         aria-controls="settling"
-        @click=${() => (this._open = !this._open)}
+        @click=${() => (this.open = !this.open)}
       >
         ${icon('check', 13)}Settle…
       </button>
-      ${this._open ? this.#form() : nothing}`
+      ${this.open ? this.#form() : nothing}`
   }
 
   #form(): TemplateResult {
@@ -183,7 +204,7 @@ export class SignalboxSettle extends LitElement {
       @keydown=${(event: KeyboardEvent) => this.#key(event)}
     >
       <fieldset>
-        <legend>What is so?</legend>
+        <legend>What has become of it?</legend>
         ${choices.map(
           ({ decision, words, hint }) =>
             html`<label class="choice"
@@ -193,7 +214,7 @@ export class SignalboxSettle extends LitElement {
                 required
                 .checked=${chosen === decision}
                 @change=${() => (this._decision = decision)}
-              /><span>${words}</span><span class="muted">${hint}</span></label
+              /><span><b>${words}</b> <span class="muted">${hint}</span></span></label
             >`,
         )}
       </fieldset>

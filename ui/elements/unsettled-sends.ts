@@ -52,6 +52,9 @@ export class SignalboxUnsettled extends LitElement {
         border-top: 1px solid var(--sb-border);
         background: var(--sb-warn-soft);
       }
+      .strip:has(signalbox-settle[open]) {
+        max-height: 72cqh;
+      }
       .line {
         display: flex;
         align-items: center;
