@@ -123,6 +123,6 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
   })
 
   test('what was decided stays: there is one row a command', async () => {
-    await expect(fresh.db.pool.transaction((tx) => decide(tx, 0))).rejects.toThrow()
+    await expect(fresh.db.pool.transaction((tx) => decide(tx, 0))).rejects.toThrow(/unique/)
   })
 })
