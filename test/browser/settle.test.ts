@@ -152,7 +152,7 @@ describe('a send that needs a person', () => {
     const page = await open('/tasks')
     await strip(page).getByRole('button', { name: '1 message needs you' }).click()
     await strip(page).getByRole('link', { name: 'Send again…' }).click()
-    await page.getByText('Once it is accepted, the earlier one is settled').waitFor()
+    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
     expect(await settlementOf(id)).toBeNull()
     await page.keyboard.press('Control+Enter')
     await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
@@ -167,7 +167,7 @@ describe('a send that needs a person', () => {
     const { id } = await lost({ text: 'pay the painter' })
     const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
     await page.route('**/settle', (route) => route.abort())
-    await page.getByText('Once it is accepted').waitFor()
+    await page.getByText('Accepted with these words').waitFor()
     const before = faulty.receipts.length
     await page.keyboard.press('Control+Enter')
     await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()

@@ -6,7 +6,7 @@
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
 import { againWords, type AgainWords, type Caution } from '../../domain/send-again.ts'
-import { decisionWords, needsPerson, SettlementAnswer } from '../../domain/settlement.ts'
+import { needsPerson, SettlementAnswer } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import { faultOf } from '../api.ts'
 import type { App } from '../app.ts'
@@ -31,8 +31,8 @@ export class SendAgain implements ReactiveController {
   /** What is in the field, or would be; kept when the address no longer asks for it. */
   #told: { readonly send: SentWords; readonly filled: boolean; readonly words: AgainWords } | undefined
   #dismissed = false
-  /** Why the earlier one could not be settled. */
-  #unsettled: string | undefined
+  /** Why the earlier one could not be settled, and on which page that is news. */
+  #unsettled: { readonly why: string; readonly page: string | undefined } | undefined
   #filledFor: string | undefined
 
   constructor(host: LitElement, app: () => App | undefined, composer: () => SignalboxComposer | null) {
@@ -123,7 +123,7 @@ export class SendAgain implements ReactiveController {
     } catch (error) {
       const fault = faultOf(error)
       // Somebody has decided about it meanwhile.
-      if (fault.status !== conflict) this.#unsettled = fault.message
+      if (fault.status !== conflict) this.#unsettled = { why: fault.message, page: app.router.get().params['id'] }
     }
     app.queries.invalidate()
     this.#host.requestUpdate()
@@ -140,9 +140,10 @@ export class SendAgain implements ReactiveController {
       return html`<p class="notice warn" role="status">
         ${icon('triangle-alert', 15)}<span>The words to send again could not be read: ${fault.message}</span>
       </p>`
-    if (this.#unsettled !== undefined)
+    const unsettled = this.#unsettled
+    if (unsettled !== undefined && unsettled.page === this.#app()?.router.get().params['id'])
       return html`<p class="notice" role="status">
-        ${icon('info', 15)}<span>The message is sent. The earlier one could not be settled: ${this.#unsettled}</span>
+        ${icon('info', 15)}<span>The message is sent. The earlier one could not be settled: ${unsettled.why}</span>
       </p>`
     const told = this.#told
     if (!told || this.#dismissed) return nothing
@@ -159,7 +160,7 @@ export class SendAgain implements ReactiveController {
         ${filled ? nothing : html`<p class="said quoted">${send.text}</p>`}
         ${words.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
         ${others === '' ? nothing : html`<p>${others}</p>`}
-        ${needsPerson(send.status) && !send.settlement ? html`<p>Once it is accepted, the earlier one is settled: ${decisionWords['sent-again']}.</p>` : nothing}
+        ${needsPerson(send.status) && !send.settlement ? html`<p>Accepted with these words, it settles the earlier one.</p>` : nothing}
       </div>
       <button class="small ghost" @click=${() => this.#dismiss()}>Dismiss</button>
     </div>`

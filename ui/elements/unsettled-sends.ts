@@ -34,7 +34,7 @@ const unsettledQuestion: Question<UnsettledAnswer> = {
 }
 
 /** @element signalbox-unsettled */
-export class SignalboxUnsettled extends LitElement {
+class SignalboxUnsettled extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
     _open: { state: true },
@@ -205,6 +205,8 @@ export class SignalboxUnsettled extends LitElement {
     </li>`
   }
 }
+
+define('signalbox-unsettled', SignalboxUnsettled)
 
 declare global {
   interface HTMLElementTagNameMap {
