@@ -17,7 +17,7 @@ export interface ActTools {
   readonly instruments: Pick<Instruments, 'now' | 'newToken'>
 }
 
-export interface Act extends Pick<AuditEntry, 'organizationId' | 'personId' | 'subjectId' | 'data'> {
+export interface Act extends Pick<AuditEntry, 'organizationId' | 'personId' | 'subjectId' | 'taskId' | 'data'> {
   readonly kind: AuditKind
   /**
    * Under whose id the fact is told: an agent's; a membership's where what they may do changed; the organization's where

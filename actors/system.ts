@@ -35,6 +35,7 @@ import { Reconciling, reconciliationKind } from './reconciliation.ts'
 import { watchScopes } from './reconciliation-scopes.ts'
 import { Runtime, type Instruments } from './runtime.ts'
 import { Following, subscriptionKind } from './subscription.ts'
+import { Settlements } from './settlement.ts'
 import { Supervisor } from './supervisor.ts'
 import { ParserPool } from './threads/pool.ts'
 import { newToken } from './tokens.ts'
@@ -88,6 +89,7 @@ export class System {
   readonly access: Access
   readonly agents: Agents
   readonly commands: Commands
+  readonly settlements: Settlements
   readonly receipts: PushReceipts
   readonly rates: RateCounter
   readonly artifacts: ArtifactStore
@@ -153,6 +155,7 @@ export class System {
     const kinds = Object.keys(this.kinds)
     this.#freshness = new Freshness({ db, changes: this.changes, log, works, kinds, nudge })
     this.access = new Access({ db, changes: this.changes, instruments: time })
+    this.settlements = new Settlements({ db, changes: this.changes, instruments: time })
     this.agents = new Agents({ db, discovery, changes: this.changes, instruments: time, extensionHost })
     this.commands = new Commands({
       db,

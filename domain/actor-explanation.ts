@@ -9,6 +9,7 @@ import { pathsOf, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import type { Explanation, Known, Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
+import type { Settlement } from './settlement.ts'
 
 /** An actor with what is on record about it elsewhere. */
 export interface Seen {
@@ -16,6 +17,7 @@ export interface Seen {
   readonly wait: ActorWait | null
   readonly delivery: DeliveryRecord | null
   readonly evidence: CommandEvidence | null
+  readonly settlement: Settlement | null
 }
 
 /** A lease that ran out is somebody's business only after this: whoever takes over needs a moment. Milliseconds. */
@@ -99,10 +101,10 @@ type Explain = (seen: Seen) => Explanation
 
 const ended =
   (status: 'failed' | 'uncertain'): Explain =>
-  ({ actor, delivery, evidence }) => {
+  ({ actor, delivery, evidence, settlement }) => {
     const error = typeof actor.context['error'] === 'string' ? actor.context['error'] : null
     const action = delivery?.action ?? 'send'
-    return explainCommand({ status, error, action }, delivery, evidence) ?? quiet(status)
+    return explainCommand({ status, error, action }, delivery, evidence, settlement) ?? quiet(status)
   }
 
 const listOf = (...sentences: readonly (string | null)[]): string[] => sentences.filter((sentence) => sentence !== null)

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini'
 import { CommandEvidence } from './evidence.ts'
+import { Settlement } from './settlement.ts'
 import type { ActorDetail, ActorStep, ActorSummary, StateValue } from './chart.ts'
 
 export const StateValueSchema: z.ZodMiniType<StateValue> = z.lazy(() =>
@@ -102,6 +103,10 @@ export interface ActorAnswer {
   readonly delivery: DeliveryRecord | null
   /** Commands whose outcome is uncertain. */
   readonly evidence: CommandEvidence | null
+  /** Commands that a person settled. */
+  readonly settlement: Settlement | null
+  /** Commands that were sent in the place of an earlier one: its id. */
+  readonly replaces: string | null
 }
 export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   at: z.string(),
@@ -109,6 +114,8 @@ export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   wait: z.nullable(ActorWait),
   delivery: z.nullable(DeliveryRecord),
   evidence: z.nullable(CommandEvidence),
+  settlement: z.nullable(Settlement),
+  replaces: z.nullable(z.string()),
 })
 
 /**

@@ -88,6 +88,10 @@ const exported = (it: Telling): string => {
   return `exported the audit trail as CSV, ${it.text('records')} records`
 }
 
+/** The decision in its own words, of which it has none but hyphens: `not-arrived`. */
+const settled = (it: Telling): string =>
+  `settled a send to ${it.agent(it.text('agentId'))} as ${it.text('decision').replaceAll('-', ' ')}`
+
 const sentences: Record<AuditKind, (it: Telling) => string> = {
   'session.started': () => 'signed in',
   'session.ended': () => 'signed out',
@@ -105,6 +109,7 @@ const sentences: Record<AuditKind, (it: Telling) => string> = {
   'escalation.policy_saved': () => 'saved the escalation policy',
   'task.send.accepted': (it) => `sent a message to ${it.agent(it.text('agentId'))}`,
   'task.cancel.accepted': (it) => `asked ${it.agent(it.text('agentId'))} to cancel`,
+  'command.settled': settled,
   'decision.requested': () => 'asked for an approval',
   'decision.revised': () => 'revised what is to be approved',
   'decision.approve': () => 'approved',

@@ -32,7 +32,7 @@ const kindsByGroup = {
     'task.note_added',
     'escalation.policy_saved',
   ],
-  commands: ['task.send.accepted', 'task.cancel.accepted'],
+  commands: ['task.send.accepted', 'task.cancel.accepted', 'command.settled'],
   access: [
     'session.started',
     'session.ended',

@@ -1,12 +1,14 @@
 /**
  * What became of a command, in words for whoever sent it or looks after it: what is known, what it means, what to do. Owns
  * the table from the server's sentences to plain ones; a sentence it does not know is shown as it is. Does not decide
- * anything: what follows an uncertain command is a person's decision.
+ * anything: what follows a failed or uncertain command is a person's decision, and is told as theirs.
  */
 import type { DeliveryRecord } from './actor.ts'
 import { type Command, commandErrors } from './command.ts'
 import { plainState, type CommandEvidence } from './evidence.ts'
 import type { Explanation, Known } from './explanation.ts'
+import { isolated } from './isolation.ts'
+import { decisionWords, needsPerson, type Settlement } from './settlement.ts'
 
 type Finished = Pick<Command, 'status' | 'error' | 'action'>
 
@@ -56,8 +58,10 @@ export function explainCommand(
   command: Finished,
   record: DeliveryRecord | null = null,
   evidence: CommandEvidence | null = null,
+  settlement: Settlement | null = null,
 ): Explanation | undefined {
   const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
+  if (settlement && needsPerson(command.status)) return settled(command, settlement, known)
   if (command.status === 'uncertain')
     return {
       ...(evidence?.outcome === 'found'
@@ -99,6 +103,30 @@ function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explana
     ],
     known: [],
     remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
+  }
+}
+
+/** A person has looked: what they decided is told instead of what it might mean. */
+function settled({ status, action }: Finished, settlement: Settlement, known: readonly Known[]): Explanation {
+  const { decision, note, by, at, successorId } = settlement
+  const who = isolated(by.name)
+  /** A look at the agent may be still to come. */
+  const isAfter = ({ at: when }: Known): boolean => when !== null && when > at
+  const mayFollow = action === 'send' && decision === 'not-arrived'
+  return {
+    tone: 'quiet',
+    title: `Settled: ${decisionWords[decision]}`,
+    sentences: [
+      `${who} looked at it and decided so. The record of the send stays as it is: ${status}.`,
+      ...(note === null ? [] : [`Note: “${isolated(note)}”`]),
+    ],
+    known: [...known.filter((each) => !isAfter(each)), { words: `${who} settled it`, at }, ...known.filter(isAfter)],
+    remedies: [
+      ...(successorId === null ? [] : (['open-successor'] as const)),
+      ...(mayFollow ? (['send-again'] as const) : []),
+      'open-task',
+      'open-agent',
+    ],
   }
 }
 

@@ -10,10 +10,10 @@ export interface Known {
 }
 
 /** What a person can do next. Each is a place or a composer to go to: nothing is done by choosing it. */
-export type Remedy = 'send-again' | 'open-task' | 'open-agent' | 'see-queues'
+export type Remedy = 'send-again' | 'open-successor' | 'open-task' | 'open-agent' | 'see-queues'
 
 export interface Explanation {
-  /** `quiet`: as it should be. `warn`: stuck or uncertain. `bad`: it failed. */
+  /** `quiet`: as it should be, or settled by a person. `warn`: stuck or uncertain. `bad`: it failed. */
   readonly tone: 'quiet' | 'warn' | 'bad'
   readonly title: string
   readonly sentences: readonly string[]

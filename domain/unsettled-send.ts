@@ -5,6 +5,7 @@
 import * as z from 'zod/mini'
 import { CommandStatus } from './command.ts'
 import { CommandEvidence } from './evidence.ts'
+import { Settlement } from './settlement.ts'
 
 const ended = {
   id: z.string(),
@@ -18,6 +19,8 @@ const ended = {
   createdAt: z.string(),
   /** Its first words, or its task's title. */
   title: z.string(),
+  /** Whoever looks may settle it. */
+  operable: z.boolean(),
 }
 
 export const UnsettledSend = z.object({
@@ -28,11 +31,11 @@ export const UnsettledSend = z.object({
 })
 export type UnsettledSend = z.infer<typeof UnsettledSend>
 
-/** The list goes back so far: what nobody did anything about for a week is history, and stays on the Actors page. */
+/** The list goes back so far: what nobody settled for a week is history, and stays on the Actors page until somebody does. */
 export const unsettledDays = 7
 export const unsettledLimit = 20
 
-/** `GET /api/sends/unsettled`: the newest of the last week. `more`: there are older ones than these. */
+/** `GET /api/sends/unsettled`: the newest of the last week that nobody has settled. `more`: there are older ones than these. */
 export const UnsettledAnswer = z.object({ sends: z.array(UnsettledSend), more: z.boolean() })
 export type UnsettledAnswer = z.infer<typeof UnsettledAnswer>
 
@@ -45,6 +48,10 @@ export const SentWords = z.object({
   text: z.string(),
   /** Parts besides the words, which cannot be written into a field: files, data. */
   otherParts: z.number(),
+  /** What a person decided about it; null while nobody has. */
+  settlement: z.nullable(Settlement),
+  /** The earlier send in whose place this one was sent; null where there is none to see. */
+  replaces: z.nullable(z.string()),
 })
 export type SentWords = z.infer<typeof SentWords>
 export const SentWordsAnswer = z.object({ send: SentWords })

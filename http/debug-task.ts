@@ -19,6 +19,9 @@ import { viewerOf } from './guard.ts'
 
 const OfTask = z.object({ taskId: z.string() })
 
+/** Who looks after a task is no command. */
+const ofNoCommand = { delivery: null, evidence: null, settlement: null, replaces: null }
+
 const schema = {
   summary: 'Who looks after a task',
   params: OfTask,
@@ -47,7 +50,7 @@ export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, d
     for (const record of records) {
       const wait = await readWait(db.pool, viewer, record.kind, record.id)
       const actor = detailOf(record, definitions)
-      actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), delivery: null, evidence: null })
+      actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), ...ofNoCommand })
     }
     return { at, actors, heard: [...(await readHeard(db.pool, id))] }
   })

@@ -111,12 +111,22 @@ const isSilent = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: Actor
   )
 
 export function summaryOf(record: ActorRecord, definitions: Definitions): ActorSummary {
-  const { kind, id, snapshot, revision, machineVersion, updatedAt, title } = record
+  const { kind, id, snapshot, revision, machineVersion, updatedAt, settledAt, title } = record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
-  const attention = isSilent(record) || leaves.some((node) => node.tags.includes('attention'))
+  const marked = settledAt === null && leaves.some((node) => node.tags.includes('attention'))
   const { value, status } = snapshot
-  return { kind, id, value, status, revision, machineVersion, updatedAt, attention, title: title ?? '' }
+  return {
+    kind,
+    id,
+    value,
+    status,
+    revision,
+    machineVersion,
+    updatedAt,
+    attention: isSilent(record) || marked,
+    title: title ?? '',
+  }
 }
 
 export function detailOf(record: ActorRecord, definitions: Definitions): ActorDetail {

@@ -104,26 +104,24 @@ async function actorOf({ db, viewer }: Asked, { kind, id }: Ref): Promise<ActorR
   return record
 }
 
+/** A command's life is short: discovery three times, one delivery. More steps than this it cannot have. */
+const stepsOfCommand = 50
+
 async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const record = await actorOf(asked, ref)
   const { db, viewer, kinds, definitions } = asked
   const { kind, id } = record
   const wait = await readWait(db, viewer, kind, id)
+  const send = kind === 'command' ? await findSend(db, viewer, id) : null
   return {
     at: record.seenAt,
     actor: detailOf(record, definitions),
     wait: placesOf(wait, kinds[kind]),
-    delivery: kind === 'command' ? await deliveryRecord(asked, id) : null,
-    evidence: kind === 'command' ? ((await readEvidence(db, viewer, [id])).get(id) ?? null) : null,
+    delivery: send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand)),
+    evidence: send && ((await readEvidence(db, viewer, [id])).get(id) ?? null),
+    settlement: send && send.settlement,
+    replaces: send && send.replaces,
   }
-}
-
-/** A command's life is short: discovery three times, one delivery. More steps than this it cannot have. */
-const stepsOfCommand = 50
-
-async function deliveryRecord({ db, viewer }: Asked, id: string) {
-  const send = await findSend(db, viewer, id)
-  return send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand))
 }
 
 /** The step before the page comes along: which edge was taken shows only between two values. */

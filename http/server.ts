@@ -25,6 +25,7 @@ import { pushRoutes } from './push-receiver.ts'
 import { answerFailure } from './refusals.ts'
 import { reviewerRoutes } from './reviewers.ts'
 import { headersIn, securityHeaders } from './security-headers.ts'
+import { settlementRoutes } from './settlements.ts'
 import { streamRoutes } from './stream.ts'
 import { taskEventRoutes } from './task-events.ts'
 import { taskRoutes } from './tasks.ts'
@@ -109,6 +110,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   for (const routes of resources) app.register(routes, door)
   app.register(auditRoutes, door)
   app.register(debugRoutes, door)
+  app.register(settlementRoutes, door)
   app.register(adminRoutes, door)
   app.register(reviewerRoutes, door)
   app.register(pushRoutes, door)

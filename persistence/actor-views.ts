@@ -25,6 +25,8 @@ export interface ActorRecord {
   readonly machineVersion: string
   readonly createdAt: string
   readonly updatedAt: string
+  /** When a person settled the command that it was; null while nobody has, and of all others. */
+  readonly settledAt: string | null
   /** The database's clock at this read: leases and timers are set by it. */
   readonly seenAt: string
   /** What a person calls it: the task's title, the first words of the message, or the agent that it is about. */
@@ -53,6 +55,7 @@ const Record_ = z.object({
   machineVersion: z.string(),
   createdAt: z.string(),
   updatedAt: z.string(),
+  settledAt: z.string().nullable(),
   seenAt: z.string(),
   title: z.string().nullable(),
   agentId: z.string().nullable(),
@@ -84,15 +87,15 @@ export interface ActorFilter {
 
 const everyActor = sql.fragment`
   select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, lease_owner,
-    lease_until, created_at, updated_at from actor
+    lease_until, created_at, updated_at, null::timestamptz as settled_at from actor
   union all
   select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null,
-    created_at, updated_at from actor_archive`
+    created_at, updated_at, settled_at from actor_archive`
 
 const selected = sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
     a.lease_until as "leaseUntil", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
-    a.updated_at as "updatedAt", now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
+    a.updated_at as "updatedAt", a.settled_at as "settledAt", now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 
 /** What the command of `a` is called: a send by its task or its words, a cancel by the task that it is to end. */
@@ -128,8 +131,9 @@ export const isInState = (states: readonly AttentionState[]) =>
             ['text', 'text'],
           )} as wanted(kind, state) where wanted.kind = a.kind and a.snapshot->'value' @> wanted.state::jsonb))`
 
-/** In the words of the index `actor_archive_unusual`, which the planner looks for. */
-export const unusualEnd = sql.fragment`a.snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported')`
+/** In the words of the index `actor_archive_unusual`, which the planner looks for: unlike most, and settled by nobody. */
+export const unsettledEnd = sql.fragment`
+  a.snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported') and a.settled_at is null`
 
 /**
  * Of `actor a` or `actor_archive a`: what it is about is the viewer's to see. A command's or a task's actor is seen with it; what
@@ -229,7 +233,7 @@ function archived(organizationId: string, filter: ActorFilter, older: Fragment, 
   const few = sql.fragment`(select b.*, 1 as place from actor_archive b) a`
   if (attention !== null)
     return sql.fragment`
-      select ${columns} from ${few} where a.organization_id = ${organizationId} and ${unusualEnd}
+      select ${columns} from ${few} where a.organization_id = ${organizationId} and ${unsettledEnd}
         and a.kind = any(${wanted}) and ${isInState(attention)} and ${allOf([older, ...words])} ${page}`
   if (filter.q !== null && wholeId.test(filter.q))
     return sql.fragment`

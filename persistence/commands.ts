@@ -233,7 +233,10 @@ export async function findByKey(
   return row && { contentDigest: row.contentDigest, command: commandOf(row) }
 }
 
-/** What a person should see beside a task: commands about it that are not delivered, or of which nobody knows. */
+/**
+ * What a person should see beside a task: commands about it that are not delivered, or of which nobody knows, unless somebody has
+ * settled them.
+ */
 export async function unsettledCommands(
   db: Connection,
   viewer: Viewer,
@@ -242,7 +245,7 @@ export async function unsettledCommands(
   const rows = await db.any(sql.type(Row)`
     select ${columns} from command c left join task t on t.id = c.task_id
     where c.agent_id = ${task.agentId} and c.tenant = ${task.tenant} and c.remote_task_id = ${task.remoteId}
-      and c.status <> 'succeeded' and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}
+      and (c.status in ('pending', 'dispatching') or c.unsettled_at is not null) and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}
     order by c.created_at desc, c.id desc limit 20`)
   return rows.map(commandOf)
 }

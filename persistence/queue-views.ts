@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
 import { attentionCountLimit, queueCountLimit, type QueuesAnswer } from '../domain/queue.ts'
-import { abandoned, isInState, unusualEnd, type AttentionState } from './actor-views.ts'
+import { abandoned, isInState, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './connection.ts'
 import { readProcesses } from './processes.ts'
 
@@ -90,7 +90,7 @@ async function countAttention(
         limit ${attentionCountLimit + 1})
       union all
       (select a.kind from actor_archive a
-        where a.organization_id = ${organizationId} and ${unusualEnd} and ${isInState(states)}
+        where a.organization_id = ${organizationId} and ${unsettledEnd} and ${isInState(states)}
         order by a.updated_at desc, a.id desc limit ${attentionCountLimit + 1})
     ) found group by kind`)
   return new Map(rows.map(({ kind, count }) => [kind, count]))

@@ -1,16 +1,18 @@
 /**
- * Sends that ended failed or uncertain, and a person's own that are not delivered yet, for reading: what a person should see who did
+ * Sends that ended failed or uncertain and that nobody has settled, and a person's own that are not delivered yet, for reading: what a person should see who did
  * not wait for the end, and the words to send again. Does not move anything (actors/command.ts) and does not say what it means (domain/command-explanation.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { wordsOf, type CommandBody, type CommandStatus } from '../domain/command.ts'
+import type { Settlement } from '../domain/settlement.ts'
 import type { UnderWaySend } from '../domain/under-way.ts'
 import type { UnsettledSend } from '../domain/unsettled-send.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
 import { readEvidence } from './evidence.ts'
+import { replacedBy, settlementOf } from './settlements.ts'
 
 const Row = z.custom<Omit<UnsettledSend, 'evidence'>>()
 
@@ -27,7 +29,8 @@ export async function listUnsettledSends(
 ): Promise<readonly UnsettledSend[]> {
   const rows = await db.any(sql.type(Row)`
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error,
-      coalesce(c.title, t.title, '') as title, t.id as "localId", c.created_at as "createdAt", c.updated_at as "updatedAt"
+      coalesce(c.title, t.title, '') as title, t.id as "localId", c.created_at as "createdAt", c.updated_at as "updatedAt",
+      ${commandHeld(viewer, 'operate')} as operable
     from command c join agent a on a.id = c.agent_id ${aboutTask}
     where c.organization_id = ${viewer.organizationId} and c.unsettled_at > ${since}
       and ${commandHeld(viewer, 'read')}
@@ -77,6 +80,12 @@ export interface SendRecord {
   /** Its first words, or its task's title. */
   readonly title: string
   readonly createdAt: string
+  /** Whether whoever asks may act on it. */
+  readonly operable: boolean
+  /** Null while nobody has settled it. */
+  readonly settlement: Settlement | null
+  /** The command in whose place it was sent. */
+  readonly replaces: string | null
   /** What was to be said; empty where it was no words. */
   readonly text: string
   /** Parts besides the words: files, data. */
@@ -89,7 +98,8 @@ export async function findSend(db: Connection, viewer: Viewer, id: string): Prom
   const row = await db.maybeOne(sql.type(Stored)`
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error, t.id as "localId",
       c.remote_task_id as "taskId", c.message_id as "messageId", coalesce(c.title, t.title, '') as title,
-      c.created_at as "createdAt", c.body
+      c.created_at as "createdAt", c.body, ${commandHeld(viewer, 'operate')} as operable, ${settlementOf(viewer)} as settlement,
+      ${replacedBy(viewer)} as replaces
     from command c join agent a on a.id = c.agent_id ${aboutTask}
     where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`)
   if (!row) return null

@@ -13,6 +13,7 @@ import { auditChain } from './0010-audit-chain.ts'
 import { lighterUpdates } from './0011-lighter-updates.ts'
 import { processes } from './0012-processes.ts'
 import { pushTakesBack } from './0013-push-takes-back.ts'
+import { settlements } from './0014-settlements.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   lighterUpdates,
   processes,
   pushTakesBack,
+  settlements,
 ]

@@ -73,17 +73,6 @@ describe('a send whose outcome is unknown', () => {
     expect(new URL(page.url()).pathname).toBe(`/actors/command/${uncertain.id}`)
   })
 
-  it('is put away in this browser, and stays where everything is', async () => {
-    const page = await open(`${server.url}/tasks`)
-    await strip(page).getByRole('button', { name: 'Put away' }).click()
-    await expect.poll(() => strip(page).count(), patience).toBe(0)
-    await page.reload()
-    await page.getByText('No tasks yet').waitFor()
-    expect(await strip(page).count()).toBe(0)
-    const kept = ActorPage.parse((await server.api.get('/api/actors?attention=true')).body)
-    expect(kept.actors.map(({ id }) => id)).toEqual([uncertain.id])
-  })
-
   it('leaves a draft alone that a person had begun, and shows the words beside it', async () => {
     const page = await open(`${server.url}/tasks/new?agent=${uncertain.agentId}`)
     await message(page).fill('something else')
@@ -197,7 +186,9 @@ describe('a send whose outcome is unknown', () => {
   })
 
   it('shows the whole of it on a narrow screen, and the chart beside it', async () => {
-    const page = await open(`${server.url}/actors/command/${uncertain.id}`, { viewport: { width: 390, height: 844 } })
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id } = await server.finished((await server.send(uncertain.agentId, { text: 'pay the rent' })).id)
+    const page = await open(`${server.url}/actors/command/${id}`, { viewport: { width: 390, height: 844 } })
     const parts = page.getByRole('group', { name: 'Parts of this page' })
     const told = page.getByRole('region', { name: 'What there is to know' })
     await told.getByText('It ended without an answer that can be read').waitFor()

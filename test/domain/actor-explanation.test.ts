@@ -51,6 +51,7 @@ const seen = (actor: ActorDetail, more: Partial<Omit<Seen, 'actor'>> = {}): Seen
   wait: null,
   delivery: null,
   evidence: null,
+  settlement: null,
   ...more,
 })
 

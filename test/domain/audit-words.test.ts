@@ -71,6 +71,10 @@ test.each([
   ],
   [words('team.member_added', { membershipId: 'member-bob' }, 'ops'), 'added Bob to the team “Ops”'],
   [words('task.send.accepted', { agentId: 'gone-agent-id' }), 'sent a message to an agent (gone-age)'],
+  [
+    words('command.settled', { agentId: 'pay', decision: 'not-arrived', successorId: null, noteDigest: null }, 'id'),
+    'settled a send to Payments as not arrived',
+  ],
   [words('audit.exported', { format: 'jsonl', after: 0, to: 12 }), 'exported the chain, rows 1 to 12'],
   [words('audit.exported', { format: 'csv', records: 3 }), 'exported the audit trail as CSV, 3 records'],
 ])('%s', (told, expected) => expect(told).toBe(expected))

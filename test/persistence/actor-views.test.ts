@@ -4,7 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { statesOf } from '../../domain/chart.ts'
 import { chartOf } from '../../machines/chart.ts'
-import { listActors, type ActorFilter, type ActorRecord } from '../../persistence/actor-views.ts'
+import {
+  isInState,
+  listActors,
+  unsettledEnd,
+  type ActorFilter,
+  type ActorRecord,
+} from '../../persistence/actor-views.ts'
 import { actorViews } from '../../persistence/migrations/0005-actor-views.ts'
 import { readQueues, readWait } from '../../persistence/queue-views.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -139,6 +145,34 @@ describe('many actors', () => {
   const ourFailures = (): Promise<number> =>
     fresh.db.pool.oneFirst(sql.type(z.object({ n: z.number() }))`
       select count(*)::int as n from actor_archive where organization_id = ${ours} and snapshot->>'value' = 'failed'`)
+
+  it('passes over what people settled without reading it, and shows it everywhere else', async () => {
+    const { pool } = fresh.db
+    const before = await ourFailures()
+    // Of thousands that ended badly all but ten are settled.
+    await pool.query(sql.unsafe`
+      insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at, settled_at)
+      select 'command', ('b' || lpad(to_hex(n), 31, '0'))::uuid, ${ours}, '1', 3, '{"value": "uncertain", "context": {}, "status": "done"}',
+        '2026-03-01'::timestamptz + n * interval '1 second', '2026-03-01'::timestamptz + n * interval '1 second',
+        case when n % 500 = 0 then null else now() end
+      from generate_series(1, 5000) n`)
+    await pool.query(sql.unsafe`analyze actor_archive`)
+    const found = await list({ attention, limit: 100 })
+    expect(found.filter(({ snapshot }) => snapshot.value === 'uncertain')).toHaveLength(10)
+    const { kinds: queues } = await readQueues(pool, ours, kinds, attention)
+    expect(queues.find(({ kind }) => kind === 'command')?.attention).toBe(1 + before + 10)
+    const newest = await list({ kinds: ['command'], q: 'uncertain', limit: 3 })
+    expect(newest.map(({ settledAt }) => settledAt === null)).toEqual([true, false, false])
+    const plan = await pool.any(sql.type(z.object({ 'QUERY PLAN': z.string() }))`
+      explain (analyze, costs off, timing off, summary off)
+      select a.kind, a.id from actor_archive a
+      where a.organization_id = ${ours} and ${unsettledEnd} and a.kind = any(${sql.array([...kinds], 'text')}) and ${isInState(attention)}
+      order by a.updated_at desc, a.id desc limit 51`)
+    const text = plan.map((row) => row['QUERY PLAN']).join('\n')
+    expect(text).toMatch(/Scan (?:using|on) actor_archive_unusual/)
+    expect(text).not.toMatch(/Rows Removed by Filter: \d{2}/)
+    await pool.query(sql.unsafe`delete from actor_archive where snapshot->>'value' = 'uncertain'`)
+  })
 
   it('tells of work that waits how many wait before it, and whose places are taken', async () => {
     const wait = await readWait(fresh.db.pool, administrator, 'subscription', 'a0000000-0000-7000-8000-000000000004')

@@ -47,6 +47,8 @@ async function catalogue(client: RawClient): Promise<unknown[]> {
 }
 
 /** Two tasks of one member, as a release before 0006 left them. */
+const someId = '00000000-0000-7000-8000-0000000000aa'
+
 const ownedTasks = `
   insert into organization (id, slug, name) values ('00000000-0000-7000-8000-000000000001', 'o', 'o');
   insert into agent (id, organization_id, card_url, source, name)
@@ -127,6 +129,34 @@ describe.each(bothDatabases)('%s', (kind) => {
         { status: 'uncertain', same: true },
       ])
       await client.query('delete from command')
+    })
+  })
+
+  it('takes settled commands back to where they need a person, and knows no settlement then', async () => {
+    await db.raw(async (client) => {
+      await migrateUp(client, migrations)
+      const before = await catalogue(client)
+      await client.query(`
+        insert into organization (id, slug, name) values ('${someId}', 'some', 'Some');
+        insert into person (id, display_name) values ('${someId}', 'Ada');
+        insert into agent (id, organization_id, card_url, source, name) values ('${someId}', '${someId}', 'http://agent.example/', 'managed', 'a');
+        insert into command (id, organization_id, agent_id, person_id, idempotency_key, content_digest, action, tenant, message_id,
+            body, status, created_at, updated_at, unsettled_at)
+          values ('${someId}', '${someId}', '${someId}', '${someId}', 'k', 'd', 'send', '', 'm', '{}', 'uncertain', now(), now(), null);
+        insert into actor_archive (kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at, settled_at)
+          values ('command', '${someId}', '${someId}', '1', 1, '{"value": "uncertain"}', now(), now(), now());
+        insert into command_settlement (command_id, organization_id, person_id, decision, at)
+          values ('${someId}', '${someId}', '${someId}', 'arrived', now())`)
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 14).length)
+      const { rows } = await client.query('select unsettled_at = updated_at as same from command')
+      expect(rows).toEqual([{ same: true }])
+      await migrateUp(client, migrations)
+      expect(await catalogue(client)).toEqual(before)
+      const { rows: archived } = await client.query('select settled_at from actor_archive')
+      expect(archived).toEqual([{ settled_at: null }])
+      await client.query(
+        'delete from command; delete from actor_archive; delete from agent; delete from person; delete from organization',
+      )
     })
   })
 

@@ -46,6 +46,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['GET', '/api/sends/unsettled', 'read'],
   ['GET', '/api/sends/under-way', 'read'],
   ['GET', '/api/sends/c', 'read'],
+  ['POST', '/api/sends/c/settle', 'operate'],
   ['GET', '/api/task-actors/t', 'read'],
 ]
 const allowed: Record<Role, readonly string[]> = {

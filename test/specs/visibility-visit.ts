@@ -277,6 +277,8 @@ export class Visit {
       expect((await this.api.post(`${route}/messages`, { text: 'x', taskId: remoteId })).status).toBe(404)
     }
     for (const { id } of commands) for (const of of ['commands', 'sends']) await this.#isSeen(`/api/${of}/${id}`, false)
+    for (const { id } of commands)
+      expect((await this.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })).status).toBe(404)
     for (const { kind, id } of actors)
       for (const of of ['', '/log']) await this.#isSeen(`/api/actors/${kind}/${id}${of}`, false)
   }
@@ -311,6 +313,23 @@ export class Visit {
         const body = route.startsWith('tasks/') ? undefined : { text: 'x', taskId: task.remoteId }
         expect((await this.api.post(`/api/agents/${task.agent.id}/${route}`, body)).status).toBe(expected)
       }
+    }
+  }
+
+  /** Once everything was read: what is settled leaves the lists. Everybody says the same, so that who was first does not matter. */
+  async settlements(): Promise<void> {
+    const person = this.#person
+    for (const command of this.#world.commands) {
+      const { agent, skillId, status } = command
+      const operates = this.#model.may(person, 'operate', agent, skillId)
+      const answered = status === 'succeeded' ? 409 : 200
+      const held = this.#model.sees(person, command) ? (operates ? answered : 403) : 404
+      const reply = await this.api.post(`/api/sends/${command.id}/settle`, { decision: 'arrived' })
+      expect([command.id, person.role, reply.status]).toEqual([
+        command.id,
+        person.role,
+        person.role === 'viewer' ? 403 : held,
+      ])
     }
   }
 

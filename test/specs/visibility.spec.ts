@@ -176,6 +176,7 @@ describe.each(bothDatabases)('what people see on %s', (database) => {
         )
         const keys = new Map<string, string>()
         for (const visit of visits) await visit.sends(keys)
+        for (const visit of visits) await visit.settlements()
         if (stranger) await visits.at(-1)?.strangers(stranger)
         stranger = world
         visited += visits.length

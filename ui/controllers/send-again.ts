@@ -1,18 +1,25 @@
 /**
  * Words of an earlier send, put into a composer to be sent again by a person. Owns fetching them with what is on record of that
  * send, filling the field once and telling what sending them means, which domain/send-again.ts says. Sending itself is the
- * composer's: a new command with a new key.
+ * composer's: a new command with a new key; once it is accepted, the earlier send is settled by it.
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
 import { againWords, type AgainWords, type Caution } from '../../domain/send-again.ts'
+import { needsPerson, SettlementAnswer } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
+import { faultOf } from '../api.ts'
 import type { App } from '../app.ts'
 import type { SignalboxComposer } from '../elements/composer.ts'
 import { icon } from '../elements/icon.ts'
+import { settlePath } from '../elements/settle-send.ts'
 import { plural } from '../format.ts'
 import { actorQuestion, sentQuestion } from '../record-questions.ts'
+import type { Sending } from '../sending.ts'
 import { Query } from './query.ts'
+
+/** Settled by somebody already. */
+const conflict = 409
 
 export class SendAgain implements ReactiveController {
   readonly #host: LitElement
@@ -24,6 +31,8 @@ export class SendAgain implements ReactiveController {
   /** What is in the field, or would be; kept when the address no longer asks for it. */
   #told: { readonly send: SentWords; readonly filled: boolean; readonly words: AgainWords } | undefined
   #dismissed = false
+  /** Why the earlier one could not be settled, and on which page that is news. */
+  #unsettled: { readonly why: string; readonly page: string | undefined } | undefined
   #filledFor: string | undefined
 
   constructor(host: LitElement, app: () => App | undefined, composer: () => SignalboxComposer | null) {
@@ -87,6 +96,39 @@ export class SendAgain implements ReactiveController {
   readonly caution = (text: string): Caution | null =>
     this.#told && text.includes(this.#told.send.text.trim()) ? this.#told.words.caution : null
 
+  /** These words go out: as soon as the console has them as a command, that one takes the place of the earlier. */
+  readonly sent = (text: string, sending: Sending): void => {
+    const app = this.#app()
+    const send = this.#told?.send
+    if (!app || !send || !needsPerson(send.status) || send.settlement) return
+    const words = send.text.trim()
+    if (words === '' || !text.includes(words)) return
+    this.#unsettled = undefined
+    const begun = sending.phase.get()
+    const key = 'attempt' in begun ? begun.attempt.idempotencyKey : undefined
+    // Beyond this page: who sent it may be elsewhere by then. Ends with the attempt, whatever becomes of it.
+    const watch = sending.phase.subscribe((phase) => {
+      const isOurs = 'attempt' in phase && phase.attempt.idempotencyKey === key
+      if (isOurs && phase.at !== 'accepted') return
+      watch.unsubscribe()
+      if (isOurs && phase.at === 'accepted') void this.#settle(app, send.id, phase.commandId)
+    })
+  }
+
+  /** The send is not disturbed by it: what could not be settled still needs a person, and is shown where it was. */
+  async #settle(app: App, commandId: string, successorId: string): Promise<void> {
+    const body = { decision: 'sent-again', successorId }
+    try {
+      await app.api.change(settlePath(commandId), { method: 'POST', body }, SettlementAnswer)
+    } catch (error) {
+      const fault = faultOf(error)
+      // Somebody has decided about it meanwhile.
+      if (fault.status !== conflict) this.#unsettled = { why: fault.message, page: app.router.get().params['id'] }
+    }
+    app.queries.invalidate()
+    this.#host.requestUpdate()
+  }
+
   #dismiss(): void {
     this.#dismissed = true
     this.#host.requestUpdate()
@@ -97,6 +139,11 @@ export class SendAgain implements ReactiveController {
     if (fault && this.#asked !== null)
       return html`<p class="notice warn" role="status">
         ${icon('triangle-alert', 15)}<span>The words to send again could not be read: ${fault.message}</span>
+      </p>`
+    const unsettled = this.#unsettled
+    if (unsettled !== undefined && unsettled.page === this.#app()?.router.get().params['id'])
+      return html`<p class="notice" role="status">
+        ${icon('info', 15)}<span>The message is sent. The earlier one could not be settled: ${unsettled.why}</span>
       </p>`
     const told = this.#told
     if (!told || this.#dismissed) return nothing
@@ -113,6 +160,7 @@ export class SendAgain implements ReactiveController {
         ${filled ? nothing : html`<p class="said quoted">${send.text}</p>`}
         ${words.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
         ${others === '' ? nothing : html`<p>${others}</p>`}
+        ${needsPerson(send.status) && !send.settlement ? html`<p>Accepted with these words, it settles the earlier one.</p>` : nothing}
       </div>
       <button class="small ghost" @click=${() => this.#dismiss()}>Dismiss</button>
     </div>`

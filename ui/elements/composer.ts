@@ -37,6 +37,7 @@ export class SignalboxComposer extends LitElement {
     hint: { type: String },
     closed: { type: String },
     caution: { attribute: false },
+    sent: { attribute: false },
     _text: { state: true },
     _asking: { state: true },
   }
@@ -50,6 +51,8 @@ export class SignalboxComposer extends LitElement {
   declare closed: string
   /** What a person is asked once more before these words are sent; null where nothing. */
   declare caution: (text: string) => Caution | null
+  /** Hears what a person sends off, with the sending that it became: that one outlives this element. */
+  declare sent: (text: string, sending: Sending) => void
   declare _text: string
   declare _asking: Caution | null
   #sending: Sending | undefined
@@ -78,6 +81,7 @@ export class SignalboxComposer extends LitElement {
     this.hint = ''
     this.closed = ''
     this.caution = () => null
+    this.sent = () => {}
     this._text = ''
     this._asking = null
   }
@@ -176,14 +180,21 @@ export class SignalboxComposer extends LitElement {
     if (this.#phase.value?.at === 'unknown') this.#sending?.retry(target)
     else {
       this._asking = this.caution(this._text)
-      if (!this._asking) this.#sending?.send(target, this._text)
+      if (!this._asking) this.#sendOff(target)
     }
+  }
+
+  #sendOff(target: Target): void {
+    const sending = this.#sending
+    if (!sending) return
+    sending.send(target, this._text)
+    this.sent(this._text, sending)
   }
 
   #confirm(): TemplateResult | typeof nothing {
     const { target, _asking: asking } = this
     if (!asking || !target) return nothing
-    const run = (): Promise<void> => Promise.resolve(this.#sending?.send(target, this._text))
+    const run = (): Promise<void> => Promise.resolve(this.#sendOff(target))
     const close = (): void => {
       this._asking = null
       this.focus()

@@ -1,9 +1,18 @@
 /**
  * `<signalbox-unsettled>`: sends that ended while nobody looked, above the foot of the task list: the first send of a task that
- * never came to be has no other place there. Owns showing, unfolding and putting away (in this browser: what is put away
- * stays on the Actors page); what a send's end means is domain/command-explanation.ts.
+ * never came to be has no other place there. Owns showing, unfolding and where the focus goes when the last one is settled; what a
+ * send's end means is domain/command-explanation.ts, and settling is settle-send.ts.
  */
-import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import {
+  css,
+  html,
+  LitElement,
+  nothing,
+  type PropertyDeclarations,
+  type PropertyValues,
+  type TemplateResult,
+} from 'lit'
+import { repeat } from 'lit/directives/repeat.js'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import { UnsettledAnswer, type UnsettledSend } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
@@ -12,21 +21,24 @@ import { Query } from '../controllers/query.ts'
 import { explanationSheet, knownList, remedyLinks } from '../pages/explanation-view.ts'
 import type { Question } from '../queries.ts'
 import { icon } from './icon.ts'
+import { SignalboxSettle } from './settle-send.ts'
 import { sheet } from './sheet.ts'
+import { define } from './view.ts'
+
+define('signalbox-settle', SignalboxSettle)
 
 const unsettledQuestion: Question<UnsettledAnswer> = {
   path: '/api/sends/unsettled',
   schema: UnsettledAnswer,
   freshness: 'live',
 }
-const seenKey = 'signalbox.sends-seen'
 
 /** @element signalbox-unsettled */
-export class SignalboxUnsettled extends LitElement {
+class SignalboxUnsettled extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
     _open: { state: true },
-    _seen: { state: true },
+    _isDone: { state: true },
   }
   static override styles = [
     sheet,
@@ -39,6 +51,9 @@ export class SignalboxUnsettled extends LitElement {
         overflow: hidden;
         border-top: 1px solid var(--sb-border);
         background: var(--sb-warn-soft);
+      }
+      .strip:has(signalbox-settle[open]) {
+        max-height: 72cqh;
       }
       .line {
         display: flex;
@@ -75,6 +90,18 @@ export class SignalboxUnsettled extends LitElement {
       p {
         overflow-wrap: anywhere;
       }
+      .done {
+        display: flex;
+        align-items: center;
+        gap: 7px;
+        padding: 8px 12px;
+        border-top: 1px solid var(--sb-border);
+        font-size: var(--sb-text-s);
+        color: var(--sb-text-2);
+      }
+      .done:focus-visible {
+        outline-offset: -2px;
+      }
       li > p:last-child {
         margin-top: 6px;
       }
@@ -82,33 +109,41 @@ export class SignalboxUnsettled extends LitElement {
   ]
   declare app: App | undefined
   declare _open: boolean
-  /** The newest that was put away (ISO 8601); everything up to it stays away. */
-  declare _seen: string
+  /** The last one was settled here: said where the focus is, until that moves on. */
+  declare _isDone: boolean
   readonly #sends = new Query(this, () => this.app && { queries: this.app.queries, question: unsettledQuestion })
 
   constructor() {
     super()
     this._open = false
-    this._seen = localStorage.getItem(seenKey) ?? ''
+    this._isDone = false
     new Clock(this)
   }
 
-  #putAway(newest: UnsettledSend): void {
-    this._seen = newest.updatedAt
-    this._open = false
-    localStorage.setItem(seenKey, this._seen)
+  get #fold(): HTMLElement | null {
+    return this.renderRoot.querySelector('.fold')
+  }
+
+  override willUpdate(): void {
+    const { data } = this.#sends
+    if (!data) return
+    if (data.sends.length > 0) this._isDone = false
+    else if (this.shadowRoot?.activeElement) this._isDone = true
+    if (data.sends.length === 0) this._open = false
+  }
+
+  override updated(changed: PropertyValues): void {
+    if (changed.has('_isDone') && this._isDone) this.renderRoot.querySelector<HTMLElement>('.done')?.focus()
   }
 
   override render(): TemplateResult | typeof nothing {
     const { app } = this
     const { data } = this.#sends
     if (!app || !data) return nothing
-    const sends = data.sends.filter(({ updatedAt }) => updatedAt > this._seen)
-    const [newest] = sends
-    if (!newest) return nothing
-    const more = data.more && sends.length === data.sends.length ? '+' : ''
+    const { sends } = data
+    if (sends.length === 0) return this._isDone ? this.#done() : nothing
+    const more = data.more ? '+' : ''
     const words = sends.length === 1 && more === '' ? '1 message needs you' : `${sends.length}${more} messages need you`
-    const why = 'Puts these away in this browser; they stay on the Actors page'
     return html`<section class="strip" aria-label="Messages that need you">
       <p class="sr" role="status">${words}</p>
       <div class="line">
@@ -120,20 +155,40 @@ export class SignalboxUnsettled extends LitElement {
         >
           ${icon('triangle-alert', 14)}${words}
         </button>
-        <button class="ghost small" title=${why} @click=${() => this.#putAway(newest)}>Put away</button>
       </div>
-      <ul class="sends" id="sends" ?hidden=${!this._open}>
-        ${this._open ? sends.map((send) => this.#send(app, send)) : nothing}
+      <ul class="sends" id="sends" ?hidden=${!this._open} @settled=${() => this.#fold?.focus()}>
+        ${
+          this._open
+            ? repeat(
+                sends,
+                ({ id }) => id,
+                (send) => this.#send(app, send),
+              )
+            : nothing
+        }
       </ul>
     </section>`
   }
 
+  #done(): TemplateResult {
+    return html`<p class="done" tabindex="-1" role="status" @blur=${() => (this._isDone = false)}>
+      ${icon('circle-check', 14)}Settled: no message needs you
+    </p>`
+  }
+
   #send(app: App, send: UnsettledSend): TemplateResult | typeof nothing {
-    const { id, agentId, agentName, action, title, updatedAt, evidence } = send
+    const { id, agentId, agentName, action, title, updatedAt, evidence, operable } = send
     const explanation = explainCommand(send, null, evidence)
     if (!explanation) return nothing
-    const subject = { app, commandId: id, agentId, localId: send.localId ?? evidence?.localId ?? null }
+    const subject = {
+      app,
+      commandId: id,
+      agentId,
+      localId: send.localId ?? evidence?.localId ?? null,
+      successorId: null,
+    }
     const actor = `/actors/command/${id}`
+    const settle = operable ? html`<signalbox-settle .app=${app} .commandId=${id}></signalbox-settle>` : nothing
     return html`<li>
       <div class="what">
         <bdi class="grow ell" title=${title}
@@ -145,11 +200,13 @@ export class SignalboxUnsettled extends LitElement {
         <b class="tone-${explanation.tone}">${explanation.title}</b>
       </p>
       <p class="muted"><bdi>${explanation.sentences[0]}</bdi></p>
-      ${knownList(explanation.known, app)} ${remedyLinks(explanation, subject)}
+      ${knownList(explanation.known, app)} ${remedyLinks(explanation, subject, settle)}
       <p><a class="link" href=${app.router.href(actor)} data-route=${actor}>What the command did</a></p>
     </li>`
   }
 }
+
+define('signalbox-unsettled', SignalboxUnsettled)
 
 declare global {
   interface HTMLElementTagNameMap {

@@ -8,7 +8,6 @@ import { explainActor } from '../../domain/actor-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { describeEvent, type ActorDetail, type ActorStep, type StateValue } from '../../domain/chart.ts'
 import { Again } from '../controllers/again.ts'
-import type { App } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
@@ -30,8 +29,8 @@ import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
 import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
-import { actorMissing, chartMissing, partChoice, toldPart, type Part } from './actors-parts.ts'
-import { explanationSheet, type Subject } from './explanation-view.ts'
+import { actorMissing, chartMissing, isAbove, partChoice, toldPart, type Part } from './actors-parts.ts'
+import { explanationSheet } from './explanation-view.ts'
 
 /** What was copied is told for this long. */
 const copiedMs = 2000
@@ -231,7 +230,7 @@ export class SignalboxActor extends View {
     if (!detail) return fault ? this.#missing() : html`<div class="loading">${skeleton(6, 'page')}</div>`
     const past = this.#step
     const chart = this.#chart.data
-    const told = this.#told(detail)
+    const told = this.#told()
     const part = this.#part(told !== nothing)
     return html`<div class="actor shows-${part}">
       ${this.#header(detail, past, chart !== undefined)}
@@ -255,7 +254,7 @@ export class SignalboxActor extends View {
             past,
             app: this.app,
             nowMs: this.#nowMs,
-            explanations: this.#explanations,
+            explanations: this.#explanations.filter((each) => !this.#actor.data || !isAbove(each, this.#actor.data)),
             agentName: this.#sent.data?.send.agentName ?? null,
           })}
         </div>
@@ -295,19 +294,13 @@ export class SignalboxActor extends View {
     return data ? explainActor(data, this.#nowMs) : []
   }
 
-  /** Null for a command that never came to a task; then its task is where its message was found. */
-  #subject(app: App, { kind, id, agentId, taskId }: ActorDetail): Subject {
-    const localId = taskId ?? this.#actor.data?.delivery?.localId ?? this.#actor.data?.evidence?.localId ?? null
-    return { app, commandId: kind === 'command' ? id : null, agentId, localId }
-  }
-
-  /** What needs a person, and what was sent; the former only of now, for the past needs nobody. */
-  #told(detail: ActorDetail): TemplateResult | typeof nothing {
+  /** What needs a person or was settled by one, and what was sent; the former only of now, for the past needs nobody. */
+  #told(): TemplateResult | typeof nothing {
     const { app } = this
-    if (!app) return nothing
-    const loud = this._looking === null ? this.#explanations.filter(({ tone }) => tone !== 'quiet') : []
-    const foundTaskId = this.#actor.data?.evidence?.taskId ?? null
-    return toldPart({ send: this.#sent.data?.send, foundTaskId, loud, subject: this.#subject(app, detail) })
+    const { data } = this.#actor
+    if (!app || !data) return nothing
+    const above = this._looking === null ? this.#explanations.filter((each) => isAbove(each, data)) : []
+    return toldPart({ app, seen: data, send: this.#sent.data?.send, above })
   }
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {

@@ -1,10 +1,16 @@
 /** Parts of an actor's page around its chart: what there is to know, the choice of a part on a narrow screen, nobody there. Draws. */
 import { html, nothing, type TemplateResult } from 'lit'
+import type { ActorAnswer } from '../../domain/actor.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import type { SentWords } from '../../domain/unsettled-send.ts'
+import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
+import { SignalboxSettle } from '../elements/settle-send.ts'
+import { define } from '../elements/view.ts'
 import { shortId } from './actors-questions.ts'
 import { explanationNotice, type Subject } from './explanation-view.ts'
+
+define('signalbox-settle', SignalboxSettle)
 
 /** What there is to know, the chart, the log, the details. */
 export type Part = 'told' | 'chart' | 'log' | 'details'
@@ -12,24 +18,53 @@ export type Part = 'told' | 'chart' | 'log' | 'details'
 const partWords: Readonly<Record<Part, string>> = { told: 'To know', chart: 'Chart', log: 'Log', details: 'Details' }
 
 export interface Told {
+  readonly app: App
+  readonly seen: ActorAnswer
   /** What a command sent; undefined for other kinds, and until it is known. */
   readonly send: SentWords | undefined
-  /** The agent's name of the task where it was found. */
-  readonly foundTaskId: string | null
-  readonly loud: readonly Explanation[]
-  readonly subject: Subject
+  /** What stands above the chart. */
+  readonly above: readonly Explanation[]
 }
 
-/** What was sent, and what needs a person. */
-export function toldPart({ send, foundTaskId, loud, subject }: Told): TemplateResult | typeof nothing {
-  if (loud.length === 0 && !send) return nothing
-  return html`<div class="told" role="region" aria-label="What there is to know" tabindex="0">
+/** What needs a person, and what a person settled; everything else is said beside the chart. */
+export const isAbove = ({ tone }: Explanation, { settlement }: ActorAnswer): boolean =>
+  tone !== 'quiet' || settlement !== null
+
+/** A command that never came to a task has none of its own; then its task is where its message was found. */
+function subjectOf(app: App, { actor, delivery, evidence, settlement }: ActorAnswer): Subject {
+  const { kind, id, agentId, taskId } = actor
+  const localId = taskId ?? delivery?.localId ?? evidence?.localId ?? null
+  const successorId = settlement?.successorId ?? null
+  return { app, commandId: kind === 'command' ? id : null, agentId, localId, successorId }
+}
+
+/** What was sent, and what needs a person. Once it is settled the focus stays here, where that is said. */
+export function toldPart({ app, seen, send, above }: Told): TemplateResult | typeof nothing {
+  if (above.length === 0 && !send) return nothing
+  const { actor, evidence, replaces } = seen
+  const subject = subjectOf(app, seen)
+  const settle =
+    actor.attention && actor.status === 'done' && send?.operable && send.id === actor.id
+      ? html`<signalbox-settle .app=${app} .commandId=${actor.id}></signalbox-settle>`
+      : nothing
+  return html`<div
+    class="told"
+    role="region"
+    aria-label="What there is to know"
+    tabindex="0"
+    @settled=${({ currentTarget }: Event) => currentTarget instanceof HTMLElement && currentTarget.focus()}
+  >
     ${
       send
-        ? html`<signalbox-sent .app=${subject.app} .send=${send} .foundTaskId=${foundTaskId}></signalbox-sent>`
+        ? html`<signalbox-sent
+            .app=${app}
+            .send=${send}
+            .foundTaskId=${evidence?.taskId ?? null}
+            .replaces=${replaces}
+          ></signalbox-sent>`
         : nothing
     }
-    ${loud.map((each) => explanationNotice(each, subject))}
+    ${above.map((each) => explanationNotice(each, subject, settle))}
   </div>`
 }
 

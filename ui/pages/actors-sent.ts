@@ -18,12 +18,14 @@ const drawnLength = 400
  * @element signalbox-sent
  * @prop send - the command's words and names
  * @prop foundTaskId - the agent's own name of the task where the message was found; null where it was not
+ * @prop replaces - the earlier command in whose place it was sent; null where there is none
  */
 export class SignalboxSent extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
     send: { attribute: false },
     foundTaskId: { attribute: false },
+    replaces: { attribute: false },
     _unfolded: { state: true },
     _copied: { state: true },
   }
@@ -90,6 +92,7 @@ export class SignalboxSent extends LitElement {
   declare app: App | undefined
   declare send: SentWords | undefined
   declare foundTaskId: string | null
+  declare replaces: string | null
   /** The command whose words are shown in full. */
   declare _unfolded: string | null
   declare _copied: { readonly text: string; readonly done: boolean } | null
@@ -97,6 +100,7 @@ export class SignalboxSent extends LitElement {
   constructor() {
     super()
     this.foundTaskId = null
+    this.replaces = null
     this._unfolded = null
     this._copied = null
   }
@@ -120,13 +124,22 @@ export class SignalboxSent extends LitElement {
     const isCancel = send.action === 'cancelTask'
     const taskId = send.taskId ?? this.foundTaskId
     return html`<section aria-label="What was sent">
-      ${isCancel ? this.#cancel(app, send, agent) : this.#message(send, agent)}
+      ${isCancel ? this.#cancel(app, send, agent) : this.#message(send, agent)} ${this.#earlier(app)}
       <dl>
         ${isCancel ? this.#name('Request id', send.id) : this.#name('Message id', send.messageId)}
         ${taskId === null ? nothing : this.#name('The agent’s task id', taskId)}
       </dl>
       <p class="sr" role="status">${this._copied ? copiedWords(this._copied.done) : ''}</p>
     </section>`
+  }
+
+  #earlier(app: App): TemplateResult | typeof nothing {
+    if (this.replaces === null) return nothing
+    const path = `/actors/command/${this.replaces}`
+    return html`<p>
+      It was sent in the place of
+      <a class="link" href=${app.router.href(path)} data-route=${path}>an earlier one</a>
+    </p>`
   }
 
   #cancel(app: App, { localId, title }: SentWords, agent: TemplateResult): TemplateResult {

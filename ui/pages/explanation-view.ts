@@ -14,6 +14,8 @@ export interface Subject {
   readonly agentId: string | null
   /** The local task. */
   readonly localId: string | null
+  /** The command that was sent in its place. */
+  readonly successorId: string | null
 }
 
 interface Way {
@@ -30,11 +32,14 @@ export const sendAgainPath = (commandId: string, agentId: string, localId: strin
     ? `/tasks/new?agent=${encodeURIComponent(agentId)}&again=${encodeURIComponent(commandId)}`
     : `/tasks/${encodeURIComponent(localId)}?again=${encodeURIComponent(commandId)}`
 
-function wayOf(remedy: Remedy, { commandId, agentId, localId }: Subject): Way | undefined {
+function wayOf(remedy: Remedy, { commandId, agentId, localId, successorId }: Subject): Way | undefined {
   switch (remedy) {
     case 'send-again':
       if (commandId === null || agentId === null) return undefined
       return { path: sendAgainPath(commandId, agentId, localId), words: 'Send again…', icon: 'reply' }
+    case 'open-successor':
+      if (successorId === null) return undefined
+      return { path: `/actors/command/${successorId}`, words: 'See the one sent again', icon: 'arrow-right' }
     case 'open-task':
       if (localId === null) return undefined
       return { path: `/tasks/${encodeURIComponent(localId)}`, words: 'Open the task', icon: 'list-checks' }
@@ -46,16 +51,21 @@ function wayOf(remedy: Remedy, { commandId, agentId, localId }: Subject): Way | 
   }
 }
 
-export function remedyLinks({ remedies }: Explanation, subject: Subject): TemplateResult | typeof nothing {
+/** `more`: what is not a place to go to, in the same row. */
+export function remedyLinks(
+  { remedies }: Explanation,
+  subject: Subject,
+  more: TemplateResult | typeof nothing = nothing,
+): TemplateResult | typeof nothing {
   const ways = remedies.flatMap((remedy) => wayOf(remedy, subject) ?? [])
-  if (ways.length === 0) return nothing
+  if (ways.length === 0 && more === nothing) return nothing
   return html`<p class="ways">
     ${ways.map(
       ({ path, words, icon: name }) =>
         html`<a class="button small" href=${subject.app.router.href(path)} data-route=${path}
           >${icon(name, 13)}${words}</a
         >`,
-    )}
+    )}${more}
   </p>`
 }
 
@@ -71,16 +81,24 @@ export const knownList = (known: readonly Known[], { format }: App): TemplateRes
         )}
       </ul>`
 
-/** As a notice, for what needs a person. */
-export const explanationNotice = (explanation: Explanation, subject: Subject): TemplateResult =>
+/** Sign of a tone. */
+export const toneIcon = (tone: Explanation['tone']): IconName =>
+  tone === 'bad' ? 'circle-x' : tone === 'warn' ? 'triangle-alert' : 'circle-check'
+
+/** As a notice, for what needs a person or was settled by one. `more`: beside the ways to go on. */
+export const explanationNotice = (
+  explanation: Explanation,
+  subject: Subject,
+  more: TemplateResult | typeof nothing = nothing,
+): TemplateResult =>
   html`<div class="notice ${explanation.tone} why" role="note">
-    ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
+    ${icon(toneIcon(explanation.tone), 15)}
     <div class="grow">
       <p>
         <b>${explanation.title}.</b>
         ${explanation.sentences.map((sentence) => html`<bdi>${sentence}</bdi> `)}
       </p>
-      ${knownList(explanation.known, subject.app)} ${remedyLinks(explanation, subject)}
+      ${knownList(explanation.known, subject.app)} ${remedyLinks(explanation, subject, more)}
     </div>
   </div>`
 

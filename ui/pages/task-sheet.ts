@@ -187,6 +187,12 @@ export const taskSheet = [
       max-height: 30cqh;
       border-radius: var(--sb-radius-m);
     }
+    .foot:has(signalbox-settle[open]) {
+      max-height: 76cqh;
+    }
+    .foot > .troubles:has(signalbox-settle[open]) {
+      max-height: 52cqh;
+    }
     .in > .notice {
       margin-bottom: 8px;
     }

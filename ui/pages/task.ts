@@ -226,12 +226,13 @@ export class SignalboxTask extends View {
               })}
             </div>
           </div>
-          <div class="foot">
+          <div class="foot" @settled=${(event: CustomEvent<string>) => this.#settled(app, event.detail)}>
             ${taskTroubles({
               app,
               localId: task.localId,
               commands: data.commands,
               followers: this.#followers.data,
+              operable: this.#closed === '',
               toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
             })}
             ${this.#foot(app, task)}
@@ -252,6 +253,16 @@ export class SignalboxTask extends View {
         </aside>
       </div>
       ${this.#artifact(app, task)}`
+  }
+
+  /** While a stream feeds this task nothing refetches what is beside it. The focus stays on the page when the trouble goes. */
+  #settled(app: App, commandId: string): void {
+    const { data } = this.#task
+    if (data) {
+      const commands = data.commands.filter(({ id }) => id !== commandId)
+      app.queries.put(taskQuestion(this.taskId), { ...data, commands })
+    }
+    this.#composer?.focus()
   }
 
   /** Messages carry no author, so on a console of several people they are "Operator". */
@@ -330,6 +341,7 @@ export class SignalboxTask extends View {
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
         .caution=${this.#again.caution}
+        .sent=${this.#again.sent}
         hint=${hintFor(task)}
         closed=${closed}
         @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}

@@ -9,6 +9,7 @@ import { Query } from '../controllers/query.ts'
 import { icon, type IconName } from '../elements/icon.ts'
 import { underWayQuestion } from '../elements/sends-under-way.ts'
 import { sheet } from '../elements/sheet.ts'
+import { define } from '../elements/view.ts'
 
 interface Nothing {
   readonly icon: IconName
@@ -45,7 +46,7 @@ const notDelivered: Nothing = {
 }
 
 /** @element signalbox-no-tasks */
-export class SignalboxNoTasks extends LitElement {
+class SignalboxNoTasks extends LitElement {
   static override properties: PropertyDeclarations = { app: { attribute: false }, filter: { attribute: false } }
   static override styles = [
     sheet,
@@ -83,6 +84,8 @@ export class SignalboxNoTasks extends LitElement {
     </div>`
   }
 }
+
+define('signalbox-no-tasks', SignalboxNoTasks)
 
 declare global {
   interface HTMLElementTagNameMap {

@@ -23,11 +23,11 @@ import { rowLimit, TaskList, type TaskListState } from '../task-list.ts'
 import { tasksSheet } from './tasks-sheet.ts'
 
 const loadTask = async (): Promise<void> => define('signalbox-task', (await import('./task.ts')).SignalboxTask)
-/** What stands around the rows. The last one's name tells that all are there. */
+/** What stands around the rows; these files define their elements themselves. The last one's name tells that all are there. */
 const loadBeside = async (): Promise<void> => {
   define('signalbox-under-way', (await import('../elements/sends-under-way.ts')).SignalboxUnderWay)
-  define('signalbox-no-tasks', (await import('./tasks-empty.ts')).SignalboxNoTasks)
-  define('signalbox-unsettled', (await import('../elements/unsettled-sends.ts')).SignalboxUnsettled)
+  await import('./tasks-empty.ts')
+  await import('../elements/unsettled-sends.ts')
 }
 const loadNewTask = async (): Promise<void> =>
   define('signalbox-new-task', (await import('./new-task.ts')).SignalboxNewTask)

@@ -1,0 +1,35 @@
+/**
+ * What people decided about sends that failed or are uncertain. What is settled leaves the lists: `command.unsettled_at` is null, and
+ * the index of unusual ends passes it over, so that a hundred thousand settled ones cost the list of what needs a person nothing.
+ * Code from before goes on beside it during a rolling restart: it writes neither the table nor the column, and until it is gone
+ * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower.
+ */
+import type { Migration } from '../migrate.ts'
+
+export const settlements: Migration = {
+  version: 14,
+  name: 'settlements',
+  up: `
+create table command_settlement (
+  command_id uuid primary key references command on delete cascade,
+  organization_id uuid not null references organization,
+  person_id uuid not null references person,
+  decision text not null check (decision in ('arrived', 'not-arrived', 'sent-again', 'no-matter')),
+  note text check (length(note) between 1 and 500),
+  successor_id uuid references command,
+  at timestamptz not null,
+  check ((decision = 'sent-again') = (successor_id is not null))
+);
+create index command_settlement_successor on command_settlement (successor_id) where successor_id is not null;
+alter table actor_archive add column settled_at timestamptz;
+drop index actor_archive_unusual;
+create index actor_archive_unusual on actor_archive (organization_id, updated_at desc, id desc)
+  where snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported') and settled_at is null;`,
+  down: `
+update command c set unsettled_at = c.updated_at from command_settlement s where s.command_id = c.id;
+drop index actor_archive_unusual;
+alter table actor_archive drop column settled_at;
+create index actor_archive_unusual on actor_archive (organization_id, updated_at desc, id desc)
+  where snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported');
+drop table command_settlement;`,
+}

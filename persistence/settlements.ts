@@ -1,0 +1,91 @@
+/**
+ * Settlements as rows: what people decided about sends that failed or are uncertain, and which send took whose place. A settled
+ * command leaves the lists of what needs a person; its own status, error and chart are not touched. Does not own who may decide
+ * (actors/settlement.ts) or the words (domain/settlement.ts).
+ */
+import { sql, type FragmentSqlToken } from 'slonik'
+import { z } from 'zod'
+import type { Viewer } from '../domain/access.ts'
+import type { CommandStatus } from '../domain/command.ts'
+import type { Settlement } from '../domain/settlement.ts'
+import { commandHeld } from './commands.ts'
+import type { Connection } from './connection.ts'
+import { held } from './visibility.ts'
+
+/** Of a column with a command's id: whether the viewer may see that command. */
+const isSeen = (viewer: Viewer, id: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  exists (select 1 from command n where n.id = ${id} and n.organization_id = ${viewer.organizationId}
+    and ${held(viewer, 'read', sql.fragment`n.agent_id`, sql.fragment`n.skill_id`)})`
+
+/** Of `command c`: what was decided about it, as JSON; null while nobody has. */
+export const settlementOf = (viewer: Viewer): FragmentSqlToken => sql.fragment`(
+  select jsonb_build_object('decision', s.decision, 'note', s.note, 'by', jsonb_build_object('id', p.id, 'name', p.display_name),
+    'at', to_char(s.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+    'successorId', case when ${isSeen(viewer, sql.fragment`s.successor_id`)} then s.successor_id end)
+  from command_settlement s join person p on p.id = s.person_id where s.command_id = c.id)`
+
+/** Of `command c`: the command in whose place it was sent, the newest where it was sent for several; null where there is none to see. */
+export const replacedBy = (viewer: Viewer): FragmentSqlToken => sql.fragment`(
+  select s.command_id from command_settlement s where s.successor_id = c.id and ${isSeen(viewer, sql.fragment`s.command_id`)}
+  order by s.at desc, s.command_id desc limit 1)`
+
+const Found = z.custom<{ readonly settlement: Settlement | null }>()
+
+/** Null while nobody has settled it, and where it is not the viewer's to see. */
+export async function findSettlement(db: Connection, viewer: Viewer, commandId: string): Promise<Settlement | null> {
+  const row = await db.maybeOne(sql.type(Found)`
+    select ${settlementOf(viewer)} as settlement from command c
+    where c.organization_id = ${viewer.organizationId} and c.id = ${commandId} and ${commandHeld(viewer, 'read')}`)
+  return row?.settlement ?? null
+}
+
+export interface SettledCommand {
+  readonly agentId: string
+  readonly status: CommandStatus
+  /** The local task that it continued or was to cancel; null where none is known here. */
+  readonly taskId: string | null
+  /** Whether the viewer may act on it, and not only look. */
+  readonly isOperable: boolean
+}
+
+/**
+ * A command that the viewer may see, locked until the transaction ends: of two people who settle it at once the second reads what
+ * the first decided. The lock is not that of a deletion, so a send that names it as its successor does not wait.
+ */
+export const lockCommand = (tx: Connection, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
+  tx.maybeOne(sql.type(z.custom<SettledCommand>())`
+    select c.agent_id as "agentId", c.status, ${commandHeld(viewer, 'operate')} as "isOperable", (
+      select t.id from task t
+      where t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id) as "taskId"
+    from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}
+    for no key update of c`)
+
+const Yes = z.object({ yes: z.boolean() })
+
+/** Whether `successorId` is a command to the same agent that was accepted after `id`, and that the viewer may see. */
+export const mayReplace = (tx: Connection, viewer: Viewer, id: string, successorId: string): Promise<boolean> =>
+  tx.oneFirst(sql.type(Yes)`
+    select exists (
+      select 1 from command c join command o on o.agent_id = c.agent_id and o.organization_id = c.organization_id
+      where c.id = ${successorId} and o.id = ${id} and (c.created_at, c.id) > (o.created_at, o.id)
+        and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}) as yes`)
+
+export interface NewSettlement extends Pick<Settlement, 'decision' | 'note' | 'successorId' | 'at'> {
+  readonly commandId: string
+}
+
+/**
+ * Writes a decision about a locked command that has none. A command's end archives its actor in the same commit, so whoever sees the end
+ * finds the archived row; one that was forgotten since has no list to leave.
+ */
+export async function insertSettlement(tx: Connection, viewer: Viewer, settlement: NewSettlement): Promise<void> {
+  const { commandId, decision, note, successorId, at } = settlement
+  await tx.query(sql.unsafe`
+    with decided as (
+      insert into command_settlement (command_id, organization_id, person_id, decision, note, successor_id, at)
+      values (${commandId}, ${viewer.organizationId}, ${viewer.userId}, ${decision}, ${note}, ${successorId}, ${at})
+    ), listed as (
+      update command set unsettled_at = null where id = ${commandId}
+    )
+    update actor_archive set settled_at = ${at} where kind = 'command' and id = ${commandId}`)
+}

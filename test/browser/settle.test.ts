@@ -1,0 +1,210 @@
+/**
+ * Settling a send in a real browser: with the keyboard alone, heard by everybody's pages, by another message that takes its place, and
+ * what is said where it does not work.
+ */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Command } from '../../domain/command.ts'
+import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
+import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+const patience = { timeout: 20_000, interval: 100 }
+
+describe('a send that needs a person', () => {
+  let browser: Browser
+  let server: TestConsole
+  let faulty: RawPeer
+  let agentId: string
+  /** Who looks is a viewer only. */
+  let reads = false
+  const open_: WatchedPage[] = []
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    server = await startConsole({
+      database: 'postgresql',
+      identify: (person) => (reads ? { ...person, role: 'viewer' } : person),
+    })
+    faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    agentId = (await server.system.agents.register(server.viewer, faulty.cardUrl)).id
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.close()
+    await faulty.close()
+  })
+  afterEach(async () => {
+    for (const { page, violations } of open_.splice(0)) {
+      await page.context().close()
+      expect(violations).toEqual([])
+    }
+  })
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    const watched = await openPage(browser, options)
+    open_.push(watched)
+    await watched.page.goto(server.url + path)
+    return watched.page
+  }
+  async function expectClean(page: Page): Promise<void> {
+    const { violations } = await axeOn(page).analyze()
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+  }
+  const lost = async (body: Parameters<TestConsole['send']>[1]): Promise<Command> => {
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    return server.finished((await server.send(agentId, body)).id)
+  }
+  const settlementOf = async (id: string) =>
+    SentWordsAnswer.parse((await server.api.get(`/api/sends/${id}`)).body).send.settlement
+  const strip = (page: Page) => page.getByRole('region', { name: 'Messages that need you' })
+  const focused = (page: Page) =>
+    page.evaluate(() => {
+      let at = document.activeElement
+      while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+      return at?.textContent.trim().replaceAll(/\s+/g, ' ') ?? ''
+    })
+
+  it('is settled with the keyboard, and leaves the lists of everybody who looks', async () => {
+    const { id } = await lost({ text: 'pay the invoice' })
+    const others = await open('/actors?attention=true')
+    await others.getByText('1 needs a person').first().waitFor()
+    const page = await open('/tasks')
+    await strip(page).getByRole('button', { name: '1 message needs you' }).focus()
+    await page.keyboard.press('Enter')
+    await strip(page).getByRole('button', { name: 'Settle…' }).focus()
+    await page.keyboard.press('Enter')
+    await expectClean(page)
+    // Left, it is where it was: the button has the focus.
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Escape')
+    expect(await focused(page)).toBe('Settle…')
+    expect(await strip(page).getByRole('radio').count()).toBe(0)
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowDown')
+    expect(await strip(page).getByRole('radio', { name: 'The agent does not have it' }).isChecked()).toBe(true)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Not in their log.')
+    await page.keyboard.press('Control+Enter')
+    await expect.poll(() => strip(page).count(), patience).toBe(0)
+    await expect.poll(() => focused(page), patience).toBe('Settled: no message needs you')
+    await expect.poll(() => others.getByText('1 needs a person').count(), patience).toBe(0)
+    expect(await settlementOf(id)).toMatchObject({ decision: 'not-arrived', note: 'Not in their log.' })
+  })
+
+  it('says on its own page who settled it, how, and with what words', async () => {
+    const { id } = await lost({ text: 'pay the rent' })
+    const page = await open(`/actors/command/${id}`, { colorScheme: 'dark' })
+    const told = page.getByRole('region', { name: 'What there is to know' })
+    await told.getByRole('button', { name: 'Settle…' }).click()
+    await expectClean(page)
+    await told.getByRole('radio', { name: 'It no longer matters' }).check()
+    await told.getByLabel('Note').fill('They moved out.')
+    await told.getByRole('button', { name: 'Settle', exact: true }).click()
+    const note = page.getByRole('note').filter({ hasText: 'Settled: it no longer matters' })
+    await note.getByText('They moved out.').waitFor()
+    await note.getByText(/Local administrator.? settled it/).waitFor()
+    expect(await told.getByRole('button', { name: 'Settle…' }).count()).toBe(0)
+    expect(await page.evaluate(() => document.activeElement !== document.body)).toBe(true)
+    await expectClean(page)
+  })
+
+  it('tells where somebody else was quicker, and shows what they decided', async () => {
+    const { id } = await lost({ text: 'pay the gardener' })
+    const page = await open(`/actors/command/${id}`)
+    const told = page.getByRole('region', { name: 'What there is to know' })
+    await told.getByRole('button', { name: 'Settle…' }).click()
+    await told.getByRole('radio', { name: 'The agent has it', exact: false }).first().check()
+    // Their decision is not heard of before this page's own answer.
+    await page.route('**/settle', async (route) => {
+      await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+      await route.continue()
+    })
+    await told.getByRole('button', { name: 'Settle', exact: true }).click()
+    await page.getByRole('note').filter({ hasText: 'Settled: it no longer matters' }).waitFor()
+    expect(await settlementOf(id)).toMatchObject({ decision: 'no-matter' })
+  })
+
+  it('is named with the one that took its place, by its address', async () => {
+    const { id } = await lost({ text: 'pay the plumber' })
+    const later = await server.finished((await server.send(agentId, { text: 'pay the plumber' })).id)
+    const page = await open(`/actors/command/${id}`)
+    const told = page.getByRole('region', { name: 'What there is to know' })
+    await told.getByRole('button', { name: 'Settle…' }).click()
+    await told.getByRole('radio', { name: 'It was sent again' }).check()
+    await told.getByLabel('Address or id of the later command').fill(`${server.url}/actors/command/${id}`)
+    await told.getByRole('button', { name: 'Settle', exact: true }).click()
+    await told.getByRole('alert').getByText('successorId must name a later command to the same agent.').waitFor()
+    await told.getByLabel('Address or id of the later command').fill(`${server.url}/actors/command/${later.id}`)
+    await told.getByRole('button', { name: 'Settle', exact: true }).click()
+    await page.getByRole('link', { name: 'See the one sent again' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${later.id}`)
+    await page.getByRole('region', { name: 'What was sent' }).getByRole('link', { name: 'an earlier one' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${id}`)
+  })
+
+  it('is settled by being sent again, once the console has the new one', async () => {
+    const { id } = await lost({ text: 'pay the electrician' })
+    const page = await open('/tasks')
+    await strip(page).getByRole('button', { name: '1 message needs you' }).click()
+    await strip(page).getByRole('link', { name: 'Send again…' }).click()
+    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
+    expect(await settlementOf(id)).toBeNull()
+    await page.keyboard.press('Control+Enter')
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    await expect.poll(() => strip(page).count(), patience).toBe(0)
+    const settlement = await settlementOf(id)
+    expect(settlement).toMatchObject({ decision: 'sent-again' })
+    const { send } = SentWordsAnswer.parse((await server.api.get(`/api/sends/${settlement?.successorId}`)).body)
+    expect(send).toMatchObject({ text: 'pay the electrician', replaces: id })
+  })
+
+  it('is sent again all the same where it cannot be settled, and then still needs a person', async () => {
+    const { id } = await lost({ text: 'pay the painter' })
+    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
+    await page.route('**/settle', (route) => route.abort())
+    await page.getByText('Accepted with these words').waitFor()
+    const before = faulty.receipts.length
+    await page.keyboard.press('Control+Enter')
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    expect(faulty.receipts.length).toBe(before + 1)
+    await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
+    expect(await settlementOf(id)).toBeNull()
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+  })
+
+  it('stands in a task’s way until it is settled there, and the focus stays on the page', async () => {
+    const asked = await server.finished((await server.send(agentId, { text: 'ask' })).id)
+    const { localId = '', taskId } = asked.result ?? {}
+    await server.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    const { id } = await lost({ text: 'blue', taskId: taskId ?? '' })
+    const page = await open(`/tasks/${localId}`, { viewport: { width: 390, height: 844 } })
+    const troubles = page.getByRole('region', { name: 'What stands in its way' })
+    await troubles.getByRole('button', { name: 'Settle…' }).click()
+    await expectClean(page)
+    await troubles.getByRole('radio', { name: 'The agent has it' }).check()
+    await troubles.getByRole('button', { name: 'Settle', exact: true }).click()
+    await expect.poll(() => troubles.count(), patience).toBe(0)
+    expect(await page.getByRole('textbox', { name: 'Message' }).evaluate((field) => field.matches(':focus'))).toBe(true)
+    expect(await settlementOf(id)).toMatchObject({ decision: 'arrived' })
+  })
+
+  it('is only shown to who may not act on it', async () => {
+    const { id } = await lost({ text: 'pay the carpenter' })
+    const everybody = { subjectType: 'organization', subjectId: server.viewer.organizationId, permission: 'read' }
+    await server.api.post('/api/admin/security', { action: 'grant', agentId, skillId: null, ...everybody })
+    reads = true
+    const page = await open('/tasks')
+    await strip(page).getByRole('button', { name: '1 message needs you' }).click()
+    await strip(page).getByText('pay the carpenter').waitFor()
+    expect(await strip(page).getByRole('button', { name: 'Settle…' }).count()).toBe(0)
+    await page.goto(`${server.url}/actors/command/${id}`)
+    await page.getByRole('note').getByText('Outcome unknown').waitFor()
+    expect(await page.getByRole('button', { name: 'Settle…' }).count()).toBe(0)
+    reads = false
+  })
+})

@@ -1,0 +1,78 @@
+/** What a person decided about a send, in words: who, when, how, with which note, and where to go on. */
+import { describe, expect, test } from 'vitest'
+import { explainCommand } from '../../domain/command-explanation.ts'
+import { decisionWords, needsPerson, SettleDecision, type Settlement } from '../../domain/settlement.ts'
+
+const at = '2026-11-23T10:00:00.000Z'
+const settlement = (more: Partial<Settlement> = {}): Settlement => ({
+  decision: 'arrived',
+  note: null,
+  by: { id: 'grace', name: 'Grace' },
+  at,
+  successorId: null,
+  ...more,
+})
+const plain = (text: string): string => text.replaceAll(/[\u2068\u2069]/g, '')
+const told = (more: Partial<Settlement> = {}, action: 'send' | 'cancelTask' = 'send') =>
+  explainCommand({ status: 'uncertain', error: null, action }, null, null, settlement(more))
+
+describe('a settled send', () => {
+  test('needs nobody, and says who settled it, when, how, and that its record stays', () => {
+    const here = told({ note: 'Asked at the desk.' })
+    expect(here).toMatchObject({ tone: 'quiet', title: 'Settled: the agent has it' })
+    expect(here?.sentences.map(plain)).toEqual([
+      'Grace looked at it and decided so. The record of the send stays as it is: uncertain.',
+      'Note: “Asked at the desk.”',
+    ])
+    expect(here?.known.map(({ words, at: when }) => [plain(words), when])).toEqual([['Grace settled it', at]])
+  })
+
+  test('stands among what is on record where it belongs: what is still to come comes after it', () => {
+    const delivery = {
+      action: 'send',
+      localId: null,
+      acceptedAt: '2026-11-23T09:00:00.000Z',
+      leftAt: null,
+      endedAt: null,
+      ended: null,
+      cause: null,
+    } as const
+    const evidence = {
+      outcome: 'absent',
+      looks: 1,
+      lookedAt: '2026-11-23T09:30:00.000Z',
+      nextLookAt: '2026-11-23T10:30:00.000Z',
+      isWhole: true,
+      taskId: null,
+      localId: null,
+      taskState: null,
+      localState: null,
+      messageId: 'm',
+      sentence: 'It was not found.',
+    } as const
+    const doubt = { status: 'uncertain', error: null, action: 'send' } as const
+    const words = explainCommand(doubt, delivery, evidence, settlement())?.known.map((each) => plain(each.words))
+    expect(words).toEqual(['Accepted and saved', 'It was not found', 'Grace settled it', 'It is looked for again'])
+  })
+
+  test('leads to the one that took its place, and offers to send again only what the agent does not have', () => {
+    expect(told({ decision: 'sent-again', successorId: 'later' })?.remedies[0]).toBe('open-successor')
+    expect(told({ decision: 'sent-again' })?.remedies).not.toContain('open-successor')
+    const again = SettleDecision.options.filter((decision) => told({ decision })?.remedies.includes('send-again'))
+    expect(again).toEqual(['not-arrived'])
+    expect(told({ decision: 'not-arrived' }, 'cancelTask')?.remedies).not.toContain('send-again')
+  })
+
+  test('has words for every decision, and is explained as ever where nobody decided', () => {
+    expect(new Set(Object.values(decisionWords)).size).toBe(SettleDecision.options.length)
+    expect(explainCommand({ status: 'uncertain', error: null, action: 'send' })?.tone).toBe('warn')
+    expect(
+      explainCommand({ status: 'succeeded', error: null, action: 'send' }, null, null, settlement()),
+    ).toBeUndefined()
+  })
+})
+
+test('what a person is needed for: what failed and what is uncertain', () => {
+  const statuses = ['pending', 'dispatching', 'succeeded', 'failed', 'uncertain'] as const
+  expect(statuses.filter(needsPerson)).toEqual(['failed', 'uncertain'])
+})

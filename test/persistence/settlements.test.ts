@@ -1,0 +1,128 @@
+/** Settlements as rows: one decision a command however many people come, beside a successor that is still under way. */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Connection } from '../../persistence/connection.ts'
+import { insertCommands, projectCommands } from '../../persistence/commands.ts'
+import { findSettlement, insertSettlement, lockCommand, mayReplace } from '../../persistence/settlements.ts'
+import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { administratorOf } from '../support/viewers.ts'
+
+const ours = '00000000-0000-7000-8000-00000000000a'
+const viewer = administratorOf(ours)
+const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
+const at = (minute: number): string => new Date(Date.UTC(2026, 10, 22, 9, minute)).toISOString()
+const count = 5
+
+describe.each(bothDatabases)('settlements on %s', (database) => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase(database)
+    const { pool } = fresh.db
+    await pool.query(sql.unsafe`insert into organization (id, slug, name) values (${ours}, 'ours', 'Ours')`)
+    await pool.query(sql.unsafe`insert into person (id, display_name) values (${ours}, 'Ada')`)
+    await pool.query(sql.unsafe`
+      insert into agent (id, organization_id, card_url, source, name) values (${ours}, ${ours}, 'http://agent.example/', 'managed', 'Agent')`)
+    await pool.transaction(async (tx) => {
+      const commands = Array.from({ length: count }, (_, n) => ({
+        id: idOf(n),
+        auditId: idOf(1000 + n),
+        organizationId: ours,
+        agentId: ours,
+        personId: ours,
+        idempotencyKey: `key-${n}`,
+        contentDigest: 'digest',
+        messageId: `message-${n}`,
+        title: `Command ${n}`,
+        body: { action: 'send' as const, tenant: '', text: 'Do it.' },
+        taskId: null,
+        skillId: null,
+        status: 'dispatching' as const,
+      }))
+      await insertCommands(tx, commands, at(0))
+      const lost = commands.slice(0, 3).map(({ id }) => ({ id, status: 'uncertain' as const }))
+      await projectCommands(
+        tx,
+        lost.map((ended) => ({ ...ended, error: 'Nobody knows.', reply: null, taskId: null })),
+        at(1),
+      )
+    })
+  })
+  afterAll(() => fresh.close())
+
+  const decide = (tx: Connection, n: number, successor: number | null = null): Promise<void> =>
+    insertSettlement(tx, viewer, {
+      commandId: idOf(n),
+      decision: successor === null ? 'arrived' : 'sent-again',
+      note: null,
+      successorId: successor === null ? null : idOf(successor),
+      at: at(2),
+    })
+  const unsettled = async (): Promise<readonly string[]> =>
+    (await listUnsettledSends(fresh.db.pool, viewer, at(0), 10)).map(({ id }) => id)
+
+  test('whoever comes second waits for the first, and reads what they decided', async () => {
+    const { pool } = fresh.db
+    const locked = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const first = pool.transaction(async (tx) => {
+      await lockCommand(tx, viewer, idOf(0))
+      locked.resolve()
+      await goOn.promise
+      await decide(tx, 0)
+    })
+    await locked.promise
+    const second = pool.transaction(async (tx) => {
+      await lockCommand(tx, viewer, idOf(0))
+      return findSettlement(tx, viewer, idOf(0))
+    })
+    goOn.resolve()
+    await first
+    expect(await second).toEqual({
+      decision: 'arrived',
+      note: null,
+      by: { id: ours, name: 'Ada' },
+      at: at(2),
+      successorId: null,
+    })
+  })
+
+  test('a command leaves the list once it is settled, also one whose actor nobody has any more', async () => {
+    expect(await unsettled()).toEqual([idOf(2), idOf(1)])
+    const { n } = await fresh.db.pool.one(
+      sql.type(z.object({ n: z.number() }))`select count(*)::int as n from actor_archive`,
+    )
+    expect(n).toBe(0)
+    await fresh.db.pool.transaction((tx) => decide(tx, 1))
+    expect(await unsettled()).toEqual([idOf(2)])
+  })
+
+  test('a successor that is under way is named without waiting for it, and ends as it would', async () => {
+    const { pool } = fresh.db
+    // On an embedded database there is one transaction at a time: there the second waits its turn.
+    const isAlone = database === 'pglite'
+    const settle = () => pool.transaction((tx) => decide(tx, 2, 3))
+    await pool.transaction(async (tx) => {
+      await projectCommands(
+        tx,
+        [{ id: idOf(3), status: 'succeeded', error: null, reply: '{}', taskId: idOf(9) }],
+        at(3),
+      )
+      if (!isAlone) await settle()
+    })
+    if (isAlone) await settle()
+    expect((await findSettlement(pool, viewer, idOf(2)))?.successorId).toBe(idOf(3))
+    expect(await unsettled()).toEqual([])
+  })
+
+  test('only a later one of the same agent may take its place', async () => {
+    const may = (n: number, successor: number) =>
+      fresh.db.pool.transaction((tx) => mayReplace(tx, viewer, idOf(n), idOf(successor)))
+    expect(await Promise.all([may(3, 4), may(3, 3), may(3, 2), may(3, 99)])).toEqual([true, false, false, false])
+  })
+
+  test('what was decided stays: there is one row a command', async () => {
+    await expect(fresh.db.pool.transaction((tx) => decide(tx, 0))).rejects.toThrow(/unique/)
+  })
+})
