@@ -5,7 +5,7 @@
  */
 import type { ActorWait, DeliveryRecord } from './actor.ts'
 import type { CommandEvidence } from './evidence.ts'
-import { pathsOf, type ActorDetail } from './chart.ts'
+import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import type { Explanation, Known, Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
@@ -233,13 +233,6 @@ const table: Readonly<Record<string, Explain>> = {
 /** A kind or state that this build has no words for: the machine's own name for it. */
 const unknown = (path: readonly string[]): Explanation =>
   quiet(path.map(spaced).join(', '), 'This build has no words for this state; its machine’s chart and log tell more.')
-
-/** `backingOff` → `backing off`, `not_sent` → `not sent`. */
-export const spaced = (name: string): string =>
-  name
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/[_-]+/g, ' ')
-    .toLowerCase()
 
 export const hasWords = (kind: string, path: readonly string[]): boolean =>
   Object.hasOwn(table, `${kind} ${path.join('.')}`)

@@ -72,7 +72,7 @@ export interface ActorFilter {
   readonly state: string | null
   /** Only what is in one of these states, or whose lease ran out. Null: everything. */
   readonly attention: readonly AttentionState[] | null
-  /** Part of the id, of the kind, of the state, or of the title in letters of any case. */
+  /** Part of the id, of the kind, or in letters of any case of the title or the state: by its own name, or by its words (`backing off`). */
   readonly q: string | null
   /** Only what is due and held by nobody, or only what is held by a lease that has not run out. Null: either, and neither. */
   readonly work: 'due' | 'held' | null
@@ -195,7 +195,7 @@ function wordConditions({ state, q }: ActorFilter, titled: Fragment): Fragment[]
     ...(q === null
       ? []
       : [
-          sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} like ${like(q)} or ${titled})`,
+          sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} ilike ${like(q.replaceAll(' ', ''))} or ${titled})`,
         ]),
   ]
 }

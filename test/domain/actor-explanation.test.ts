@@ -5,20 +5,14 @@ import {
   liveLeaves,
   activeNodes,
   pathsOf,
+  spaced,
   whatCanHappen,
   type ActorDetail,
   type StateValue,
 } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import {
-  explainActor,
-  hasWords,
-  leaseGraceMs,
-  spaced,
-  stuckAfterMs,
-  type Seen,
-} from '../../domain/actor-explanation.ts'
+import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/actor-explanation.ts'
 import { eventWords, guardWords } from '../../domain/next-words.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'

@@ -6,7 +6,7 @@ import { html, nothing, type PropertyDeclarations, type PropertyValues, type Tem
 import { repeat } from 'lit/directives/repeat.js'
 import { ActorPage } from '../../domain/actor.ts'
 import { needingStanding, shortOwner, systemStanding } from '../../domain/system-words.ts'
-import { pathsOf, type ActorSummary } from '../../domain/chart.ts'
+import { pathsOf, pathWords, type ActorSummary } from '../../domain/chart.ts'
 import type { Standing } from '../../domain/queue-words.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
@@ -334,7 +334,7 @@ export class SignalboxActors extends View {
         <span class="id mono ell" title=${actor.id}>${actor.kind}/${ask.shortId(actor.id)}</span>
         ${app.format.when(actor.updatedAt)}
         ${actor.title === '' ? nothing : html`<bdi class="line ell" title=${actor.title}>${actor.title}</bdi>`}
-        ${pathsOf(actor.value).map((keys) => html`<span class="line state mono ell">${keys.join(' › ')}</span>`)}
+        ${pathsOf(actor.value).map((keys) => html`<span class="line state ell" title=${keys.join('.')}>${pathWords(keys)}</span>`)}
       </a>
     </li>`
   }
