@@ -5,6 +5,7 @@
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import { explainCommand } from '../../domain/command-explanation.ts'
+import { needingWords } from '../../domain/needing-words.ts'
 import { UnsettledAnswer, type UnsettledSend } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
@@ -107,7 +108,7 @@ export class SignalboxUnsettled extends LitElement {
     const [newest] = sends
     if (!newest) return nothing
     const more = data.more && sends.length === data.sends.length ? '+' : ''
-    const words = sends.length === 1 && more === '' ? '1 message needs you' : `${sends.length}${more} messages need you`
+    const words = needingWords(sends, more === '')
     const why = 'Puts these away in this browser; they stay on the Actors page'
     return html`<section class="strip" aria-label="Messages that need you">
       <p class="sr" role="status">${words}</p>
