@@ -8,7 +8,10 @@ import { type Command, commandErrors } from './command.ts'
 import { plainState, type CommandEvidence } from './evidence.ts'
 import type { Explanation, Known } from './explanation.ts'
 
-type Finished = Pick<Command, 'status' | 'error' | 'action'>
+interface Finished extends Pick<Command, 'status' | 'error' | 'action'> {
+  /** The task here that it was about; null where there is none, absent where that is not known. */
+  readonly localId?: string | null
+}
 
 const failures: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
   [commandErrors.discovery]: {
@@ -57,12 +60,13 @@ export function explainCommand(
   record: DeliveryRecord | null = null,
   evidence: CommandEvidence | null = null,
 ): Explanation | undefined {
+  const localId = record === null ? command.localId : record.localId
   const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
   if (command.status === 'uncertain')
     return {
       ...(evidence?.outcome === 'found'
         ? found(command, evidence.localId !== null)
-        : uncertain(command, record !== null && record.localId === null && !evidence?.localId)),
+        : uncertain(command, localId === null && !evidence?.localId)),
       known,
     }
   if (command.status !== 'failed') return undefined

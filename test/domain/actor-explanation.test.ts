@@ -261,6 +261,9 @@ describe('a command', () => {
     expect(advice(null)).toContain('ask whoever runs the agent, by the message id')
     expect(advice('00000000-0000-7000-8000-000000000002')).toContain('Look at the task')
     expect(advice(null, evidence('found'))).toContain('by the message id')
+    // Whoever asks without a record may know it all the same: a list of sends, the composer of a new task.
+    expect(explainCommand({ ...doubt, localId: null })?.sentences).toEqual(explainCommand(doubt, delivery)?.sentences)
+    expect(explainCommand(doubt)?.sentences.join(' ')).toContain('Look at the task')
   })
 
   it('says that it arrived once it was found, and that sending again says it twice', () => {
