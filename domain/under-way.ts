@@ -21,6 +21,8 @@ export type UnderWaySend = z.infer<typeof UnderWaySend>
 export const underWayShown = 20
 /** Looked at among so many open commands of an organization, the newest: a longer queue is not read for one person's part of it. */
 export const underWaySearched = 2_000
+/** Those to one agent are looked for among so many to any. */
+export const underWayPassed = 10_000
 
 /**
  * `GET /api/sends/under-way`: the oldest first. `at`: the server's clock. `count`: of all of them, `isWhole`: and that there are no
