@@ -323,13 +323,15 @@ export class SignalboxComposer extends LitElement {
   }
 
   #outcome(command: Command, text: string): TemplateResult | typeof nothing {
-    const { delivery = null, evidence = null } = this.#record.data ?? {}
+    const { delivery, evidence } = this.#record.data ?? {}
     // Before its record is read this much is known: words that were to begin a task have none to look at.
-    const subject = this.#inTask ? command : { ...command, localId: null }
-    const explanation = explainCommand(subject, delivery, evidence ?? command.evidence)
+    const about = delivery ? { localId: delivery.localId } : this.#inTask ? {} : { localId: null }
+    const explanation = explainCommand({ ...command, ...about }, null, evidence ?? command.evidence)
     if (!explanation) return nothing
-    const { tone, title, sentences, known } = explanation
     const { id, agentId } = command
+    const { tone, title, known } = explanation
+    const [what, ...advice] = explanation.sentences
+    const sentences = [what, ...(delivery?.cause ? [delivery.cause] : []), ...advice]
     const found = { ...explanation, remedies: this.#inTask ? [] : (['open-task'] as const) }
     const ways = { app: this.app, commandId: id, agentId, localId: evidence?.localId ?? null }
     const actor = `/actors/command/${id}`
