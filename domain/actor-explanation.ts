@@ -7,7 +7,7 @@ import type { ActorWait, DeliveryRecord } from './actor.ts'
 import type { CommandEvidence } from './evidence.ts'
 import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
-import type { Explanation, Known, Remedy } from './explanation.ts'
+import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
 
 /** An actor with what is on record about it elsewhere. */
@@ -43,7 +43,7 @@ const warn = (title: string, remedies: readonly Remedy[], ...sentences: readonly
 function reason({ actor: { context } }: Seen): string | null {
   const said = context['reason']
   if (typeof said !== 'string' || said.trim() === '') return null
-  return `Reason: ${said.trim().replace(/[.!?]?$/, (end) => end || '.')}`
+  return `Reason: ${withStop(said)}`
 }
 
 /** "This is try 2 of 3.", "4 tries in a row failed.", by a count that the machine keeps; null where it keeps none. */
@@ -63,8 +63,9 @@ const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften
 /** Due work is not done while nobody has taken it up. */
 const triedNow = ({ wait }: Seen): string =>
   wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
-const goesOn =
-  'Meanwhile the task is asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.'
+export const goesOnWith = (tasks: 'the task is' | 'its unfinished tasks are'): string =>
+  `Meanwhile ${tasks} asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.`
+const goesOn = goesOnWith('the task is')
 
 const away = (seen: Seen): Explanation =>
   warn(
@@ -80,7 +81,7 @@ const troubled = (title: string, ...sentences: readonly string[]): Explanation =
 
 function listTrouble({ actor: { context } }: Seen): string | null {
   const said = context['listReason']
-  return typeof said === 'string' ? `Its list could not be read: ${said.replace(/[.!?]?$/, (end) => end || '.')}` : null
+  return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
 
 /** When it is tried again by itself: the earliest of its timers. */

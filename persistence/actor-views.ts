@@ -78,6 +78,8 @@ export interface ActorFilter {
   readonly work: 'due' | 'held' | null
   /** Only what this process holds, by leases that ran out too. Null: whoever does. */
   readonly owner: string | null
+  /** Only what is about this agent: in its lane, or of a command or task of it. Null: whatever it is about. */
+  readonly agentId: string | null
   readonly before: { readonly updatedAt: string; readonly id: string } | null
   readonly limit: number
 }
@@ -161,6 +163,7 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
     older,
     ...wordConditions(filter, isTitled(filter, ownLane)),
     ...workConditions(filter),
+    ...agentConditions(filter, sql.fragment`a.lane = ${filter.agentId} or`),
     ...seenBy(viewer, ownLane),
   ]
   if (filter.attention !== null) live.push(sql.fragment`(${isInState(filter.attention)} or ${abandoned})`)
@@ -170,6 +173,7 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
       union all
       (${archived(organizationId, filter, older, [
         ...wordConditions(filter, sql.fragment`(a.place <= ${searchedTitles} and ${isTitled(filter, noLane)})`),
+        ...agentConditions(filter, sql.fragment`a.place <= ${searchedTitles} and`),
         ...seenBy(viewer, noLane),
       ])})
     ), newest as (select * from found ${page})
@@ -216,6 +220,18 @@ const workConditions = ({ work, owner }: ActorFilter): Fragment[] => [
       : []),
   ...(owner === null ? [] : [sql.fragment`a.wake_at is not null and a.lease_owner = ${owner}`]),
 ]
+
+/**
+ * Of what has no lane the command or the task tells whose it is; `first`: what is looked at before them. A page took 55 ms where
+ * 40,000 actors live, thrice that of all agents: such a page is asked for by a press, and not by the second.
+ */
+const agentConditions = ({ agentId }: ActorFilter, first: Fragment): Fragment[] =>
+  agentId === null
+    ? []
+    : [
+        sql.fragment`(${first} (exists (select 1 from command c where c.id = a.id and c.agent_id = ${agentId})
+          or exists (select 1 from task t where t.id = a.id and t.agent_id = ${agentId})))`,
+      ]
 
 /** The archive's part of a page, by the index that fits: none of these reads more than it was told to look at. */
 function archived(organizationId: string, filter: ActorFilter, older: Fragment, words: readonly Fragment[]): Fragment {

@@ -46,6 +46,7 @@ describe('many actors', () => {
       q: null,
       work: null,
       owner: null,
+      agentId: null,
       before: null,
       limit: 10,
       ...filter,
