@@ -17,6 +17,7 @@ export interface LivingSystem {
   readonly worker: Worker
   readonly kinds: Kinds
   readonly works: boolean
+  readonly startedAt: string
   readonly pool: ParserPool
 }
 
@@ -26,6 +27,7 @@ export function vitalsOf(system: LivingSystem, db: Database, instruments: Instru
   const { acquiredConnections, idleConnections, waitingClients } = db.pool.state()
   return {
     owner: system.worker.owner,
+    startedAt: system.startedAt,
     works: system.works,
     loops: loopNames.map((name) => loopView(system, name, instruments)),
     parser: { threads, underWay, queued, bytesUnderWay, tasksLost },

@@ -5,9 +5,9 @@
  */
 import type { ActorWait, DeliveryRecord } from './actor.ts'
 import type { CommandEvidence } from './evidence.ts'
-import { pathsOf, type ActorDetail } from './chart.ts'
+import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
-import type { Explanation, Known, Remedy } from './explanation.ts'
+import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
 import type { Settlement } from './settlement.ts'
 
@@ -45,7 +45,7 @@ const warn = (title: string, remedies: readonly Remedy[], ...sentences: readonly
 function reason({ actor: { context } }: Seen): string | null {
   const said = context['reason']
   if (typeof said !== 'string' || said.trim() === '') return null
-  return `Reason: ${said.trim().replace(/[.!?]?$/, (end) => end || '.')}`
+  return `Reason: ${withStop(said)}`
 }
 
 /** "This is try 2 of 3.", "4 tries in a row failed.", by a count that the machine keeps; null where it keeps none. */
@@ -65,8 +65,9 @@ const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften
 /** Due work is not done while nobody has taken it up. */
 const triedNow = ({ wait }: Seen): string =>
   wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
-const goesOn =
-  'Meanwhile the task is asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.'
+export const goesOnWith = (tasks: 'the task is' | 'its unfinished tasks are'): string =>
+  `Meanwhile ${tasks} asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.`
+const goesOn = goesOnWith('the task is')
 
 const away = (seen: Seen): Explanation =>
   warn(
@@ -82,7 +83,7 @@ const troubled = (title: string, ...sentences: readonly string[]): Explanation =
 
 function listTrouble({ actor: { context } }: Seen): string | null {
   const said = context['listReason']
-  return typeof said === 'string' ? `Its list could not be read: ${said.replace(/[.!?]?$/, (end) => end || '.')}` : null
+  return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
 
 /** When it is tried again by itself: the earliest of its timers. */
@@ -235,13 +236,6 @@ const table: Readonly<Record<string, Explain>> = {
 /** A kind or state that this build has no words for: the machine's own name for it. */
 const unknown = (path: readonly string[]): Explanation =>
   quiet(path.map(spaced).join(', '), 'This build has no words for this state; its machine’s chart and log tell more.')
-
-/** `backingOff` → `backing off`, `not_sent` → `not sent`. */
-export const spaced = (name: string): string =>
-  name
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/[_-]+/g, ' ')
-    .toLowerCase()
 
 export const hasWords = (kind: string, path: readonly string[]): boolean =>
   Object.hasOwn(table, `${kind} ${path.join('.')}`)

@@ -145,6 +145,16 @@ export function pathsOf(value: StateValue): readonly (readonly string[])[] {
   })
 }
 
+/** `backingOff` → `backing off`, `not_sent` → `not sent`: a state's or a guard's name as a person reads it. */
+export const spaced = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .toLowerCase()
+
+/** `polling › backing off`: where an actor is, for reading. */
+export const pathWords = (path: readonly string[]): string => path.map(spaced).join(' › ')
+
 /** The nodes that a value names, the root included; a name the definition does not know ends its path. */
 export function activeNodes(definition: ChartDefinition, value: StateValue): readonly ChartNode[] {
   const active = new Set([definition.root])

@@ -10,7 +10,10 @@ import type { Explanation, Known } from './explanation.ts'
 import { isolated } from './isolation.ts'
 import { decisionWords, needsPerson, type Settlement } from './settlement.ts'
 
-type Finished = Pick<Command, 'status' | 'error' | 'action'>
+interface Finished extends Pick<Command, 'status' | 'error' | 'action'> {
+  /** The task here that it was about; null where there is none, absent where that is not known. */
+  readonly localId?: string | null
+}
 
 const failures: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
   [commandErrors.discovery]: {
@@ -60,13 +63,14 @@ export function explainCommand(
   evidence: CommandEvidence | null = null,
   settlement: Settlement | null = null,
 ): Explanation | undefined {
+  const localId = record === null ? command.localId : record.localId
   const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
   if (settlement && needsPerson(command.status)) return settled(command, settlement, known)
   if (command.status === 'uncertain')
     return {
       ...(evidence?.outcome === 'found'
         ? found(command, evidence.localId !== null)
-        : uncertain(command, record !== null && record.localId === null && !evidence?.localId)),
+        : uncertain(command, localId === null && !evidence?.localId)),
       known,
     }
   if (command.status !== 'failed') return undefined

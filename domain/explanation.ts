@@ -1,6 +1,6 @@
 /**
  * Something stuck, in doubt or ended, explained to a person: what it is called, what it means, what is known, what can be done. Only the
- * shape; the words are actor-explanation.ts and command-explanation.ts.
+ * shapes, and how others' sentences are put into them; the words are actor-explanation.ts, command-explanation.ts and agent-troubles.ts.
  */
 
 /** One thing that is on record, and when it happened (ISO 8601); null where the time is not known or does not matter. */
@@ -21,3 +21,6 @@ export interface Explanation {
   readonly known: readonly Known[]
   readonly remedies: readonly Remedy[]
 }
+
+/** A sentence that somebody else wrote, with one full stop. */
+export const withStop = (said: string): string => said.trim().replace(/[.!?]?$/, (end) => end || '.')

@@ -59,6 +59,8 @@ export type LoopView = z.infer<typeof LoopView>
 export const ProcessView = z.object({
   /** As in its leases. */
   owner: z.string(),
+  /** By its own clock. */
+  startedAt: z.string(),
   /** Whether it does background work, or leaves that to workers in processes of their own. */
   works: z.boolean(),
   loops: z.array(LoopView),

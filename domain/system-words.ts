@@ -83,6 +83,13 @@ function troubleOf({ supervisor, process }: SupervisorAnswer, nowMs: number): St
 const worstOf = <T extends Pick<Standing, 'tone'>>(troubled: readonly T[]): T | undefined =>
   troubled.find(({ tone }) => tone === 'bad') ?? troubled[0]
 
+/** The process that answers, as if it told of itself now. */
+export const toldNow = (own: SupervisorAnswer, nowMs: number): ToldProcess => ({
+  owner: own.process.owner,
+  seenAt: new Date(nowMs).toISOString(),
+  told: own,
+})
+
 /** The other processes on the database. */
 const beside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[]): ToldProcess[] =>
   all.filter(({ owner }) => owner !== process.owner)
@@ -90,13 +97,50 @@ const beside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[]): Tol
 /** "45 s", "7 min": how long ago, for reading. */
 const agoWords = (ms: number): string => (ms < 60_000 ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`)
 
-/** How a process stands by what it last told of itself. */
-export function processStanding(process: ToldProcess, nowMs: number): Standing {
+/** Hosts' clocks differ, and a process may have told of itself for the last time while its successor began. */
+const overlapMs = 10_000
+
+/**
+ * Who is silent and nobody need miss: they hold nothing here any more, and for each of them another of its kind (one that works, or
+ * one that only serves) was started since and lives. `processes`: all of them, the one that answers among them.
+ */
+export function replacedOwners(
+  processes: readonly ToldProcess[],
+  leases: SeenQueues['leases'],
+  nowMs: number,
+): ReadonlySet<string> {
+  const holding = new Set(leases.map(({ owner }) => owner))
+  const replaced = new Set<string>()
+  for (const works of [true, false]) {
+    const ofKind = processes.filter(({ told }) => told?.process.works === works)
+    const since = ofKind
+      .filter((each) => !isSilent(each, nowMs) && isIn(each, 'starting', 'running'))
+      .map(({ told }) => Date.parse(told?.process.startedAt ?? ''))
+      .toSorted((a, b) => a - b)
+    // Who drained is not missed anyway, so it needs no successor.
+    const gone = ofKind.filter(
+      (each) => isSilent(each, nowMs) && !isIn(each, 'draining', 'stopped') && !holding.has(each.owner),
+    )
+    // The first to fall silent has the first that was started after it.
+    for (const { owner, seenAt } of gone.toSorted((a, b) => a.seenAt.localeCompare(b.seenAt))) {
+      const successor = since.findIndex((startedMs) => startedMs >= Date.parse(seenAt) - overlapMs)
+      if (successor < 0) break
+      since.splice(0, successor + 1)
+      replaced.add(owner)
+    }
+  }
+  return replaced
+}
+
+/** How a process stands by what it last told of itself; `isReplaced`: nobody need miss it. */
+export function processStanding(process: ToldProcess, nowMs: number, isReplaced: boolean): Standing {
   const { told } = process
   if (isSilent(process, nowMs)) {
     const ago = agoWords(silenceMs(process, nowMs))
-    return isIn(process, 'draining', 'stopped')
-      ? { tone: 'quiet', words: `Silent for ${ago}: it ended while it drained` }
+    if (isIn(process, 'draining', 'stopped'))
+      return { tone: 'quiet', words: `Silent for ${ago}: it ended while it drained` }
+    return isReplaced
+      ? { tone: 'quiet', words: `Silent for ${ago}: it ended, holds nothing, and another was started since` }
       : { tone: 'warn', words: `Silent for ${ago}: it ended without a word, or does not reach the database` }
   }
   if (told === null) return { tone: 'quiet', words: 'Lives; it is of another release' }
@@ -136,7 +180,7 @@ export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs
   return (
     noWorker(answer, others, queues, nowMs) ??
     othersTrouble(others, nowMs) ??
-    together(silence(answer, others, nowMs), queuesStanding(answer, queues, nowMs))
+    together(silence(answer, others, queues, nowMs), queuesStanding(answer, queues, nowMs))
   )
 }
 
@@ -174,11 +218,18 @@ function othersTrouble(others: readonly ToldProcess[], nowMs: number): Standing 
 }
 
 /**
- * Those that ended without a word. Who ended in order took its row along, and who said that it drains is not missed, so a rolling
- * restart is no warning; a row that nobody renews is forgotten after ten minutes (persistence/processes.ts), and the warning with it.
+ * Those that ended without a word. Who ended in order took its row along, who said that it drains is not missed, nor is who was
+ * killed and replaced, so a rolling restart is no warning; a row that nobody renews is forgotten after ten minutes
+ * (persistence/processes.ts), and the warning with it.
  */
-function silence(own: SupervisorAnswer, others: readonly ToldProcess[], nowMs: number): Standing | null {
-  const expected = others.filter((each) => !isIn(each, 'draining', 'stopped'))
+function silence(
+  own: SupervisorAnswer,
+  others: readonly ToldProcess[],
+  { leases }: SeenQueues,
+  nowMs: number,
+): Standing | null {
+  const replaced = replacedOwners([toldNow(own, nowMs), ...others], leases, nowMs)
+  const expected = others.filter((each) => !isIn(each, 'draining', 'stopped') && !replaced.has(each.owner))
   const count = (all: readonly ToldProcess[], self: number, noun: string, nouns: string): Standing | null => {
     const silent = all.filter((each) => isSilent(each, nowMs)).length
     const of = all.length + self

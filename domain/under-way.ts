@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini'
 import { CommandStatus } from './command.ts'
+import { sendsCounted } from './needing-words.ts'
 
 const UnderWaySend = z.object({
   id: z.string(),
@@ -20,6 +21,8 @@ export type UnderWaySend = z.infer<typeof UnderWaySend>
 export const underWayShown = 20
 /** Looked at among so many open commands of an organization, the newest: a longer queue is not read for one person's part of it. */
 export const underWaySearched = 2_000
+/** Those to one agent are looked for among so many to any. */
+export const underWayPassed = 10_000
 
 /**
  * `GET /api/sends/under-way`: the oldest first. `at`: the server's clock. `count`: of all of them, `isWhole`: and that there are no
@@ -39,7 +42,7 @@ export const underWayGraceMs = 3_000
 /** "2 messages are on their way"; where no byte of any has left, that they wait. */
 export function underWayWords({ sends, count, isWhole }: Pick<UnderWayAnswer, 'sends' | 'count' | 'isWhole'>): string {
   const waits = sends.every(({ status }) => status === 'pending')
-  if (count === 1 && isWhole) return waits ? '1 message waits to be delivered' : '1 message is on its way'
-  const messages = `${count}${isWhole ? '' : '+'} messages`
-  return waits ? `${messages} wait to be delivered` : `${messages} are on their way`
+  const what = sendsCounted(sends, count, isWhole)
+  if (count === 1 && isWhole) return waits ? `${what} waits to be delivered` : `${what} is on its way`
+  return waits ? `${what} wait to be delivered` : `${what} are on their way`
 }

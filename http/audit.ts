@@ -20,7 +20,7 @@ import { namesOf } from '../persistence/person-names.ts'
 import { media } from './answers.ts'
 import { chainLines, csvOf } from './audit-export.ts'
 import { CursorText, cursorOf, placeOf, rowsUpTo } from './cursors.ts'
-import { isUuid, localId, type Door } from './door.ts'
+import { isUuid, localId, uuidText, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
 const isoInstant = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
@@ -38,11 +38,10 @@ const instant = (error: string) =>
     z.transform((text: string) => new Date(text).toISOString()),
   )
 
-const actorError = 'actor must be a UUID.'
 const filters = {
   taskId: z.optional(z.string()),
   group: z._default(z.enum(['all', ...auditGroups], { error: 'Unknown audit group.' }), 'all'),
-  actor: z.optional(z.string({ error: actorError }).check(z.refine(isUuid, { error: actorError }))),
+  actor: z.optional(uuidText('actor')),
   since: z.optional(instant('since must be a timestamp.')),
   until: z.optional(instant('until must be a timestamp.')),
   cursor: z.optional(CursorText),

@@ -7,16 +7,27 @@ import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { unsettledDays, unsettledLimit, SentWordsAnswer, UnsettledAnswer } from '../domain/unsettled-send.ts'
-import { UnderWayAnswer, underWaySearched, underWayShown } from '../domain/under-way.ts'
-import { findSend, listSendsUnderWay, listUnsettledSends } from '../persistence/unsettled-sends.ts'
-import { localId, type Door } from './door.ts'
+import { UnderWayAnswer, underWayPassed, underWaySearched, underWayShown } from '../domain/under-way.ts'
+import { listSendsUnderWay } from '../persistence/sends-under-way.ts'
+import { findSend, listUnsettledSends } from '../persistence/unsettled-sends.ts'
+import { localId, uuidText, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
 const OfCommand = z.object({ commandId: z.string() })
+/** Those to one agent. */
+const OfAgent = z.object({ agentId: z.optional(uuidText('agentId')) })
 const dayMs = 86_400_000
 
-const unsettled = { summary: 'Sends that nobody saw the end of', response: { 200: UnsettledAnswer } }
-const underWay = { summary: "One's own sends that are not delivered yet", response: { 200: UnderWayAnswer } }
+const unsettled = {
+  summary: 'Sends that nobody saw the end of',
+  querystring: OfAgent,
+  response: { 200: UnsettledAnswer },
+}
+const underWay = {
+  summary: "One's own sends that are not delivered yet",
+  querystring: OfAgent,
+  response: { 200: UnderWayAnswer },
+}
 const words = {
   summary: 'What one of them said',
   params: OfCommand,
@@ -29,12 +40,23 @@ export const sendRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
   app.get('/api/sends/unsettled', { config, schema: unsettled }, async (request): Promise<UnsettledAnswer> => {
     const since = new Date(instruments.now().getTime() - unsettledDays * dayMs).toISOString()
     // One more than is shown tells whether there are more.
-    const sends = await listUnsettledSends(db.pool, viewerOf(request), since, unsettledLimit + 1)
+    const sends = await listUnsettledSends(
+      db.pool,
+      viewerOf(request),
+      since,
+      unsettledLimit + 1,
+      request.query.agentId ?? null,
+    )
     return { sends: sends.slice(0, unsettledLimit), more: sends.length > unsettledLimit }
   })
   app.get('/api/sends/under-way', { config, schema: underWay }, async (request): Promise<UnderWayAnswer> => {
     const at = instruments.now().toISOString()
-    const found = await listSendsUnderWay(db.pool, viewerOf(request), underWaySearched, underWayShown)
+    const found = await listSendsUnderWay(db.pool, viewerOf(request), {
+      agentId: request.query.agentId ?? null,
+      searched: underWaySearched,
+      passed: underWayPassed,
+      limit: underWayShown,
+    })
     return { at, ...found, sends: [...found.sends] }
   })
   app.get('/api/sends/:commandId', { config, schema: words }, async (request): Promise<SentWordsAnswer> => {

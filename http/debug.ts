@@ -17,6 +17,7 @@ import { namesOf } from '../persistence/person-names.ts'
 import { readWait } from '../persistence/queue-views.ts'
 import { findSend } from '../persistence/unsettled-sends.ts'
 import { CursorText, cursorOf, placeOf, rowsUpTo } from './cursors.ts'
+import { agentTroubleRoutes } from './debug-agent.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
 import { taskActorRoutes } from './debug-task.ts'
@@ -30,7 +31,7 @@ import {
   summaryOf,
   type Definitions,
 } from './debug-views.ts'
-import { isUuid, type Door } from './door.ts'
+import { isUuid, uuidText, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
 /** Who asks for what, and what their actors' logs are read with. */
@@ -49,6 +50,7 @@ const ListQuery = z.object({
   attention: z.optional(z.enum(['true', 'false'])),
   work: z.optional(z.enum(['due', 'held'])),
   owner: z.optional(text),
+  agentId: z.optional(uuidText('agentId')),
   cursor: z.optional(CursorText),
   limit: z.prefault(rowsUpTo(100), '50'),
 })
@@ -74,7 +76,7 @@ async function listPage(
   { db, viewer, kinds, definitions }: Asked,
   query: z.infer<typeof ListQuery>,
 ): Promise<ActorPage> {
-  const { kind, state, q, attention, work, owner, cursor, limit } = query
+  const { kind, state, q, attention, work, owner, agentId, cursor, limit } = query
   const place = cursor === undefined ? null : placeOf(cursor)
   const filter = {
     kinds: kind === undefined ? Object.keys(kinds) : [kind],
@@ -82,6 +84,7 @@ async function listPage(
     q: q ?? null,
     work: work ?? null,
     owner: owner ?? null,
+    agentId: agentId ?? null,
     attention: attention === 'true' ? attentionStates(definitions) : null,
   }
   // One more than asked for tells whether there is a next page.
@@ -174,6 +177,7 @@ export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => 
   app.register(systemRoutes, door)
   app.register(sendRoutes, door)
   app.register(taskActorRoutes, door)
+  app.register(agentTroubleRoutes, door)
   const definitions = chartsOf(system.kinds)
   const asked = (request: FastifyRequest): Asked => ({
     db: db.pool,

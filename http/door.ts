@@ -1,4 +1,5 @@
 /** What every route is given, and the small questions that many of them ask. */
+import * as z from 'zod/mini'
 import type { Sessions } from '../actors/sessions.ts'
 import type { SignIn } from '../actors/sign-in.ts'
 import type { System } from '../actors/system.ts'
@@ -29,6 +30,12 @@ export interface Door {
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export const isUuid = (text: string): boolean => uuid.test(text)
+
+/** A local id among a query's filters: there it is malformed, where it is no UUID. */
+export function uuidText(name: string) {
+  const error = `${name} must be a UUID.`
+  return z.string({ error }).check(z.refine(isUuid, { error }))
+}
 
 /** A local id from a path. What is no UUID names nothing: it is unknown, not malformed. */
 export function localId(text: string, unknown: RefusalCode): string {

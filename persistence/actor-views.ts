@@ -75,12 +75,14 @@ export interface ActorFilter {
   readonly state: string | null
   /** Only what is in one of these states, or whose lease ran out. Null: everything. */
   readonly attention: readonly AttentionState[] | null
-  /** Part of the id, of the kind, of the state, or of the title in letters of any case. */
+  /** Part of the id, of the kind, or in letters of any case of the title or the state: by its own name, or by its words (`backing off`). */
   readonly q: string | null
   /** Only what is due and held by nobody, or only what is held by a lease that has not run out. Null: either, and neither. */
   readonly work: 'due' | 'held' | null
   /** Only what this process holds, by leases that ran out too. Null: whoever does. */
   readonly owner: string | null
+  /** Only what is about this agent: in its lane, or of a command or task of it. Null: whatever it is about. */
+  readonly agentId: string | null
   readonly before: { readonly updatedAt: string; readonly id: string } | null
   readonly limit: number
 }
@@ -165,6 +167,7 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
     older,
     ...wordConditions(filter, isTitled(filter, ownLane)),
     ...workConditions(filter),
+    ...agentConditions(filter, sql.fragment`a.lane = ${filter.agentId} or`),
     ...seenBy(viewer, ownLane),
   ]
   if (filter.attention !== null) live.push(sql.fragment`(${isInState(filter.attention)} or ${abandoned})`)
@@ -174,6 +177,7 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
       union all
       (${archived(organizationId, filter, older, [
         ...wordConditions(filter, sql.fragment`(a.place <= ${searchedTitles} and ${isTitled(filter, noLane)})`),
+        ...agentConditions(filter, sql.fragment`a.place <= ${searchedTitles} and`),
         ...seenBy(viewer, noLane),
       ])})
     ), newest as (select * from found ${page})
@@ -199,7 +203,7 @@ function wordConditions({ state, q }: ActorFilter, titled: Fragment): Fragment[]
     ...(q === null
       ? []
       : [
-          sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} like ${like(q)} or ${titled})`,
+          sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} ilike ${like(q.replaceAll(' ', ''))} or ${titled})`,
         ]),
   ]
 }
@@ -220,6 +224,18 @@ const workConditions = ({ work, owner }: ActorFilter): Fragment[] => [
       : []),
   ...(owner === null ? [] : [sql.fragment`a.wake_at is not null and a.lease_owner = ${owner}`]),
 ]
+
+/**
+ * Of what has no lane the command or the task tells whose it is; `first`: what is looked at before them. A page took 55 ms where
+ * 40,000 actors live, thrice that of all agents: such a page is asked for by a press, and not by the second.
+ */
+const agentConditions = ({ agentId }: ActorFilter, first: Fragment): Fragment[] =>
+  agentId === null
+    ? []
+    : [
+        sql.fragment`(${first} (exists (select 1 from command c where c.id = a.id and c.agent_id = ${agentId})
+          or exists (select 1 from task t where t.id = a.id and t.agent_id = ${agentId})))`,
+      ]
 
 /** The archive's part of a page, by the index that fits: none of these reads more than it was told to look at. */
 function archived(organizationId: string, filter: ActorFilter, older: Fragment, words: readonly Fragment[]): Fragment {

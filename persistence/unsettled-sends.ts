@@ -1,13 +1,13 @@
 /**
- * Sends that ended failed or uncertain and that nobody has settled, and a person's own that are not delivered yet, for reading: what a person should see who did
- * not wait for the end, and the words to send again. Does not move anything (actors/command.ts) and does not say what it means (domain/command-explanation.ts).
+ * Sends that ended failed or uncertain and that nobody has settled, for reading: what a person should see who did not wait for the
+ * end, and the words to send again. Does not move anything (actors/command.ts) and does not say what it means
+ * (domain/command-explanation.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { wordsOf, type CommandBody, type CommandStatus } from '../domain/command.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { UnderWaySend } from '../domain/under-way.ts'
 import type { UnsettledSend } from '../domain/unsettled-send.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
@@ -17,7 +17,7 @@ import { replacedBy, settlementOf } from './settlements.ts'
 const Row = z.custom<Omit<UnsettledSend, 'evidence'>>()
 
 /** The task that a command continued or cancelled: known by the agent's name of it, for the command has no local one. */
-const aboutTask = sql.fragment`
+export const aboutTask = sql.fragment`
   left join task t on t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id`
 
 /** Newest first, by the index `command_unsettled`. */
@@ -26,6 +26,7 @@ export async function listUnsettledSends(
   viewer: Viewer,
   since: string,
   limit: number,
+  agentId: string | null,
 ): Promise<readonly UnsettledSend[]> {
   const rows = await db.any(sql.type(Row)`
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error,
@@ -33,37 +34,12 @@ export async function listUnsettledSends(
       ${commandHeld(viewer, 'operate')} as operable
     from command c join agent a on a.id = c.agent_id ${aboutTask}
     where c.organization_id = ${viewer.organizationId} and c.unsettled_at > ${since}
+      and ${agentId === null ? sql.fragment`true` : sql.fragment`c.agent_id = ${agentId}`}
       and ${commandHeld(viewer, 'read')}
     order by c.unsettled_at desc, c.id desc limit ${limit}`)
   const doubtful = rows.flatMap(({ id, status }) => (status === 'uncertain' ? [id] : []))
   const evidence = await readEvidence(db, viewer, doubtful)
   return rows.map((row) => ({ ...row, evidence: evidence.get(row.id) ?? null }))
-}
-
-const UnderWayRow = z.custom<UnderWaySend & { readonly count: number }>()
-const Open = z.object({ open: z.number() })
-
-/**
- * The viewer's own, the oldest first. Open commands are the live actors of their kind, whose ids grow with time: read by the primary
- * key from the newest on, and each one's row by its own. No index knows a command's status (migration 11).
- */
-export async function listSendsUnderWay(
-  db: Connection,
-  viewer: Viewer,
-  searched: number,
-  limit: number,
-): Promise<{ readonly sends: readonly UnderWaySend[]; readonly count: number; readonly isWhole: boolean }> {
-  const newest = sql.fragment`
-    select id from actor where kind = 'command' and organization_id = ${viewer.organizationId} order by id desc limit ${searched}`
-  const rows = await db.any(sql.type(UnderWayRow)`
-    select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, coalesce(c.title, t.title, '') as title,
-      c.created_at as "createdAt", (count(*) over ())::int as count
-    from (${newest}) o join command c on c.id = o.id join agent a on a.id = c.agent_id ${aboutTask}
-    where c.person_id = ${viewer.userId} and c.status in ('pending', 'dispatching') and ${commandHeld(viewer, 'read')}
-    order by c.created_at, c.id limit ${limit}`)
-  const { open } = await db.one(sql.type(Open)`select count(*)::int as open from (${newest}) o`)
-  const sends = rows.map(({ count: _, ...send }) => send)
-  return { sends, count: rows[0]?.count ?? 0, isWhole: open < searched }
 }
 
 export interface SendRecord {

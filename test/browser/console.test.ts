@@ -211,7 +211,8 @@ describe('the console', () => {
   it('says that an outcome is unknown, never that it failed, and does not send again', async () => {
     const page = await compose(faulty.cardUrl)
     const before = faulty.receipts.length
-    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    // Not performed: what is found at the agent afterwards is told as having reached it.
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
     await send(page, 'pay the invoice')
     const notice = page.getByRole('alert')
     await notice.getByText('Outcome unknown').waitFor()
@@ -222,6 +223,15 @@ describe('the console', () => {
     expect(faulty.receipts.length - before).toBe(1)
     await notice.getByRole('link', { name: 'What the command did' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toMatch(/^\/actors\/command\//)
+  })
+
+  it('says that what nobody heard of reached the agent, as soon as it was found there', async () => {
+    const page = await compose(faulty.cardUrl)
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: true })
+    await send(page, 'pay the other invoice')
+    const notice = page.getByRole('alert')
+    await notice.getByText('It reached the agent').waitFor()
+    await notice.getByText('The agent has the message').waitFor()
   })
 
   it('explains a failure and gives the words back', async () => {

@@ -90,7 +90,7 @@ describe('the processes of the System page', () => {
     expect(watched.violations).toEqual([])
   })
 
-  it('misses a worker that ended without a word, and shows no places of it', async () => {
+  it('misses a worker that ended without a word until its work is taken over, and shows no places of it', async () => {
     const { page } = watched
     const db = await openDatabase(fresh.profile)
     const worker = await systemOn(db)
@@ -104,6 +104,12 @@ describe('the processes of the System page', () => {
     await fresh.db.pool.query(
       sql.unsafe`update process set seen_at = now() - interval '80 seconds' where owner = 'elsewhere/42/dead'`,
     )
+    // What it held and nobody took over yet.
+    await fresh.db.pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+        lease_token, lease_owner, lease_until, created_at, updated_at)
+      values ('unheard', gen_random_uuid(), ${web.viewer.organizationId}, '1', 1, '{"value": "following", "context": {}, "status": "active"}',
+        'follow', now(), '{}', now() + interval '1 hour', gen_random_uuid(), 'elsewhere/42/dead', now() + interval '1 hour', now(), now())`)
     await page.goto(`${web.url}/actors?show=system&process=elsewhere/42/dead`)
     const system = page.getByRole('region', { name: 'System' })
     await system.getByText('1 of 2 workers is silent').waitFor()
@@ -112,6 +118,9 @@ describe('the processes of the System page', () => {
     await row.getByText('what its loops do is not known').waitFor()
     expect(await row.innerText()).not.toContain('8 of 8')
     expect(await row.getByRole('table').count()).toBe(0)
+    await fresh.db.pool.query(sql.unsafe`delete from actor where kind = 'unheard'`)
+    await system.getByText('Everything runs, nothing waits').waitFor()
+    await row.getByText('it ended, holds nothing, and another was started since').waitFor()
     await worker.close()
     await db.close()
   })

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { spaced } from '../../domain/chart.ts'
 import { launchBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -12,6 +13,7 @@ const states = [
   ['command', 'dispatching'],
   ['subscription', 'resting'],
   ['subscription', 'following'],
+  ['subscription', 'backingOff'],
   ['reconciliation', 'resting'],
 ] as const
 const sizes = [
@@ -53,7 +55,7 @@ describe('a chart that is larger than its pane', () => {
     for (const { kind, id, value } of actors) {
       const { page } = await openPage(browser, { viewport: { width, height } })
       await page.goto(`${server.url}/actors/${kind}/${id}`)
-      await page.getByRole('group', { name: new RegExp(`Current state: ${value}`) }).waitFor()
+      await page.getByRole('group', { name: new RegExp(`Current state: ${spaced(value)}`) }).waitFor()
       const covered = await page.locator('signalbox-statechart').evaluate((chart) => {
         const map = chart.shadowRoot?.querySelector('.overview')?.getBoundingClientRect()
         if (!map) return null
@@ -79,6 +81,35 @@ describe('a chart that is larger than its pane', () => {
       .locator('signalbox-statechart .canvas')
       .evaluate((canvas) => [...canvas.querySelectorAll('.line, .pill')].map((part) => part.classList.contains('line')))
     expect(drawn.lastIndexOf(true)).toBeLessThan(drawn.indexOf(false))
+    await page.context().close()
+  })
+
+  it('says states in words, in the list and the picture, and finds them by their own names too', async () => {
+    const { page } = await openPage(browser)
+    await page.goto(`${server.url}/actors?q=backingOff`)
+    const row = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')
+    await expect.poll(() => row.count()).toBe(1)
+    expect(await row.getByTitle('backingOff').innerText()).toBe('backing off')
+    await page.getByRole('searchbox', { name: 'Filter actors' }).fill('backing off')
+    await page.waitForURL(/q=backing/)
+    await row.click()
+    await page.getByRole('group', { name: /Current state: backing off/ }).waitFor()
+    const names = page.locator('signalbox-statechart .canvas .name')
+    const told = await names.allTextContents()
+    expect(told).toContain('backing off')
+    expect(told.filter((name) => /[a-z][A-Z]/.test(name))).toEqual([])
+    // Words are wider than the names that they are made of, and still lie inside their boxes.
+    const sticking = await names.evaluateAll((all) =>
+      all.flatMap((name) => {
+        const box = name.parentElement?.querySelector('.box')?.getBoundingClientRect()
+        return box && name.getBoundingClientRect().right <= box.right ? [] : [name.textContent]
+      }),
+    )
+    expect(sticking).toEqual([])
+    await page.getByRole('button', { name: 'Outline' }).click()
+    const outline = page.getByRole('region', { name: 'subscription as an outline' })
+    expect(await outline.locator('.leaf .key').innerText()).toBe('backing off')
+    expect(await outline.locator('.leaf .key').getAttribute('title')).toBe('backingOff')
     await page.context().close()
   })
 })

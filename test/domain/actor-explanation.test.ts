@@ -5,20 +5,14 @@ import {
   liveLeaves,
   activeNodes,
   pathsOf,
+  spaced,
   whatCanHappen,
   type ActorDetail,
   type StateValue,
 } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import {
-  explainActor,
-  hasWords,
-  leaseGraceMs,
-  spaced,
-  stuckAfterMs,
-  type Seen,
-} from '../../domain/actor-explanation.ts'
+import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/actor-explanation.ts'
 import { eventWords, guardWords } from '../../domain/next-words.ts'
 import { chartOf } from '../../machines/chart.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
@@ -268,6 +262,9 @@ describe('a command', () => {
     expect(advice(null)).toContain('ask whoever runs the agent, by the message id')
     expect(advice('00000000-0000-7000-8000-000000000002')).toContain('Look at the task')
     expect(advice(null, evidence('found'))).toContain('by the message id')
+    // Whoever asks without a record may know it all the same: a list of sends, the composer of a new task.
+    expect(explainCommand({ ...doubt, localId: null })?.sentences).toEqual(explainCommand(doubt, delivery)?.sentences)
+    expect(explainCommand(doubt)?.sentences.join(' ')).toContain('Look at the task')
   })
 
   it('says that it arrived once it was found, and that sending again says it twice', () => {

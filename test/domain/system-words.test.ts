@@ -6,6 +6,7 @@ import {
   needingStanding,
   placesOf,
   processStanding,
+  replacedOwners,
   shortOwner,
   systemStanding,
   workingProcess,
@@ -20,6 +21,7 @@ const supervisor = (
   supervisor: { value, machineVersion: '1', restarts: 0, lastFailure: null },
   process: {
     owner: 'host/1/ab',
+    startedAt: ago(3_600_000),
     works: true,
     loops,
     parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },
@@ -99,7 +101,7 @@ describe('several processes', () => {
     [worker({ told: supervisor('draining') }), 'warn', 'Draining: this process stops'],
     [worker({}, [loop({ state: 'restarting' })]), 'warn', 'The command loop failed and starts again'],
   ] as const)('each stand by what they told: %#', (process, tone, words) => {
-    expect(processStanding(process, nowMs)).toEqual({ tone, words })
+    expect(processStanding(process, nowMs, false)).toEqual({ tone, words })
   })
 
   const holding = (lease: HeldLeases) => ({ ...those(alone), leases: [lease] })
@@ -129,6 +131,67 @@ describe('several processes', () => {
     ['a web', [second, silentWeb], 'warn', '1 of 3 processes is silent'],
   ] as const)('are missed when they end without a word: %s', (_, processes, tone, words) => {
     expect(systemStanding(web, { known: those(alone, ...processes) }, nowMs)).toEqual({ tone, words })
+  })
+
+  describe('that ended without a word', () => {
+    const startedAgo = (owner: string, ms: number, works = true): ToldProcess => {
+      const told = supervisor(running)
+      return worker({ owner, told: { ...told, process: { ...told.process, owner, works, startedAt: ago(ms) } } })
+    }
+    const gone = (owner: string, ms: number, works = true): ToldProcess => ({
+      ...startedAgo(owner, 3_600_000, works),
+      seenAt: ago(ms),
+    })
+    const all = 'Everything runs, nothing waits'
+    const standing = (processes: ToldProcess[], leases: HeldLeases[] = []) =>
+      systemStanding(web, { known: { ...those(alone, ...processes), leases } }, nowMs)
+
+    it.each([
+      ['replaced at once', [startedAgo('new', 75_000), gone('old', 80_000)], 'ok', all],
+      ['by clocks that differ', [startedAgo('new', 88_000), gone('old', 80_000)], 'ok', all],
+      ['beside one that was there before', [second, gone('old', 80_000)], 'warn', '1 of 2 workers is silent'],
+      [
+        'two by one',
+        [startedAgo('new', 60_000), gone('old', 80_000), gone('older', 90_000)],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
+      [
+        'two by two, each by one that came later',
+        [startedAgo('new', 85_000), startedAgo('newer', 60_000), gone('old', 70_000), gone('older', 90_000)],
+        'ok',
+        all,
+      ],
+      [
+        'by one that only serves',
+        [second, startedAgo('new', 60_000, false), gone('old', 80_000)],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
+      [
+        'by one that is silent too',
+        [second, gone('new', 20_000), gone('old', 80_000)],
+        'warn',
+        '2 of 3 workers are silent',
+      ],
+      ['a web, by a web', [second, startedAgo('new', 60_000, false), gone('old', 80_000, false)], 'ok', all],
+    ] as const)('are missed unless they were replaced: %s', (_, processes, tone, words) => {
+      expect(standing([...processes])).toEqual({ tone, words })
+    })
+
+    it('are missed as long as they hold anything, replaced or not', () => {
+      const processes = [startedAgo('new', 60_000), gone('old', 80_000)]
+      expect(standing(processes, [held({ owner: 'old', expired: 2 })]).words).toBe('1 of 2 workers is silent')
+      expect([...replacedOwners(processes, [held({ owner: 'old' })], nowMs)]).toEqual([])
+      expect([...replacedOwners(processes, [held({ owner: 'new' })], nowMs)]).toEqual(['old'])
+    })
+
+    it('say calmly that they were replaced', () => {
+      expect(processStanding(gone('old', 80_000), nowMs, true)).toEqual({
+        tone: 'quiet',
+        words: 'Silent for 1 min: it ended, holds nothing, and another was started since',
+      })
+    })
   })
 
   it('that are silent are told with what waits, for that is often why', () => {

@@ -22,3 +22,10 @@ it.each([
 ] as const)('%j of %d', (statuses, count, isWhole, words) => {
   expect(underWayWords({ sends: statuses.map(send), count, isWhole })).toBe(words)
 })
+
+it('counts a cancel as what it is', () => {
+  const cancel = { ...send('pending'), action: 'cancelTask' as const }
+  expect(underWayWords({ sends: [cancel], count: 1, isWhole: true })).toBe('1 cancel waits to be delivered')
+  const both = { sends: [cancel, send('dispatching')], count: 2, isWhole: true }
+  expect(underWayWords(both)).toBe('1 message and 1 cancel are on their way')
+})

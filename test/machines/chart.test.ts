@@ -24,6 +24,7 @@ import {
   edgesTaken,
   liveLeaves,
   pathsOf,
+  pathWords,
   statesOf,
   whatCanHappen,
   type StateValue,
@@ -329,4 +330,9 @@ test('on every walk through regions, self-transitions and always-hops, the deriv
     }),
     { numRuns: 300 },
   )
+})
+
+test('states are told in words', () => {
+  expect(pathsOf({ polling: 'backingOff' }).map(pathWords)).toEqual(['polling › backing off'])
+  expect(pathsOf('not_sent').map(pathWords)).toEqual(['not sent'])
 })

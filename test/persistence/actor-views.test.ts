@@ -52,6 +52,7 @@ describe('many actors', () => {
       q: null,
       work: null,
       owner: null,
+      agentId: null,
       before: null,
       limit: 10,
       ...filter,
@@ -84,6 +85,7 @@ describe('many actors', () => {
         ('command', 'a0000000-0000-7000-8000-000000000006', ${ours}::uuid, null, '"dispatching"'::jsonb, 'deliver', now() - interval '2 minutes', now() - interval '1 minute', 'gone/2'),
         ('command', 'a0000000-0000-7000-8000-000000000007', ${ours}::uuid, null, '{"pending":"waiting"}'::jsonb, null, null, now() + interval '1 hour', null),
         ('ownership', 'a0000000-0000-7000-8000-000000000008', ${ours}::uuid, null, '{"open":{"holder":"owned","deadline":"overdue"}}'::jsonb, null, null, null, null),
+        ('subscription', 'a0000000-0000-7000-8000-00000000000b', ${ours}::uuid, null, '"backingOff"'::jsonb, null, null, null, null),
         ('ownership', 'a0000000-0000-7000-8000-000000000009', ${theirs}::uuid, null, '{"open":{"holder":"owned","deadline":"overdue"}}'::jsonb, null, null, now() - interval '1 minute', null)
       ) v(kind, id, organization, lane, value, work, begun, wake, owner)`)
     await pool.query(sql.unsafe`analyze actor_archive`)
@@ -116,6 +118,11 @@ describe('many actors', () => {
     expect(await list({ q: '0000-000000000002' })).toEqual([])
     const oldest = '00000000-0000-0000-0000-000000000001'
     expect((await list({ q: oldest })).map(({ id }) => id)).toEqual([oldest])
+  })
+
+  it('finds a state by its own name, and by the words that people read', async () => {
+    for (const q of ['backingOff', 'backing off', 'Backing'])
+      expect((await list({ q })).map(({ id }) => id.slice(-1))).toEqual(['b'])
   })
 
   it('finds what is counted as due, as under way and as held by one process, and nothing finished', async () => {

@@ -66,7 +66,7 @@ describe.each(bothDatabases)('commands on %s', (database) => {
     await fresh.db.pool.transaction((tx) => projectCommands(tx, [ended(3, 'uncertain')], at(3)))
     await fresh.db.pool.transaction((tx) => projectCommands(tx, [ended(4, 'failed')], at(2)))
     const found = async (since: string): Promise<readonly string[]> =>
-      (await listUnsettledSends(fresh.db.pool, administrator, since, 10)).map(({ id }) => id)
+      (await listUnsettledSends(fresh.db.pool, administrator, since, 10, null)).map(({ id }) => id)
     expect(await found(at(0))).toEqual([idOf(3), idOf(4), idOf(2)])
     expect(await found(at(1))).toEqual([idOf(3), idOf(4)])
   })

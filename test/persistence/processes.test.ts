@@ -9,6 +9,7 @@ const says = (restarts: number): SupervisorAnswer => ({
   supervisor: { value: { running: { command: 'up' } }, machineVersion: '1', restarts, lastFailure: null },
   process: {
     owner: 'a',
+    startedAt: '2026-11-22T09:00:00.000Z',
     works: true,
     loops: [],
     parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },

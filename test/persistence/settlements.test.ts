@@ -60,7 +60,7 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
       at: at(2),
     })
   const unsettled = async (): Promise<readonly string[]> =>
-    (await listUnsettledSends(fresh.db.pool, viewer, at(0), 10)).map(({ id }) => id)
+    (await listUnsettledSends(fresh.db.pool, viewer, at(0), 10, null)).map(({ id }) => id)
 
   test('whoever comes second waits for the first, and reads what they decided', async () => {
     const { pool } = fresh.db

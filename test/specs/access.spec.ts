@@ -21,6 +21,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['POST', '/api/agents', 'administer'],
   ['POST', '/api/agents/preview', 'administer'],
   ['GET', '/api/agents/a', 'read'],
+  ['GET', '/api/agents/a/troubles', 'read'],
   ['DELETE', '/api/agents/a', 'administer'],
   ['POST', '/api/agents/a/commands', 'operate'],
   ['GET', '/api/commands/c', 'read'],

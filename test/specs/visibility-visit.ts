@@ -115,7 +115,8 @@ export class Visit {
       expected.map(({ skills, ...agent }) => ({ ...agent, skills: skills ?? [...skillIds] })),
     )
     const seen = new Set(expected.map(({ id }) => id))
-    for (const { id } of this.#world.agents) await this.#isSeen(`/api/agents/${id}`, seen.has(id))
+    for (const { id } of this.#world.agents)
+      for (const of of ['', '/troubles']) await this.#isSeen(`/api/agents/${id}${of}`, seen.has(id))
   }
 
   async tasks(): Promise<void> {
@@ -266,7 +267,7 @@ export class Visit {
 
   /** Nothing of another organization is there, not even for an administrator. */
   async strangers({ agents, tasks, commands, actors }: World): Promise<void> {
-    for (const { id } of agents) await this.#isSeen(`/api/agents/${id}`, false)
+    for (const { id } of agents) for (const of of ['', '/troubles']) await this.#isSeen(`/api/agents/${id}${of}`, false)
     for (const { id, agent, remoteId } of tasks) {
       for (const path of ['tasks/', 'task-actors/', 'reviewers?taskId=', 'audit?taskId='])
         await this.#isSeen(`/api/${path}${id}`, false)

@@ -10,8 +10,10 @@ import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { commandQuestion } from '../questions.ts'
+import { actorQuestion } from '../record-questions.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
 import { composerSheet } from './composer-sheet.ts'
+import { explanationSheet, knownList, remedyLinks } from '../pages/explanation-view.ts'
 import { SignalboxConfirm } from './confirm.ts'
 import { icon } from './icon.ts'
 import { sheet } from './sheet.ts'
@@ -41,7 +43,7 @@ export class SignalboxComposer extends LitElement {
     _text: { state: true },
     _asking: { state: true },
   }
-  static override styles = [sheet, composerSheet]
+  static override styles = [sheet, explanationSheet, composerSheet]
   declare app: App
   declare scope: string
   /** Undefined while nobody is chosen to send to. */
@@ -72,6 +74,13 @@ export class SignalboxComposer extends LitElement {
     const phase = this.#phase.value
     if (phase?.at !== 'accepted') return undefined
     return { queries: this.app.queries, question: commandQuestion(phase.commandId) }
+  })
+  /** What is on record of a send in doubt, and what was looked for since. */
+  #record = new Query(this, () => {
+    const command = this.#command.data?.command
+    return command?.status === 'uncertain'
+      ? { queries: this.app.queries, question: actorQuestion('command', command.id) }
+      : undefined
   })
 
   constructor() {
@@ -268,6 +277,11 @@ export class SignalboxComposer extends LitElement {
     return status === 'dispatching' ? 'Accepted, being delivered' : ''
   }
 
+  /** It writes to a task that there is, which the page around it shows. */
+  get #inTask(): boolean {
+    return this.scope.startsWith(scopeOfTask(''))
+  }
+
   /** What is under way, since when, and where to look. A task's conversation shows the words itself. */
   #underWay(): TemplateResult | typeof nothing {
     const phase = this.#phase.value
@@ -275,11 +289,10 @@ export class SignalboxComposer extends LitElement {
     const { text, startedAt } = phase.attempt
     const since = this.#command.data?.command.createdAt ?? startedAt
     const actor = `/actors/command/${phase.commandId}`
-    const inTask = this.scope.startsWith(scopeOfTask(''))
     return html`<div class="notice under-way">
       ${icon('clock', 15)}
       <div class="grow">
-        ${inTask ? nothing : html`<p class="said quoted">${text}</p>`}
+        ${this.#inTask ? nothing : html`<p class="said quoted">${text}</p>`}
         <p class="muted">
           Accepted at ${this.app.format.at(since)}. It is delivered whether or not this page stays open.
         </p>
@@ -321,16 +334,25 @@ export class SignalboxComposer extends LitElement {
   }
 
   #outcome(command: Command, text: string): TemplateResult | typeof nothing {
-    const explanation = explainCommand(command)
+    const { delivery, evidence } = this.#record.data ?? {}
+    // Before its record is read this much is known: words that were to begin a task have none to look at.
+    const about = delivery ? { localId: delivery.localId } : this.#inTask ? {} : { localId: null }
+    const explanation = explainCommand({ ...command, ...about }, null, evidence ?? command.evidence)
     if (!explanation) return nothing
-    const { tone, title, sentences } = explanation
-    const actor = `/actors/command/${command.id}`
+    const { id, agentId } = command
+    const { tone, title, known } = explanation
+    const [what, ...advice] = explanation.sentences
+    const sentences = [what, ...(delivery?.cause ? [delivery.cause] : []), ...advice]
+    const found = { ...explanation, remedies: this.#inTask ? [] : (['open-task'] as const) }
+    const ways = { app: this.app, commandId: id, agentId, localId: evidence?.localId ?? null, successorId: null }
+    const actor = `/actors/command/${id}`
     return html`<div class="notice ${tone}" role="alert">
       ${icon(tone === 'warn' ? 'triangle-alert' : 'circle-x', 15)}
       <div class="grow">
         <b>${title}</b>
-        ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
+        ${sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)} ${knownList(known, this.app)}
         <p class="said quoted">${text}</p>
+        ${remedyLinks(found, ways)}
         <a class="link" href=${this.app.router.href(actor)} data-route=${actor}>What the command did</a>
       </div>
       ${tone === 'bad' ? html`<button class="small" @click=${() => this.#putBack(text)}>Put text back</button>` : nothing}

@@ -1,6 +1,6 @@
 /**
  * `<signalbox-under-way>`: a person's own messages that are accepted and not delivered yet, above the list of tasks: they have no
- * task to stand on, and whoever sent them may be in another tab. Owns showing and unfolding; the words are domain/under-way.ts.
+ * task to stand on, and whoever sent them may be in another tab; on an agent's page those to it alone. Owns showing and unfolding; the words are domain/under-way.ts.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import { stuckAfterMs } from '../../domain/actor-explanation.ts'
@@ -13,15 +13,20 @@ import { ServerClock } from '../server-clock.ts'
 import { icon } from './icon.ts'
 import { sheet } from './sheet.ts'
 
-export const underWayQuestion: Question<UnderWayAnswer> = {
-  path: '/api/sends/under-way',
+const underWayTo = (agentId: string | null): Question<UnderWayAnswer> => ({
+  path: `/api/sends/under-way${agentId === null ? '' : `?agentId=${encodeURIComponent(agentId)}`}`,
   schema: UnderWayAnswer,
   freshness: 'live',
-}
+})
+export const underWayQuestion = underWayTo(null)
 
 /** @element signalbox-under-way */
 export class SignalboxUnderWay extends LitElement {
-  static override properties: PropertyDeclarations = { app: { attribute: false }, _open: { state: true } }
+  static override properties: PropertyDeclarations = {
+    app: { attribute: false },
+    agentId: { attribute: false },
+    _open: { state: true },
+  }
   static override styles = [
     sheet,
     css`
@@ -63,13 +68,16 @@ export class SignalboxUnderWay extends LitElement {
     `,
   ]
   declare app: App | undefined
+  /** Only those to this agent; null: to any. */
+  declare agentId: string | null
   declare _open: boolean
-  readonly #sends = new Query(this, () => this.app && { queries: this.app.queries, question: underWayQuestion })
+  readonly #sends = new Query(this, () => this.app && { queries: this.app.queries, question: underWayTo(this.agentId) })
   readonly #clock = new ServerClock()
   #graceOver: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
     super()
+    this.agentId = null
     this._open = false
     // What waits for a worker commits nothing, and time passes for it all the same.
     new Again(
@@ -131,7 +139,8 @@ export class SignalboxUnderWay extends LitElement {
         <b><bdi>${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}</bdi></b>
       </p>
       <p class="muted">
-        <bdi>${agentName}</bdi> · ${app.format.at(createdAt)} · ${status === 'pending' ? 'waits' : 'being delivered'}
+        ${this.agentId === null ? html`<bdi>${agentName}</bdi> · ` : nothing}${app.format.at(createdAt)} ·
+        ${status === 'pending' ? 'waits' : 'being delivered'}
       </p>
       <a class="link" href=${app.router.href(path)} data-route=${path}>What the command does</a>
     </li>`

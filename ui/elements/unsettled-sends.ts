@@ -14,6 +14,7 @@ import {
 } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { explainCommand } from '../../domain/command-explanation.ts'
+import { needingWords } from '../../domain/needing-words.ts'
 import { UnsettledAnswer, type UnsettledSend } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
@@ -140,10 +141,9 @@ class SignalboxUnsettled extends LitElement {
     const { app } = this
     const { data } = this.#sends
     if (!app || !data) return nothing
-    const { sends } = data
+    const { sends, more } = data
     if (sends.length === 0) return this._isDone ? this.#done() : nothing
-    const more = data.more ? '+' : ''
-    const words = sends.length === 1 && more === '' ? '1 message needs you' : `${sends.length}${more} messages need you`
+    const words = needingWords(sends, !more)
     return html`<section class="strip" aria-label="Messages that need you">
       <p class="sr" role="status">${words}</p>
       <div class="line">

@@ -2,6 +2,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import {
   pathsOf,
+  spaced,
   whatCanHappen,
   type ActorDetail,
   type ActorStep,
@@ -9,7 +10,6 @@ import {
   type NextEvent,
   type StateValue,
 } from '../../domain/chart.ts'
-import { spaced } from '../../domain/actor-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { eventWords, guardWords, timerWords, workWords } from '../../domain/next-words.ts'
 import type { App } from '../app.ts'

@@ -12,7 +12,14 @@ import {
   type ToldProcess,
 } from '../../domain/queue.ts'
 import { loopStanding, loopWords } from '../../domain/queue-words.ts'
-import { isSilent, processStanding, shortOwner, workingProcess } from '../../domain/system-words.ts'
+import {
+  isSilent,
+  processStanding,
+  replacedOwners,
+  shortOwner,
+  toldNow,
+  workingProcess,
+} from '../../domain/system-words.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import { plural } from '../format.ts'
@@ -37,9 +44,10 @@ export function processTree(
   address: { readonly filter: ActorFilter; readonly process: string | null },
 ): TemplateResult {
   const { nowMs, toldMs } = seen
-  const self: ToldProcess = { owner: own.process.owner, seenAt: new Date(nowMs).toISOString(), told: own }
+  const self = toldNow(own, nowMs)
   const others = (queues?.processes ?? []).filter(({ owner }) => owner !== self.owner)
   const all = [self, ...others]
+  const replaced = replacedOwners(all, queues?.leases ?? [], toldMs)
   const asked = all.find(({ owner }) => owner === address.process)
   const chosen = asked?.owner ?? workingProcess(own, others, toldMs)
   const branch = (process: ToldProcess): TemplateResult => {
@@ -47,7 +55,7 @@ export function processTree(
     const { owner } = process
     const path = actorsPath(address.filter, { show: 'system', process: owner })
     return html`<li>
-      ${limb(seen, process, { isOwn, isChosen: owner === chosen, path })}
+      ${limb(seen, process, { isOwn, isChosen: owner === chosen, isReplaced: replaced.has(owner), path })}
       ${owner === chosen ? html`<div class="loops">${loopsOf(seen, process, isOwn)}</div>` : nothing}
     </li>`
   }
@@ -67,16 +75,17 @@ export function processTree(
 interface Limb {
   readonly isOwn: boolean
   readonly isChosen: boolean
+  readonly isReplaced: boolean
   readonly path: string
 }
 
 function limb(
   { app, toldMs, nowMs, isKnown }: Seen,
   process: ToldProcess,
-  { isOwn, isChosen, path }: Limb,
+  { isOwn, isChosen, isReplaced, path }: Limb,
 ): TemplateResult {
   const { owner, told, seenAt } = process
-  const standing = processStanding(process, isOwn ? nowMs : toldMs)
+  const standing = processStanding(process, isOwn ? nowMs : toldMs, isReplaced)
   const isTold = told !== null && (isOwn || (isKnown && !isSilent(process, toldMs)))
   return html`<div class="process">
     <a

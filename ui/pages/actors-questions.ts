@@ -14,14 +14,17 @@ export interface ActorFilter {
   readonly work: '' | 'due' | 'held'
   /** Whose leases; empty: anybody's, and nobody's. */
   readonly owner: string
+  /** What is about this agent; empty: about any. */
+  readonly agentId: string
 }
-export const everyActor: ActorFilter = { text: '', kind: '', attention: false, work: '', owner: '' }
+export const everyActor: ActorFilter = { text: '', kind: '', attention: false, work: '', owner: '', agentId: '' }
 export const isFiltered = (filter: ActorFilter): boolean => filter.attention || paramsOf(filter).size > 0
 
 /** As the page's address and the server's say it alike; what is empty is left out. */
-function paramsOf({ text, kind, work, owner }: ActorFilter): URLSearchParams {
+function paramsOf({ text, kind, work, owner, agentId }: ActorFilter): URLSearchParams {
   const query = new URLSearchParams()
-  for (const [name, value] of Object.entries({ q: text, kind, work, owner })) if (value !== '') query.set(name, value)
+  for (const [name, value] of Object.entries({ q: text, kind, work, owner, agentId }))
+    if (value !== '') query.set(name, value)
   return query
 }
 
@@ -34,6 +37,7 @@ export function filterOf(query: URLSearchParams): ActorFilter {
     attention: query.get('needs') === 'attention',
     work: work === 'due' || work === 'held' ? work : '',
     owner: query.get('owner') ?? '',
+    agentId: query.get('agentId') ?? '',
   }
 }
 

@@ -1,7 +1,6 @@
 /** The log of an actor, as a bar to move through it and a table to read it. Draws; what is looked at is its caller's. */
 import { html, nothing, type TemplateResult } from 'lit'
-import { describeEvent, pathsOf, type ActorStep, type StateValue } from '../../domain/chart.ts'
-import { spaced } from '../../domain/actor-explanation.ts'
+import { describeEvent, pathsOf, spaced, type ActorStep, type StateValue } from '../../domain/chart.ts'
 import { icon } from '../elements/icon.ts'
 import { type Format, plural } from '../format.ts'
 

@@ -5,11 +5,12 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { ActorPage } from '../../domain/actor.ts'
-import { needingStanding, shortOwner, systemStanding } from '../../domain/system-words.ts'
-import { pathsOf, type ActorSummary } from '../../domain/chart.ts'
+import { needingStanding, systemStanding } from '../../domain/system-words.ts'
+import { pathsOf, pathWords, type ActorSummary } from '../../domain/chart.ts'
 import type { Standing } from '../../domain/queue-words.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
+import { agentsQuestion } from '../questions.ts'
 import type { Route } from '../router.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
@@ -26,6 +27,7 @@ import { SignalboxActor } from './actors-detail.ts'
 import { SignalboxMachines } from './actors-machines.ts'
 import { arrange, keyOf } from './actors-order.ts'
 import * as ask from './actors-questions.ts'
+import { narrowedTo } from './actors-narrowed.ts'
 import { queuesNews } from './actors-news.ts'
 import { actorsSheet } from './actors-sheet.ts'
 import { standingMark } from './actors-standing.ts'
@@ -272,6 +274,12 @@ export class SignalboxActors extends View {
     </section>`
   }
 
+  /** Where the console has read it anyway: to ask for it, every agent would be asked. */
+  get #agentName(): string | undefined {
+    const all = this.app?.queries.peek(agentsQuestion).data?.agents
+    return all?.find(({ id }) => id === this._filter.agentId)?.name
+  }
+
   #filters(): TemplateResult {
     const { attention, kind } = this._filter
     const narrowKind = (event: Event & { currentTarget: HTMLSelectElement }): void =>
@@ -288,21 +296,7 @@ export class SignalboxActors extends View {
           )}
         </select>
       </div>
-      ${this.#ofWork()}`
-  }
-
-  /** What a link of the system's page narrowed the list to; there is no other way to ask for it, so it says how to be rid of it. */
-  #ofWork(): TemplateResult | typeof nothing {
-    const { work, owner } = this._filter
-    if (work === '' && owner === '') return nothing
-    const whose = owner === '' ? 'Under way' : `Held by ${shortOwner(owner)}`
-    return html`<button
-      class="small of-work"
-      title=${owner === '' ? nothing : owner}
-      @click=${() => this.#narrow({ work: '', owner: '' })}
-    >
-      <span class="ell">${work === 'due' ? 'Due, held by nobody' : whose}</span>${icon('x', 13, 'Show all')}
-    </button>`
+      ${narrowedTo(this._filter, this.#agentName, (change) => this.#narrow(change))}`
   }
 
   #rows(app: App, rows: readonly ActorSummary[]): TemplateResult {
@@ -334,7 +328,7 @@ export class SignalboxActors extends View {
         <span class="id mono ell" title=${actor.id}>${actor.kind}/${ask.shortId(actor.id)}</span>
         ${app.format.when(actor.updatedAt)}
         ${actor.title === '' ? nothing : html`<bdi class="line ell" title=${actor.title}>${actor.title}</bdi>`}
-        ${pathsOf(actor.value).map((keys) => html`<span class="line state mono ell">${keys.join(' › ')}</span>`)}
+        ${pathsOf(actor.value).map((keys) => html`<span class="line state ell" title=${keys.join('.')}>${pathWords(keys)}</span>`)}
       </a>
     </li>`
   }

@@ -18,6 +18,9 @@ export const agentSheet = css`
   .crumb a {
     gap: 5px;
   }
+  .crumb .aside {
+    margin-inline-start: auto;
+  }
   .crumb a:hover {
     color: var(--sb-text);
   }

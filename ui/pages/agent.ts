@@ -9,6 +9,7 @@ import type { Agent } from '../../domain/agent.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { type CardFacts, hostOf, readCard } from '../card.ts'
+import { Lazy } from '../controllers/lazy.ts'
 import { Query } from '../controllers/query.ts'
 import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
@@ -20,12 +21,16 @@ import { define } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
 import { type AgentDetail, agentQuestion, agentsQuestion } from '../questions.ts'
 import { agentMark, chip, trustMarks } from '../states.ts'
+import { agentActorsPath } from './agent-actors-path.ts'
 import { SignalboxAgentCredential } from './agent-credential.ts'
 import { agentSheet } from './agent-sheet.ts'
 import { agentTrust } from './agent-trust.ts'
 
 define('signalbox-json', SignalboxJson)
 define('signalbox-agent-credential', SignalboxAgentCredential)
+
+const loadTroubles = async (): Promise<void> =>
+  define('signalbox-agent-troubles', (await import('./agent-troubles.ts')).SignalboxAgentTroubles)
 
 const Removed = z.object({ removed: z.boolean() })
 
@@ -44,6 +49,7 @@ export class SignalboxAgent extends LitElement {
   #agent = new Query(this, () => ({ queries: this.app.queries, question: agentQuestion(this.agentId) }))
   #all = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
   #session = new Query(this, () => ({ queries: this.app.queries, question: sessionQuestion }))
+  #lazy = new Lazy(this)
   #stopKeys: (() => void) | undefined
 
   constructor() {
@@ -113,11 +119,15 @@ export class SignalboxAgent extends LitElement {
     const trust = data?.trust ?? refused?.trust
     const cardUrl = data?.cardUrl ?? listed?.cardUrl
     const facts = readCard(data?.card)
+    const actors = agentActorsPath(this.agentId, {})
     const name = facts?.name ?? listed?.name ?? (cardUrl === undefined ? 'Agent' : hostOf(cardUrl))
     return html`<header class="head">
         <p class="row crumb">
           <a class="row muted" href=${this.app.router.href('/agents')} data-route="/agents"
             >${icon('arrow-left', 14)}Back to the list</a
+          >
+          <a class="row muted aside" href=${this.app.router.href(actors)} data-route=${actors}
+            >${icon('workflow', 14)}Its actors</a
           >
         </p>
         <div class="row title">
@@ -148,9 +158,16 @@ export class SignalboxAgent extends LitElement {
   /** An agent that does not answer is still registered: it can be retried, given a credential, and removed. */
   #broken(fault: ApiFault, refused: Agent | undefined): TemplateResult {
     return html`<div class="in">
-      ${failure(fault, () => this.#agent.refresh())}
+      ${this.#troubles()} ${failure(fault, () => this.#agent.refresh())}
       ${refused?.trust ? agentTrust(refused.trust, refused.signing, refused.cardUrl) : nothing} ${this.#credential()}
     </div>`
+  }
+
+  /** Beside what the card says, and where it cannot be read. */
+  #troubles(): TemplateResult | typeof nothing {
+    return this.#lazy.ready('signalbox-agent-troubles', loadTroubles)
+      ? html`<signalbox-agent-troubles .app=${this.app} agent-id=${this.agentId}></signalbox-agent-troubles>`
+      : nothing
   }
 
   #credential(): TemplateResult | typeof nothing {
@@ -160,6 +177,7 @@ export class SignalboxAgent extends LitElement {
 
   #detail(agent: AgentDetail, facts: CardFacts | undefined): TemplateResult {
     return html`<div class="in">
+      ${this.#troubles()}
       ${facts ? this.#facts(facts, agent) : html`<p class="notice bad">${icon('circle-x', 15)}<span>This agent's card is not a JSON object.</span></p>`}
       ${agent.trust ? agentTrust(agent.trust, agent.signing, agent.cardUrl) : nothing} ${this.#credential()}
       ${

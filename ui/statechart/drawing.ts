@@ -6,7 +6,18 @@ import { nothing, svg, type SVGTemplateResult } from 'lit'
 import { classMap } from 'lit/directives/class-map.js'
 import type { ChartEdge, ChartNode, EdgeKind } from '../../domain/chart.ts'
 import type { ChartLayout, PlacedArrow, PlacedState, Point, Rect } from './layout.ts'
-import { boxOf, fontSize, labelOf, monoWidth, nameWidth, rowIndent, rowsOf, spacing, type LabelRow } from './metrics.ts'
+import {
+  boxOf,
+  fontSize,
+  labelOf,
+  monoWidth,
+  nameOf,
+  nameWidth,
+  rowIndent,
+  rowsOf,
+  spacing,
+  type LabelRow,
+} from './metrics.ts'
 import type { Trace } from './trace.ts'
 
 const cornerPx = 6
@@ -62,13 +73,13 @@ export function drawState(node: ChartNode, at: PlacedState, trace: Trace): SVGTe
     attention: node.tags.includes('attention'),
   })
   const left = at.x + spacing.padding + (leaf ? 13 : 0)
-  const right = left + nameWidth(node.key) + 8
+  const right = left + nameWidth(nameOf(node)) + 8
   return svg`<g class=${classes}>
-    ${node.description === undefined ? nothing : svg`<title>${node.description}</title>`}
+    <title>${node.description === undefined ? node.key : `${node.key}: ${node.description}`}</title>
     <rect class="box" x=${at.x} y=${at.y} width=${at.width} height=${at.height} rx=${at.depth === 0 ? 12 : 8}></rect>
     ${node.kind === 'final' ? svg`<rect class="inner" x=${at.x + 3} y=${at.y + 3} width=${at.width - 6} height=${at.height - 6} rx="5.5"></rect>` : nothing}
     ${leaf ? svg`<circle class="dot" cx=${at.x + 17} cy=${at.y + 19} r="4"></circle>` : nothing}
-    <text class="name" x=${left} y=${at.y + 23.5} font-size=${fontSize.name}>${node.key}</text>
+    <text class="name" x=${left} y=${at.y + 23.5} font-size=${fontSize.name}>${nameOf(node)}</text>
     ${node.kind === 'parallel' ? svg`<text class="kind" x=${right} y=${at.y + 23.5} font-size=${fontSize.kind}>parallel</text>` : nothing}
     ${node.kind === 'history' ? svg`<text class="kind" x=${right} y=${at.y + 23.5} font-size=${fontSize.kind}>history</text>` : nothing}
     ${drawRows(node, at, trace)}

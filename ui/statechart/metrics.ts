@@ -2,7 +2,7 @@
  * What is written into a chart's boxes and labels, and how large it is. The build lays out with these numbers and the
  * browser draws with them; both must agree without a font in sight, so widths come from a table and not from a canvas.
  */
-import type { ChartEdge, ChartNode } from '../../domain/chart.ts'
+import { spaced, type ChartEdge, type ChartNode } from '../../domain/chart.ts'
 
 export const fontSize = { name: 13, row: 11, label: 11, guard: 10, kind: 10.5 } as const
 
@@ -34,6 +34,9 @@ const sansClasses: readonly (readonly [glyphs: string, em: number])[] = [
 ]
 const sansEm = new Map(sansClasses.flatMap(([glyphs, em]) => glyphs.split('').map((glyph) => [glyph, em])))
 const sansDefaultEm = 0.63
+
+/** A state's name as its box shows it; by the machine's own, which is in the tooltip, the actors are searched. */
+export const nameOf = ({ key }: ChartNode): string => spaced(key)
 
 export function nameWidth(text: string, sizePx: number = fontSize.name): number {
   let em = 0
@@ -79,7 +82,7 @@ export function boxOf(node: ChartNode): { width: number; height: number; header:
   const widths = rows.map((row) => rowIndent(row) + monoWidth(row.text, fontSize.row))
   const width = Math.max(
     spacing.minimumWidth,
-    ...[nameWidth(node.key) + beside, ...widths].map((w) => w + spacing.padding * 2),
+    ...[nameWidth(nameOf(node)) + beside, ...widths].map((w) => w + spacing.padding * 2),
   )
   const header = spacing.header + rows.length * spacing.row + (rows.length > 0 ? spacing.belowRows : 0)
   return { width: Math.ceil(width), height: Math.max(spacing.minimumHeight, rows.length > 0 ? header : 0), header }

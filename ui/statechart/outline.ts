@@ -1,6 +1,7 @@
 /** A chart as a nested list: the same content as the picture for those who do not see it, and for narrow panes. */
 import { html, nothing, type TemplateResult } from 'lit'
-import type { ChartEdge, ChartNode } from '../../domain/chart.ts'
+import { spaced, type ChartEdge, type ChartNode } from '../../domain/chart.ts'
+import { nameOf } from './metrics.ts'
 import type { Trace } from './trace.ts'
 
 const kinds: Record<ChartNode['kind'], string> = {
@@ -15,7 +16,7 @@ const times = (count: number): string => (count === 1 ? 'taken once' : `taken ${
 
 function transition(edge: ChartEdge, nodes: ReadonlyMap<string, ChartNode>, trace: Trace): TemplateResult {
   const count = trace.counts.get(edge.id) ?? 0
-  const targets = edge.targets.map((id) => nodes.get(id)?.key ?? id).join(' and ')
+  const targets = edge.targets.map((id) => spaced(nodes.get(id)?.key ?? id)).join(' and ')
   const guard = edge.guard === undefined ? nothing : html` <span class="if">if ${edge.guard}</span>`
   const can = trace.possible.has(edge.id)
   return html`<li class=${can ? 'can' : nothing}>
@@ -29,7 +30,7 @@ export function outlineOf(node: ChartNode, nodes: ReadonlyMap<string, ChartNode>
   const kind = kinds[node.kind]
   return html`<ul>
     <li aria-current=${live ? 'true' : nothing} class=${trace.leaves.has(node.id) ? 'leaf' : nothing}>
-      <span class="key">${node.key}</span
+      <span class="key" title=${node.key}>${nameOf(node)}</span
       >${kind === '' ? nothing : html` <span class="word">${kind}</span>`}${live ? html` <span class="word now">now</span>` : nothing}
       ${node.description === undefined ? nothing : html`<p>${node.description}</p>`}
       ${node.work.map((work) => html`<p>Work: <span class="on">${work}</span></p>`)}

@@ -6,7 +6,7 @@ import { svg, type SVGTemplateResult } from 'lit'
 import { classMap } from 'lit/directives/class-map.js'
 import type { ChartNode } from '../../domain/chart.ts'
 import type { ChartLayout, Rect } from './layout.ts'
-import { boxOf, nameWidth, spacing } from './metrics.ts'
+import { boxOf, nameOf, nameWidth, spacing } from './metrics.ts'
 import type { Trace } from './trace.ts'
 
 interface Size {
@@ -37,7 +37,7 @@ export function readParts(layout: ChartLayout, nodes: ReadonlyMap<string, ChartN
   const states = layout.states.map((state) => {
     const node = nodes.get(state.id)
     if (!node || node.children.length === 0) return state
-    const width = nameWidth(node.key) + spacing.padding * 2
+    const width = nameWidth(nameOf(node)) + spacing.padding * 2
     return { x: state.x, y: state.y, width: Math.min(state.width, width), height: boxOf(node).height }
   })
   return [...states, ...layout.arrows.flatMap(({ label }) => label ?? [])]

@@ -6,6 +6,7 @@ import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValu
 import {
   describeEvent,
   pathsOf,
+  pathWords,
   statesOf,
   type ActorStep,
   type ChartDefinition,
@@ -23,11 +24,7 @@ import { traceOf, type Trace } from './trace.ts'
 import { Viewport } from './viewport.ts'
 
 const wordsOf = (value: StateValue | null): string =>
-  value === null
-    ? 'nowhere yet'
-    : pathsOf(value)
-        .map((path) => path.join(' › '))
-        .join(' and ')
+  value === null ? 'nowhere yet' : pathsOf(value).map(pathWords).join(' and ')
 
 /**
  * A read-only statechart with one actor on it.

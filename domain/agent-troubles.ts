@@ -1,0 +1,93 @@
+/**
+ * What stands in an agent's way here: that it cannot be read, which of its tasks cannot be followed, and others' sends that it did
+ * not get yet. The shape that the browser checks with, and the words. Does not own the reading (persistence/agent-troubles.ts), one's
+ * own sends (under-way.ts) or those that ended (unsettled-send.ts).
+ */
+import * as z from 'zod/mini'
+import { goesOnWith } from './actor-explanation.ts'
+import { withStop, type Explanation, type Known } from './explanation.ts'
+
+const when = z.nullable(z.string())
+
+/** The asking for what is unfinished in one of the agent's tenants, where it failed more than once. */
+const FailedLooks = z.object({
+  /** The actor of kind `reconciliation`. */
+  id: z.string(),
+  reason: z.nullable(z.string()),
+  /** Since about when: the second failure is the first that is told. Null where the log does not go back so far. */
+  since: when,
+  /** Null while it is being tried. */
+  nextTryAt: when,
+})
+
+const UnfollowedTask = z.object({
+  localId: z.string(),
+  title: z.string(),
+  reason: z.nullable(z.string()),
+  since: when,
+})
+export type UnfollowedTask = z.infer<typeof UnfollowedTask>
+
+/** `GET /api/agents/{agentId}/troubles`: of what the viewer may see, by the database's clock `at`. */
+export const AgentTroubles = z.object({
+  at: z.string(),
+  looks: z.array(FailedLooks),
+  /** The newest of them; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
+  unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean() }),
+  /** Others' sends that wait, or are being delivered, for longer than a moment. */
+  others: z.object({ count: z.number(), isWhole: z.boolean(), oldestAt: when }),
+  /** When its card was last read. */
+  cardReadAt: when,
+})
+export type AgentTroubles = z.infer<typeof AgentTroubles>
+
+export const unfollowedShown = 3
+/** Unfinished tasks of an agent that are looked at, the newest. */
+export const unfollowedSearched = 2_000
+
+const earliest = (times: readonly (string | null)[]): string | null =>
+  times.filter((time) => time !== null).toSorted()[0] ?? null
+
+const at = (words: string, time: string | null): Known[] => (time === null ? [] : [{ words, at: time }])
+
+const tasks = (count: number, isWhole: boolean): string =>
+  count === 1 && isWhole ? '1 task' : `${count}${isWhole ? '' : '+'} tasks`
+
+/** That it cannot be reached, and what that means for its tasks; null: it can, as far as is known. */
+export function unreachedWords({ looks, unfollowed, cardReadAt }: AgentTroubles): Explanation | null {
+  const { count, isWhole } = unfollowed
+  if (looks.length === 0 && count === 0) return null
+  const reasons = new Set([...looks, ...unfollowed.tasks].flatMap(({ reason }) => reason ?? []))
+  const [reason] = reasons
+  const cannot = `${tasks(count, isWhole)} cannot be followed`
+  return {
+    tone: 'warn',
+    title: looks.length > 0 ? 'The agent cannot be read' : cannot,
+    sentences: [
+      ...(looks.length > 0 && count > 0 ? [`${cannot}.`] : []),
+      ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
+      goesOnWith(count === 1 && isWhole ? 'the task is' : 'its unfinished tasks are'),
+    ],
+    known: [
+      ...at('Since about', earliest([...looks, ...unfollowed.tasks].map(({ since }) => since))),
+      ...at('Its card was last read', cardReadAt),
+      ...at('The next try', earliest(looks.map(({ nextTryAt }) => nextTryAt))),
+    ],
+    remedies: [],
+  }
+}
+
+/** Of what others sent; null: nothing of it waits. */
+export function othersWords({ others: { count, isWhole, oldestAt } }: AgentTroubles): Explanation | null {
+  if (count === 0) return null
+  const one = count === 1 && isWhole
+  return {
+    tone: 'quiet',
+    title: one
+      ? '1 send of others is not delivered yet'
+      : `${count}${isWhole ? '' : '+'} sends of others are not delivered yet`,
+    sentences: [],
+    known: at(one ? 'Accepted' : 'The oldest was accepted', oldestAt),
+    remedies: [],
+  }
+}

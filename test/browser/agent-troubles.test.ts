@@ -1,0 +1,135 @@
+/**
+ * What a person sees on an agent's page of what stands in its way, in a real browser over a real server and a real agent; and what
+ * the composer says of a send in doubt that made no task.
+ */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ActorPage } from '../../domain/actor.ts'
+import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+const patience = { timeout: 40_000 }
+const narrow = { viewport: { width: 390, height: 844 } }
+
+describe('an agent that cannot be read', () => {
+  let server: TestConsole
+  let browser: Browser
+  let watched: WatchedPage
+  let peer: RawPeer
+  let agentId: string
+  let localId: string | undefined
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    server = await startConsole({ database: 'postgresql' })
+    peer = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    agentId = (await server.system.agents.register(server.viewer, peer.cardUrl)).id
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.close()
+    await peer.close()
+  })
+  afterEach(async () => {
+    await watched.page.context().close()
+    expect(watched.violations).toEqual([])
+  })
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    watched = await openPage(browser, options)
+    await watched.page.goto(server.url + path)
+    return watched.page
+  }
+  async function expectClean(page: Page): Promise<void> {
+    const { violations } = await axeOn(page).analyze()
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+  }
+  const troubles = (page: Page) => page.getByRole('region', { name: 'What stands in its way' })
+
+  it('has nothing said of it while all is well, and leads to its actors', async () => {
+    await server.finished((await server.send(agentId, { text: 'direct' })).id)
+    const other = await startRawPeer({ card: { name: 'Archive Agent' } })
+    const { id } = await server.system.agents.register(server.viewer, other.cardUrl)
+    await server.finished((await server.send(id, { text: 'direct' })).id)
+    const told = new Set<string>()
+    const page = await open('/agents')
+    page.on('response', (response) => void told.add(new URL(response.url()).pathname))
+    await page.getByRole('link', { name: 'Ledger Agent' }).click()
+    await page.getByText('Card as received').waitFor()
+    // What would be said is known by now.
+    await expect.poll(() => [...told], patience).toContain(`/api/agents/${agentId}/troubles`)
+    await expect.poll(() => [...told], patience).toContain('/api/sends/unsettled')
+    expect(await troubles(page).count()).toBe(0)
+    await page.getByRole('link', { name: 'Its actors' }).click()
+    await page.getByRole('button', { name: 'About Ledger Agent Show all' }).waitFor()
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
+    await expect.poll(() => rows.count(), patience).toBe(1)
+    await page.getByRole('button', { name: 'About Ledger Agent Show all' }).click()
+    const all = ActorPage.parse((await server.api.get('/api/actors')).body).actors.length
+    await expect.poll(() => rows.count(), patience).toBe(all)
+    expect(all).toBeGreaterThan(1)
+    await other.close()
+  })
+
+  it('is told in the composer of a new task what came instead of an answer, and not of a task to look at', async () => {
+    for (const operation of ['SubscribeToTask', 'GetTask', 'ListTasks'])
+      peer.script.fault(operation, { fault: 'reset', performed: false }, Infinity)
+    localId = (await server.finished((await server.send(agentId, { text: 'hold the line' })).id)).result?.localId
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const page = await open(`/tasks/new?agent=${agentId}`)
+    await page.getByRole('textbox', { name: 'Message' }).fill('pay the invoice')
+    await page.keyboard.press('Control+Enter')
+    const notice = page.getByRole('alert').filter({ hasText: 'Outcome unknown' })
+    await notice.getByText('The connection broke before the answer was whole.').waitFor()
+    await notice.getByText('It made no task here to look at').waitFor()
+    expect(await notice.innerText()).not.toContain('Look at the task')
+    await expectClean(page)
+    await notice.getByRole('link', { name: 'What the command did' }).click()
+    await page.getByRole('note').getByText('It ended without an answer that can be read').waitFor()
+  })
+
+  it.each([
+    ['light', {}],
+    ['dark at 390 px', { colorScheme: 'dark', ...narrow }],
+  ] as const)('says why, since when, what is in doubt and what it did not get yet: %s', async (_, options) => {
+    const page = await open(`/agents/${agentId}`, options)
+    const cannot = troubles(page).getByRole('status').filter({ hasText: 'The agent cannot be read' })
+    await cannot.waitFor(patience)
+    await cannot.getByText('Reason: Agent network request failed.').waitFor()
+    await cannot.getByText('Since about').waitFor()
+    const doubt = troubles(page).getByRole('note').filter({ hasText: '1 message needs you' })
+    await doubt.getByText('pay the invoice').waitFor()
+    await expectClean(page)
+    await cannot.getByRole('link', { name: 'hold the line' }).waitFor(patience)
+    expect(await cannot.getByRole('link', { name: 'hold the line' }).getAttribute('href')).toBe(`/tasks/${localId}`)
+    await doubt.getByRole('link', { name: 'What the command did' }).click()
+    await page.waitForURL(/\/actors\/command\//)
+  })
+
+  it('counts cancels apart, shows the newest, and leads to all of them and to what is on its way', async () => {
+    const { result } = await server.finished((await server.send(agentId, { text: 'hold this too' })).id)
+    peer.script.fault('CancelTask', { fault: 'reset', performed: false })
+    const cancel = { action: 'cancelTask', taskId: result?.taskId ?? '' } as const
+    await server.finished((await server.send(agentId, cancel)).id)
+    for (const text of ['one more', 'and another']) {
+      peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+      await server.finished((await server.send(agentId, { text })).id)
+    }
+    peer.script.holdReplies()
+    await server.send(agentId, { text: 'is anybody there' })
+    const page = await open(`/agents/${agentId}`)
+    const doubt = troubles(page).getByRole('note').filter({ hasText: '3 messages and 1 cancel need you' })
+    await doubt.getByText('Cancel: hold this too').waitFor()
+    expect(await doubt.getByRole('listitem').count()).toBe(3)
+    const onItsWay = page.getByRole('region', { name: 'Messages on their way' })
+    await onItsWay.getByRole('button', { name: /^1 message / }).click()
+    await onItsWay.getByText('is anybody there').waitFor()
+    await expectClean(page)
+    await doubt.getByRole('link', { name: 'All of them, and older ones' }).click()
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
+    await expect.poll(() => rows.count(), patience).toBe(4)
+    peer.script.release()
+  })
+})

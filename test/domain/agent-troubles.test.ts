@@ -1,0 +1,62 @@
+/** What is said of an agent that cannot be reached: since when, why, what it means, and nothing where all is well. */
+import { describe, expect, it } from 'vitest'
+import { othersWords, unreachedWords, type AgentTroubles } from '../../domain/agent-troubles.ts'
+
+const at = (minute: number): string => `2026-11-23T09:0${minute}:00.000Z`
+const well: AgentTroubles = {
+  at: at(9),
+  looks: [],
+  unfollowed: { tasks: [], count: 0, isWhole: true },
+  others: { count: 0, isWhole: true, oldestAt: null },
+  cardReadAt: at(1),
+}
+const look = { id: 'l', reason: 'Agent network request failed.', since: at(4), nextTryAt: at(9) }
+const task = { localId: 't', title: 'hold', reason: 'No answer', since: at(3) }
+
+describe('an agent', () => {
+  it('that is well has nothing said of it', () => {
+    expect(unreachedWords(well)).toBeNull()
+    expect(othersWords(well)).toBeNull()
+  })
+
+  it('that cannot be read is told with why, since when and until when', () => {
+    const unfollowed = { tasks: [task], count: 2, isWhole: true }
+    const told = unreachedWords({ ...well, looks: [look], unfollowed })
+    expect(told).toMatchObject({ tone: 'warn', title: 'The agent cannot be read' })
+    expect(told?.sentences.slice(0, 2)).toEqual([
+      '2 tasks cannot be followed.',
+      'Reason: Agent network request failed.',
+    ])
+    expect(told?.sentences[2]).toContain('nothing is lost')
+    // The first to fail tells since when.
+    expect(told?.known).toEqual([
+      { words: 'Since about', at: at(3) },
+      { words: 'Its card was last read', at: at(1) },
+      { words: 'The next try', at: at(9) },
+    ])
+  })
+
+  it.each([
+    [1, true, '1 task cannot be followed'],
+    [3, true, '3 tasks cannot be followed'],
+    [1, false, '1+ tasks cannot be followed'],
+  ] as const)('of which only tasks fail is told by them: %d, whole: %s', (count, isWhole, title) => {
+    const told = unreachedWords({ ...well, unfollowed: { tasks: [task], count, isWhole } })
+    expect(told?.title).toBe(title)
+    expect(told?.sentences[0]).toBe('Reason: No answer.')
+  })
+
+  it('is said to be tried now by leaving out when, and of no log by leaving out since when', () => {
+    const told = unreachedWords({ ...well, cardReadAt: null, looks: [{ ...look, since: null, nextTryAt: null }] })
+    expect(told?.known).toEqual([])
+  })
+})
+
+it.each([
+  [1, true, '1 send of others is not delivered yet', 'Accepted'],
+  [2, true, '2 sends of others are not delivered yet', 'The oldest was accepted'],
+  [1, false, '1+ sends of others are not delivered yet', 'The oldest was accepted'],
+] as const)('others’ sends: %d, whole: %s', (count, isWhole, title, words) => {
+  const told = othersWords({ ...well, others: { count, isWhole, oldestAt: at(2) } })
+  expect(told).toMatchObject({ tone: 'quiet', title, known: [{ words, at: at(2) }] })
+})

@@ -1,0 +1,142 @@
+/** What stands in an agent's way: told to whoever may see it, of this agent alone, and nothing where all is well. */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ActorPage } from '../../domain/actor.ts'
+import { AgentTroubles } from '../../domain/agent-troubles.ts'
+import { UnderWayAnswer } from '../../domain/under-way.ts'
+import { UnsettledAnswer } from '../../domain/unsettled-send.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+/** A pass of looks that failed late is tried again half a minute after. */
+const patience = { timeout: 40_000, interval: 50 }
+const who = {
+  stranger: { organizationId: '00000000-0000-7000-8000-00000000aaaa' },
+  colleague: { userId: '00000000-0000-7000-8000-00000000bbbb' },
+}
+const nothing = { looks: [], unfollowed: { tasks: [], count: 0, isWhole: true }, others: { count: 0, isWhole: true } }
+
+describe('an agent', () => {
+  let running: TestConsole
+  let faulty: RawPeer
+  let healthy: RawPeer
+  let troubled: string
+  let well: string
+  /** Sends of which nobody knows, the newest first. */
+  const doubtful: string[] = []
+
+  beforeAll(async () => {
+    running = await startConsole({
+      database: 'postgresql',
+      uiDirectory: null,
+      identify: (person, { headers }) => ({
+        ...person,
+        ...(headers['x-who'] === 'stranger' ? who.stranger : {}),
+        ...(headers['x-who'] === 'colleague' ? who.colleague : {}),
+      }),
+    })
+    faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    healthy = await startRawPeer({ card: { name: 'Archive Agent' } })
+    troubled = (await running.system.agents.register(running.viewer, faulty.cardUrl)).id
+    well = (await running.system.agents.register(running.viewer, healthy.cardUrl)).id
+    await running.finished((await running.send(well, { text: 'direct' })).id)
+  })
+  afterAll(async () => {
+    await running.close()
+    await faulty.close()
+    await healthy.close()
+  })
+
+  const get = async (path: string, headers = {}) => (await running.api.get(path, headers)).body
+  const troublesOf = async (id: string, headers = {}) =>
+    AgentTroubles.parse(await get(`/api/agents/${id}/troubles`, headers))
+  const sendsOf = async (id: string) => UnsettledAnswer.parse(await get(`/api/sends/unsettled?agentId=${id}`)).sends
+
+  it('that is well has none, and is said to have shown its card', async () => {
+    const told = await troublesOf(well)
+    expect(told).toMatchObject({ ...nothing, others: { ...nothing.others, oldestAt: null } })
+    expect(Date.parse(told.cardReadAt ?? '')).toBeLessThanOrEqual(Date.parse(told.at))
+  })
+
+  it('whose tasks cannot be read is told with why and since when, until it can be read again', async () => {
+    for (const operation of ['SubscribeToTask', 'GetTask', 'ListTasks'])
+      faulty.script.fault(operation, { fault: 'reset', performed: false }, Infinity)
+    const before = Date.now()
+    // Who is in doubt has the agent asked at once.
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    doubtful.unshift((await running.finished((await running.send(troubled, { text: 'pay the invoice' })).id)).id)
+    const sent = await running.finished((await running.send(troubled, { text: 'hold the line' })).id)
+    const failing = () => troublesOf(troubled)
+    await expect
+      .poll(failing, patience)
+      .toMatchObject({ looks: [{ reason: 'Agent network request failed.' }], unfollowed: { count: 1, isWhole: true } })
+    const { looks, unfollowed } = await failing()
+    expect(unfollowed.tasks).toEqual([
+      {
+        localId: sent.result?.localId,
+        title: 'hold the line',
+        reason: 'Agent network request failed.',
+        since: expect.any(String),
+      },
+    ])
+    for (const { since } of [...looks, ...unfollowed.tasks])
+      expect(Date.parse(since ?? '')).toBeGreaterThanOrEqual(before)
+    expect(await troublesOf(well)).toMatchObject(nothing)
+    faulty.script.heal()
+    await expect.poll(failing, patience).toMatchObject({ looks: [], unfollowed: { count: 0 } })
+  })
+
+  it('has its own sends that ended in doubt, and not the others', async () => {
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    doubtful.unshift((await running.finished((await running.send(troubled, { text: 'pay it again' })).id)).id)
+    for (const id of [troubled, troubled.toUpperCase()])
+      expect((await sendsOf(id)).map((send) => send.id)).toEqual(doubtful)
+    expect(await sendsOf(well)).toEqual([])
+  })
+
+  it('tells what it did not get yet: one’s own with their words, others’ by their number', async () => {
+    faulty.script.holdReplies()
+    const sent = await running.send(troubled, { text: 'one more' })
+    await running.db.pool.query(sql.unsafe`
+      update command set created_at = now() - interval '1 minute' where id = ${sent.id}`)
+    const own = async (id: string, headers = {}) =>
+      UnderWayAnswer.parse(await get(`/api/sends/under-way?agentId=${id}`, headers))
+    expect(await own(troubled)).toMatchObject({ sends: [{ id: sent.id }], count: 1, isWhole: true })
+    expect(await own(well)).toMatchObject({ sends: [], count: 0, isWhole: true })
+    expect((await troublesOf(troubled)).others.count).toBe(0)
+    const colleague = { 'x-who': 'colleague' }
+    expect(await own(troubled, colleague)).toMatchObject({ sends: [], count: 0 })
+    const { others } = await troublesOf(troubled, colleague)
+    expect(others).toEqual({ count: 1, isWhole: true, oldestAt: expect.any(String) })
+    expect((await troublesOf(well, colleague)).others.count).toBe(0)
+    faulty.script.release()
+    await running.finished(sent.id)
+    expect((await troublesOf(troubled, colleague)).others.count).toBe(0)
+  })
+
+  it('has its actors in the list of all of them, live and finished', async () => {
+    const of = async (id: string, more = '') =>
+      ActorPage.parse(await get(`/api/actors?agentId=${id}${more}`)).actors.map(({ kind, value }) => [kind, value])
+    const all = await of(troubled)
+    expect(all).toContainEqual(['command', 'succeeded'])
+    expect(all).toContainEqual(['command', 'uncertain'])
+    expect(all.map(([kind]) => kind)).toContain('subscription')
+    expect(all.map(([kind]) => kind)).toContain('reconciliation')
+    expect(await of(troubled, '&kind=command&attention=true')).toEqual(doubtful.map(() => ['command', 'uncertain']))
+    expect(await of(well)).toEqual([['command', 'succeeded']])
+  })
+
+  it('is named by a UUID, and unknown to another organization', async () => {
+    for (const path of ['sends/unsettled', 'sends/under-way', 'actors']) {
+      const { status, body } = await running.api.get(`/api/${path}?agentId=Ledger`)
+      expect([path, status, body]).toEqual([path, 400, { error: { message: 'agentId must be a UUID.' } }])
+    }
+    const asStranger = { 'x-who': 'stranger' }
+    expect(await get(`/api/agents/${troubled}/troubles`, asStranger)).toEqual({
+      error: { message: 'Unknown agent.' },
+    })
+    expect(await get('/api/agents/Ledger/troubles')).toEqual({ error: { message: 'Unknown agent.' } })
+    expect(await get(`/api/sends/unsettled?agentId=${troubled}`, asStranger)).toEqual({ sends: [], more: false })
+    expect(await get(`/api/actors?agentId=${troubled}`, asStranger)).toEqual({ actors: [], next: null })
+  })
+})

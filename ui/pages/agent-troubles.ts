@@ -1,0 +1,210 @@
+/**
+ * `<signalbox-agent-troubles agent-id>`: what stands in an agent's way, above everything that its card says: that it cannot be
+ * read and since when, what was sent to it and did not arrive or may not have, and what it did not get yet. Nothing where all is
+ * well. Draws; the words are domain/agent-troubles.ts and domain/command-explanation.ts.
+ */
+import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { AgentTroubles, othersWords, unreachedWords, type UnfollowedTask } from '../../domain/agent-troubles.ts'
+import { explainCommand } from '../../domain/command-explanation.ts'
+import type { Explanation } from '../../domain/explanation.ts'
+import { needingWords } from '../../domain/needing-words.ts'
+import { UnsettledAnswer, type UnsettledSend } from '../../domain/unsettled-send.ts'
+import type { App } from '../app.ts'
+import { Again } from '../controllers/again.ts'
+import { Clock } from '../controllers/clock.ts'
+import { Query } from '../controllers/query.ts'
+import { icon } from '../elements/icon.ts'
+import { SignalboxUnderWay } from '../elements/sends-under-way.ts'
+import { sheet } from '../elements/sheet.ts'
+import { define } from '../elements/view.ts'
+import type { Question } from '../queries.ts'
+import { agentActorsPath } from './agent-actors-path.ts'
+import { explanationSheet, knownList } from './explanation-view.ts'
+
+define('signalbox-under-way', SignalboxUnderWay)
+
+/** The newest are enough: the others are among its actors. */
+const shownLimit = 3
+
+const troublesQuestion = (agentId: string): Question<AgentTroubles> => ({
+  path: `/api/agents/${encodeURIComponent(agentId)}/troubles`,
+  schema: AgentTroubles,
+  freshness: 'steady',
+})
+
+const unsettledQuestion = (agentId: string): Question<UnsettledAnswer> => ({
+  path: `/api/sends/unsettled?agentId=${encodeURIComponent(agentId)}`,
+  schema: UnsettledAnswer,
+  freshness: 'steady',
+})
+
+/** @element signalbox-agent-troubles */
+export class SignalboxAgentTroubles extends LitElement {
+  static override properties: PropertyDeclarations = { app: { attribute: false }, agentId: { attribute: 'agent-id' } }
+  static override styles = [
+    sheet,
+    explanationSheet,
+    css`
+      :host,
+      signalbox-under-way {
+        display: contents;
+      }
+      section {
+        display: grid;
+        gap: 8px;
+        min-width: 0;
+      }
+      p,
+      li {
+        overflow-wrap: anywhere;
+      }
+      .which {
+        display: grid;
+        gap: 8px;
+        margin-top: 6px;
+      }
+      .which bdi {
+        font-weight: 540;
+      }
+      .what {
+        display: flex;
+        gap: 8px;
+        align-items: baseline;
+      }
+      .which .link {
+        display: inline-block;
+      }
+      .all {
+        margin-top: 8px;
+      }
+    `,
+  ]
+  declare app: App
+  declare agentId: string
+  readonly #troubles = new Query(this, () => ({ queries: this.app.queries, question: troublesQuestion(this.agentId) }))
+  readonly #unsettled = new Query(this, () => ({
+    queries: this.app.queries,
+    question: unsettledQuestion(this.agentId),
+  }))
+
+  constructor() {
+    super()
+    this.agentId = ''
+    new Clock(this)
+    new Again(
+      this,
+      () => this.app,
+      () => {
+        this.#troubles.refresh()
+        this.#unsettled.refresh()
+      },
+    )
+  }
+
+  override render(): TemplateResult {
+    const { app, agentId } = this
+    const { data } = this.#troubles
+    const unreached = data && unreachedWords(data)
+    const others = data && othersWords(data)
+    const notices = [
+      ...(data && unreached ? [this.#unreached(unreached, data.unfollowed.tasks)] : []),
+      ...this.#ended(),
+      ...(others ? [this.#others(others)] : []),
+    ]
+    const troubles =
+      notices.length === 0
+        ? nothing
+        : html`<section aria-labelledby="troubles">
+            <h2 class="label" id="troubles">What stands in its way</h2>
+            ${notices}
+          </section>`
+    return html`${troubles}<signalbox-under-way .app=${app} .agentId=${agentId}></signalbox-under-way>`
+  }
+
+  #link(path: string, words: string): TemplateResult {
+    return html`<a class="link" href=${this.app.router.href(path)} data-route=${path}>${words}</a>`
+  }
+
+  #unreached({ title, sentences, known }: Explanation, tasks: readonly UnfollowedTask[]): TemplateResult {
+    return html`<div class="notice warn" role="status">
+      ${icon('unplug', 15)}
+      <div class="grow">
+        <b>${title}</b>
+        ${sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)} ${knownList(known, this.app)}
+        ${
+          tasks.length === 0
+            ? nothing
+            : html`<ul class="which" aria-label="The newest of these tasks">
+                ${tasks.map(({ localId, title: name }) => html`<li><span class="muted">Task</span> ${this.#link(`/tasks/${localId}`, name || 'without words')}</li>`)}
+              </ul>`
+        }
+      </div>
+    </div>`
+  }
+
+  /** What ended failed or in doubt: the newest, and where the others are. */
+  #ended(): readonly TemplateResult[] {
+    const { data } = this.#unsettled
+    if (!data || data.sends.length === 0) return []
+    const { sends, more } = data
+    const shown = sends.slice(0, shownLimit)
+    const rest = more || sends.length > shown.length
+    return [
+      html`<div class="notice warn" role="note">
+        ${icon('triangle-alert', 15)}
+        <div class="grow">
+          <b>${needingWords(sends, !more)}</b>
+          <ul class="which" aria-label=${rest ? 'The newest of them' : 'All of them'}>
+            ${shown.map((send) => this.#send(send))}
+          </ul>
+          ${
+            rest
+              ? html`<p class="all">
+                  ${this.#link(agentActorsPath(this.agentId, { kind: 'command', attention: true }), 'All of them, and older ones')}
+                </p>`
+              : nothing
+          }
+        </div>
+      </div>`,
+    ]
+  }
+
+  #send(send: UnsettledSend): TemplateResult | typeof nothing {
+    const explanation = explainCommand(send, null, send.evidence)
+    if (!explanation) return nothing
+    const { id, action, title, updatedAt } = send
+    const { tone, title: explained, sentences } = explanation
+    return html`<li>
+      <div class="what">
+        <bdi class="grow ell" title=${title}
+          >${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}</bdi
+        ><span class="muted num">${this.app.format.when(updatedAt)}</span>
+      </div>
+      <p>
+        <span class="tone-${tone}">${explained}.</span>
+        ${
+          // What is in doubt is in doubt alike; why something failed is its own.
+          tone === 'bad' ? html`<bdi>${sentences[0]}</bdi>` : nothing
+        }
+        ${this.#link(`/actors/command/${id}`, 'What the command did')}
+      </p>
+    </li>`
+  }
+
+  #others({ title, known }: Explanation): TemplateResult {
+    return html`<div class="notice" role="note">
+      ${icon('clock', 15)}
+      <div class="grow">
+        <b>${title}</b>
+        ${knownList(known, this.app)}
+        <p class="all">${this.#link(agentActorsPath(this.agentId, { kind: 'command' }), 'Its commands')}</p>
+      </div>
+    </div>`
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'signalbox-agent-troubles': SignalboxAgentTroubles
+  }
+}
