@@ -15,7 +15,7 @@ const Log = z.object({
   at: z.number(),
 })
 const Version = z.object({ taskId: z.string(), version: z.number() })
-const Event = z.object({ taskId: z.string(), position: z.number() })
+const Event = z.object({ taskId: z.string(), position: z.number(), source: z.string() })
 const Task = z.object({
   id: z.string(),
   remoteId: z.string().nullable(),
@@ -47,7 +47,7 @@ export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books
     versions: await pool.any(sql.type(Version)`
       select subject_id as "taskId", (data->>'version')::int as version from fact where kind = 'task.observed' order by number`),
     events: await pool.any(
-      sql.type(Event)`select task_id as "taskId", position from task_event order by task_id, position`,
+      sql.type(Event)`select task_id as "taskId", position, source from task_event order by task_id, position`,
     ),
     tasks: await pool.any(sql.type(Task)`
       select t.id, t.remote_id as "remoteId", t.state, t.version, coalesce((

@@ -14,7 +14,7 @@ const books: Books = {
     { taskId: 't1', version: 1 },
     { taskId: 't1', version: 3 },
   ],
-  events: [0, 1, 2].map((position) => ({ taskId: 't1', position })),
+  events: [0, 1, 2].map((position) => ({ taskId: 't1', position, source: 'stream' })),
   tasks: [{ id: 't1', remoteId: 'task-m1', state: 'TASK_STATE_COMPLETED', version: 3, text: 'Result of m1.' }],
   audits: [{ subjectId: 'c1' }],
   commands: [{ id: 'c1', messageId: 'm1', status: 'succeeded' }],

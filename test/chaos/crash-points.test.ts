@@ -5,12 +5,10 @@
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
-import type { Member } from './fleet.ts'
-import { endLeases } from './leases.ts'
+import { deathAt, heir } from './deaths.ts'
 import type { Load } from './load.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized, storm } from './storm.ts'
-import type { Stage } from './stage.ts'
 
 interface Case {
   readonly point: CrashPoint
@@ -73,8 +71,8 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
           const wish = load.wish(each.words)
           if (each.card === 'known') await finished(load, await load.insist(load.wish('message', wish.agentId)))
           wanted.set(wish.messageId, each)
-          await dieAt(stage, console_, each.point, () => load.ask(wish))
-          console_ = await restart(stage, heirsOf(each.point))
+          await deathAt(stage, console_, each.point, () => load.ask(wish))
+          console_ = await heir(stage, heirsOf(each.point))
           await finished(load, await load.insist(wish))
         }
       }
@@ -95,29 +93,5 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
   const finished = async (load: Load, id: string | null): Promise<void> => {
     if (id === null) throw new Error('The command was not accepted.')
     await load.ended(id)
-  }
-
-  /** Arms the process, does what leads it to the point, and sees it die there. */
-  async function dieAt(stage: Stage, console_: Member, dieAt: CrashPoint, work: () => Promise<unknown>): Promise<void> {
-    await stage.broken(dieAt, async () => {
-      // It dies while the work is under way, which is before anybody waits for its death.
-      console_.allow('SIGKILL')
-      await console_.tell({ dieAt })
-      await work()
-      await console_.diesAt(dieAt)
-    })
-  }
-
-  /** The next process. On PostgreSQL the dead one's leases run for a minute, which is said to be over. */
-  async function restart(stage: Stage, dying: readonly CrashPoint[]): Promise<Member> {
-    for (const point of dying) {
-      if (database === 'postgresql') await stage.withDatabase(endLeases)
-      await stage.broken(point, async () => {
-        const doomed = await stage.console({ storm: ['--die-at', point] })
-        await doomed.diesAt(point)
-      })
-    }
-    if (database === 'postgresql') await stage.withDatabase(endLeases)
-    return stage.console({ storm: [] })
   }
 })

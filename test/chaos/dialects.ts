@@ -14,8 +14,9 @@ export interface WitnessTask {
   readonly contextId: string
   readonly messageId: string
   readonly dialect: DialectName
-  state: 'working' | 'completed'
-  stateAt: string
+  state: 'submitted' | 'working' | 'completed'
+  /** Undefined: it does not say since when. */
+  stateAt: string | undefined
   readonly chunks: string[]
 }
 
@@ -72,7 +73,7 @@ const kinds: Omit<Dialect, 'rpc'> = {
         taskId,
         contextId,
         status: status3(said.task),
-        final: said.task.state !== 'working',
+        final: said.task.state === 'completed',
       }
     const artifact = artifactOf([{ kind: 'text', text: chunk(said) }])
     return { kind: 'artifact-update', taskId, contextId, artifact, ...flow(said) }
@@ -132,7 +133,8 @@ export function wordsIn(body: unknown): string {
   return parts.map((part: unknown) => String(recordOf(part)['text'] ?? '')).join('')
 }
 
-export function cardOf(name: DialectName, origin: string): Record<string, unknown> {
+/** `calls`: it pushes, and does not stream. */
+export function cardOf(name: DialectName, origin: string, calls: boolean): Record<string, unknown> {
   const url = `${origin}/${name}`
   const { version, rpc } = dialects[name]
   const binding = rpc ? 'JSONRPC' : 'HTTP+JSON'
@@ -140,7 +142,7 @@ export function cardOf(name: DialectName, origin: string): Record<string, unknow
     name: `Witness ${name}`,
     description: 'Writes down what reaches it before it answers.',
     version: '1.0.0',
-    capabilities: { streaming: true, pushNotifications: false },
+    capabilities: { streaming: !calls, pushNotifications: calls },
     defaultInputModes: ['text/plain'],
     defaultOutputModes: ['text/plain'],
     skills: [{ id: 'act', name: 'Act', description: 'Answers.', tags: ['test'] }],

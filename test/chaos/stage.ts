@@ -25,6 +25,8 @@ export interface StageOptions {
   readonly serverUrl?: string
   /** Where the product keeps its files; a directory of the stage's when absent. */
   readonly dataDirectory?: string
+  /** The witness calls about its tasks and does not stream; consoles on the stage's port are configured for it. */
+  readonly agentCalls?: boolean
   /** What the processes are told: the way through a proxy. The books are read without it. */
   readonly throughPort?: number
 }
@@ -44,27 +46,31 @@ export class Stage {
   /** The witness's and the scenario's own files. */
   readonly directory: string
   readonly agent: Agent
+  readonly database: DatabaseKind
   readonly faults: Fault[] = []
   readonly memory: MemoryMark[] = []
   readonly members: Member[] = []
   readonly #database: StageDatabase
   readonly #data: string
+  readonly #agentCalls: boolean
   readonly #astray = Promise.withResolvers<never>()
   #port = 0
 
-  private constructor(directory: string, data: string, agent: Agent, database: StageDatabase) {
+  private constructor(directory: string, data: string, agent: Agent, database: StageDatabase, options: StageOptions) {
     this.directory = directory
     this.#data = data
     this.agent = agent
+    this.database = options.database
+    this.#agentCalls = options.agentCalls === true
     this.#database = database
     this.#astray.promise.catch(() => undefined)
   }
 
   static async open(options: StageOptions): Promise<Stage> {
     const directory = mkdtempSync(join(tmpdir(), 'signalbox-chaos-'))
-    const agent = await startAgent(directory)
+    const agent = await startAgent(directory, options.agentCalls)
     const data = options.dataDirectory ?? join(directory, 'data')
-    return new Stage(directory, data, agent, await databaseFor(data, options))
+    return new Stage(directory, data, agent, await databaseFor(data, options), options)
   }
 
   /** The environment of the product's processes. */
@@ -74,6 +80,7 @@ export class Stage {
       NODE_ENV: 'development',
       A2A_AUTH_MODE: 'development',
       A2A_DATA_DIR: this.#data,
+      ...(this.#agentCalls ? pushAt(`http://127.0.0.1:${this.#port}`) : {}),
       ...(url === null
         ? { A2A_DATABASE_PROFILE: 'pglite' }
         : { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }),
@@ -208,6 +215,12 @@ export class Stage {
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 })
   }
 }
+
+const pushAt = (origin: string): Record<string, string> => ({
+  A2A_PUSH_CALLBACK_ORIGIN: origin,
+  A2A_PUSH_ALLOW_LOOPBACK_HTTP: 'true',
+  A2A_PUSH_SIGNING_KEY: '0f'.repeat(32),
+})
 
 async function databaseFor(directory: string, options: StageOptions): Promise<StageDatabase> {
   if (options.database === 'pglite') {

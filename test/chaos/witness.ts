@@ -1,15 +1,18 @@
 /**
  * The witness: an agent in a process of its own that speaks A2A in both versions and both bindings, and writes every send
  * down (message id, time, the answer it is about to give), with fsync, before a byte of the answer leaves. What it does is
- * said by the message's words: `message`, `task` or `refuse`, and optionally after how many milliseconds. Every answer can
- * be computed from the message id, so a stored result can be told from somebody else's.
+ * said by the message's words: `message`, `task` or `refuse`, and optionally after how many milliseconds; `called` and
+ * `called-openly` are tasks that it calls about (callbacks.ts). Every answer can be computed from the message id, so a stored
+ * result can be told from somebody else's.
  *
- * `node test/chaos/witness.ts <receipts.jsonl>`. Its first line on stdout is its origin; it ends when its stdin closes.
+ * `node test/chaos/witness.ts <receipts.jsonl> [<calls.jsonl>]`. With the second it does not stream, and calls instead. Its
+ * first line on stdout is its origin; it ends when its stdin closes.
  */
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { operationOf, recordOf } from '../support/peers/operations.ts'
+import { callbackIn, Callbacks } from './callbacks.ts'
 import {
   cardOf,
   dialectNames,
@@ -21,17 +24,20 @@ import {
   type WitnessTask,
 } from './dialects.ts'
 
-const [, , receiptFile = ''] = process.argv
+const [, , receiptFile = '', callFile = ''] = process.argv
 const file = openSync(receiptFile, 'a')
+const calls = callFile === '' ? null : openSync(callFile, 'a')
 const tasks = new Map<string, WitnessTask>()
 const listeners = new Map<string, Set<(said: Said) => void>>()
 const taskMs = 300
 const tasksLimit = 50_000
 
-function record(line: Record<string, unknown>): void {
-  writeSync(file, `${JSON.stringify(line)}\n`)
-  fsyncSync(file)
+function record(line: Record<string, unknown>, into = file): void {
+  writeSync(into, `${JSON.stringify(line)}\n`)
+  fsyncSync(into)
 }
+
+const callbacks = calls === null ? null : new Callbacks((line) => record(line, calls))
 
 async function send(dialect: DialectName, messageId: string, words: string): Promise<Said | 'refused'> {
   const [plot = 'message', delay = '0'] = words.split(' ')
@@ -46,6 +52,12 @@ async function send(dialect: DialectName, messageId: string, words: string): Pro
     record({ ...receipt, answer: task.id })
     void play(task)
     await pass(Number(delay))
+    return { kind: 'task', task }
+  }
+  if (callbacks && (plot === 'called' || plot === 'called-openly')) {
+    const task = newTask(dialect, messageId)
+    record({ ...receipt, answer: task.id })
+    callbacks.begin(task, plot === 'called')
     return { kind: 'task', task }
   }
   const answer = { kind: 'message' as const, messageId: `answer-${messageId}`, text: `Answer to ${messageId}.` }
@@ -92,9 +104,11 @@ const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 async function answer(request: IncomingMessage, response: ServerResponse, origin: string): Promise<void> {
   const path = new URL(request.url ?? '/', origin).pathname
   if (path === '/tasks') return writeJson(response, 200, { tasks: [...tasks.values()] })
+  const moved = /^\/next\/(.+)$/.exec(path)?.[1]
+  if (moved !== undefined) return writeJson(response, 200, { delivered: (await callbacks?.next(moved)) === true })
   const name = dialectNames.find((each) => path.startsWith(`/${each}`))
   if (name === undefined) return writeJson(response, 404, { error: 'no such dialect' })
-  if (path.endsWith('.json')) return writeJson(response, 200, cardOf(name, origin))
+  if (path.endsWith('.json')) return writeJson(response, 200, cardOf(name, origin, callbacks !== null))
   const body = await readJson(request)
   const { method, messageId = '' } = operationOf(request.method ?? '', path, body)
   const dialect = dialects[name]
@@ -105,9 +119,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, origin
     if (said === 'refused') return refuse(response, dialect, id, -32602, 'No.')
     return writeJson(response, 200, wrap(dialect.event(said)))
   }
+  const asked = callbacks && callbackIn(request.method ?? '', path, body)
+  if (asked) return writeJson(response, 200, wrap(callbacks.heed(asked)))
   const given = recordOf(recordOf(body)['params'])['id'] ?? /\/tasks\/([^/:]+)/.exec(path)?.[1] ?? ''
   const task = tasks.get(decodeURIComponent(String(given)))
   if (!task) return refuse(response, dialect, id, -32001, 'Task not found')
+  if (callbacks && !(await callbacks.shows(task.id))) return writeJson(response, 503, { error: 'I call.' })
   if (method === 'GetTask') return writeJson(response, 200, wrap(dialect.task(task)))
   if (method === 'SubscribeToTask') return follow(response, task, (said) => wrap(dialect.event(said)))
   return refuse(response, dialect, id, -32601, `No method ${method}`)
@@ -117,7 +134,7 @@ function follow(response: ServerResponse, task: WitnessTask, frame: (said: Said)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const listen = (said: Said): void => {
     response.write(`data: ${JSON.stringify(frame(said))}\n\n`)
-    if (task.state !== 'working') response.end()
+    if (task.state === 'completed') response.end()
   }
   listen({ kind: 'task', task })
   const all = listeners.get(task.id) ?? new Set()

@@ -21,13 +21,23 @@ export const crashPoints = [
   'observation/after-commit',
   'look/before-commit',
   'look/after-commit',
+  'callback/before-commit',
+  'callback/after-commit',
+  'register/before-commit',
+  'register/after-commit',
+  'push/before-commit',
+  'push/after-commit',
+  'remove/before-commit',
+  'remove/after-commit',
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
 /**
- * What a commit of the loop writes: a command, a claim, the mark that its work has begun, its outcome, what an agent showed,
- * what a look for an uncertain command found.
+ * What a commit of the loop writes: a command, the mark that its work has begun, its outcome, what an agent showed, what a look
+ * for an uncertain command found, that an agent has taken a callback, what it delivered to one, that it has given it back.
  */
-export type CommitKind = 'accept' | 'claim' | 'begin' | 'result' | 'observation' | 'look'
+export type CommitKind = 'accept' | 'begin' | 'result' | 'observation' | 'look' | 'register' | 'push' | 'remove'
+/** What is one statement of the pool, and its own commit: a claim, the callback that an agent is about to be told of. */
+export type StatementKind = 'claim' | 'callback'
 
 export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints as readonly string[]).includes(name)
 

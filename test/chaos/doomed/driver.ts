@@ -6,14 +6,14 @@
 import { BackendTerminatedUnexpectedlyError, type DriverFactory, type QuerySqlToken } from 'slonik'
 import type { Backend } from '../../../persistence/backend.ts'
 import type { Flight } from '../../../persistence/flight.ts'
-import type { CommitKind, Doom } from './doom.ts'
+import type { CommitKind, Doom, StatementKind } from './doom.ts'
 
 type DriverClient = Awaited<ReturnType<Awaited<ReturnType<DriverFactory>>['createClient']>>
 
 /** Decides, at each commit that succeeded, whether its caller learns of it. */
 export type Loses = () => boolean
 
-/** Commits of the loop are flights; a claim is one statement of the pool, which is its own commit. */
+/** Commits of the loop are flights; a claim or a callback is one statement of the pool, which is its own commit. */
 export const withFaults =
   (doom: Doom, loses: Loses) =>
   (backend: Backend): Backend => ({
@@ -21,20 +21,30 @@ export const withFaults =
     fly: (work) => backend.fly((flight) => work(watched(flight, doom, loses))),
     driverFactory: async (given) => {
       const driver = await backend.driverFactory(given)
-      return { createClient: async () => claiming(await driver.createClient(), doom, loses) }
+      return { createClient: async () => alone(await driver.createClient(), doom, loses) }
     },
   })
+
+/** Commits that an actor's log tells by the work that is done with them. */
+const outcomes: readonly (readonly [work: string, kind: CommitKind])[] = [
+  ['discover', 'begin'],
+  ['deliver', 'result'],
+  ['register', 'register'],
+  ['remove', 'remove'],
+]
 
 /** What a statement says about the commit that it is part of. */
 function kindsOf({ sql, values }: QuerySqlToken): CommitKind[] {
   const found: CommitKind[] = []
   if (/insert into command\b/.test(sql)) found.push('accept')
   const said = JSON.stringify(values)
-  if (/insert into actor_log\b/.test(sql) && said.includes('xstate.done.actor.discover')) found.push('begin')
-  if (/insert into actor_log\b/.test(sql) && said.includes('xstate.done.actor.deliver')) found.push('result')
+  if (/insert into actor_log\b/.test(sql))
+    for (const [work, kind] of outcomes) if (said.includes(`xstate.done.actor.${work}`)) found.push(kind)
   if (/update command_evidence\b/.test(sql)) found.push('look')
   // A reply is an observation, too, but it comes with the result.
   if (/insert into task_event\b/.test(sql) && /\b(?:stream|poll)\b/.test(said)) found.push('observation')
+  // By its note: of what is delivered not all is news, and then no event is written.
+  if (/insert into push_delivery\b/.test(sql)) found.push('push')
   return found
 }
 
@@ -65,16 +75,22 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
   }
 }
 
-function claiming(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
+function aloneKindOf(sql: string): StatementKind | null {
+  if (/skip locked/.test(sql)) return 'claim'
+  return /insert into push_registration\b/.test(sql) ? 'callback' : null
+}
+
+function alone(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
   return {
     ...client,
     query: async (sql, values, options) => {
-      if (!/skip locked/.test(sql)) return client.query(sql, values, options)
-      doom.reach('claim/before-commit')
+      const kind = aloneKindOf(sql)
+      if (kind === null) return client.query(sql, values, options)
+      doom.reach(`${kind}/before-commit`)
       const result = await client.query(sql, values, options)
       // Most claims find nothing, and nothing is lost with them.
       if (result.rows.length === 0) return result
-      doom.reach('claim/after-commit')
+      doom.reach(`${kind}/after-commit`)
       if (loses()) throw lostConnection()
       return result
     },
