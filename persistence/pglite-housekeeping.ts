@@ -8,8 +8,14 @@ import type pg from 'pg'
 /** A CHECKPOINT (85 ms) every 20 MB kept the log at 65 MB where none left 609; a kill with 400 MB cost 6 s at the next start. */
 const CHECKPOINT_BYTES = 20 * 1024 * 1024
 const CHECKPOINT_MS = 5 * 60_000
-/** Pages of 8 KB that no VACUUM has seen (16 MB, some 20 ms of it); 400 MB at once held the only session for two seconds. */
+/** Pages of 8 KB that no VACUUM has seen (16 MB; 20 ms where nothing is dead); 400 MB at once held the only session for two seconds. */
 const GROWN_PAGES = 2_048
+/**
+ * ANALYZE reads 300 pages for each unit of its target while everybody waits: 0.7 s of 234 MB at the usual 100, 24 ms at 10. Tables of
+ * more than 32 MB hold events, parts and logs, and are asked for by their keys: ten common values are as good as a hundred.
+ */
+const LARGE_PAGES = 4_096
+const LARGE_TARGET = 10
 /** One table takes 5 to 150 ms; after this long the rest waits for the next call. */
 const VACUUM_BUDGET_MS = 250
 const TABLES_LIMIT = 20
@@ -32,7 +38,7 @@ const dueTables = `
     s.n_dead_tup > coalesce(o.threshold, 50) + coalesce(o.scale, 0.2) * greatest(c.reltuples, 0)
       or s.n_ins_since_vacuum > 1000 + 0.2 * greatest(c.reltuples, 0) as vacuum,
     s.n_mod_since_analyze > 500 + 0.1 * greatest(c.reltuples, 0) as analyze,
-    age(c.relfrozenxid) > $1 as freeze
+    age(c.relfrozenxid) > $1 as freeze, pg_relation_size(c.oid) / 8192 > ${LARGE_PAGES} as large
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_stat_all_tables s on s.relid = c.oid
   left join lateral (
     select max(option_value::float) filter (where option_name = 'autovacuum_vacuum_threshold') as threshold,
@@ -60,6 +66,7 @@ interface DueTable {
   readonly vacuum: boolean | null
   readonly analyze: boolean | null
   readonly freeze: boolean
+  readonly large: boolean
 }
 
 export class PgliteHousekeeping {
@@ -67,18 +74,23 @@ export class PgliteHousekeeping {
   readonly #freezeAge: number
   #checkpointAt = performance.now()
   #checkpointLsn = '0/0'
+  /** Of a burst, which tells nobody: the next `run` does. */
+  #failure: Error | null = null
 
   constructor(kept: Kept, freezeAge = FREEZE_AGE) {
     this.#kept = kept
     this.#freezeAge = freezeAge
   }
 
-  /** One look: a checkpoint if the log asks for one, and vacuum for what is due, as far as the budget goes. */
+  /** One look: a checkpoint if the log asks for one, and vacuum for what is due, as far as the budget goes. Rejects with what failed since the last one, too. */
   async run(): Promise<void> {
     await this.#vacuum()
     const { bytes } = await this.#log()
     const late = performance.now() - this.#checkpointAt > CHECKPOINT_MS
     if (bytes > CHECKPOINT_BYTES || (bytes > 0 && late)) await this.checkpoint()
+    const failure = this.#failure
+    this.#failure = null
+    if (failure !== null) throw failure
   }
 
   async checkpoint(): Promise<void> {
@@ -90,14 +102,16 @@ export class PgliteHousekeeping {
 
   /**
    * For a burst between two calls of `run`, in bites: a table that grew is vacuumed while its new pages stand in the log
-   * anyway, before the CHECKPOINT after which a change of each would be written there whole. A failure is not the failure
-   * of the statement that happened to cross the limit, which is committed: the next burst tries again, and `run` reports it.
+   * anyway, before the CHECKPOINT after which a change of each would be written there whole. Never rejects: a failure is not the
+   * failure of the statement that happened to cross the limit, which is committed. The next burst tries again, and `run` reports it.
    */
   async afterBurst(): Promise<void> {
     if (this.#kept.server.unflushedBytes <= CHECKPOINT_BYTES) return
     this.#kept.server.unflushedBytes = 0
-    await this.#vacuumGrown().catch(() => undefined)
-    await this.checkpoint().catch(() => undefined)
+    for (const work of [() => this.#vacuumGrown(), () => this.checkpoint()])
+      await work().catch((error: unknown) => {
+        this.#failure = new Error('The embedded database was not kept small in a burst.', { cause: error })
+      })
   }
 
   async #vacuumGrown(): Promise<void> {
@@ -112,8 +126,9 @@ export class PgliteHousekeeping {
     const { rows } = await client.query<DueTable>(dueTables, [this.#freezeAge])
     const due = rows.filter((table) => table.vacuum || table.analyze || table.freeze).slice(0, TABLES_LIMIT)
     const startedAt = performance.now()
-    for (const { name, vacuum, freeze } of due) {
+    for (const { name, vacuum, freeze, large } of due) {
       if (performance.now() - startedAt > VACUUM_BUDGET_MS) return
+      await client.query(large ? `set default_statistics_target = ${LARGE_TARGET}` : 'reset default_statistics_target')
       await client.query(
         freeze ? `vacuum (freeze, analyze) ${name}` : vacuum ? `vacuum (analyze) ${name}` : `analyze ${name}`,
       )

@@ -8,11 +8,8 @@ import type { Answer, Errand, ThreadOptions } from './pglite-server.ts'
 
 /** Collations of the builtin provider are the same on every machine and on PostgreSQL 17 and newer; PGlite has no ICU. */
 const initialLocale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '-E', 'UTF8']
-/**
- * Single-user mode has no checkpointer: without these limits and our CHECKPOINTs the log grows without end. ANALYZE reads 300 pages
- * for each unit of its target, while everybody waits: of 400 MB two thirds at the usual 100 (0.7 s), and 24 ms at this.
- */
-const serverSettings = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffers=16MB', 'default_statistics_target=10']
+/** Single-user mode has no checkpointer: without these limits and our CHECKPOINTs the log grows without end. */
+const serverSettings = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffers=16MB']
 
 const port = parentPort
 if (!port) throw new Error('This file runs as a worker thread.')

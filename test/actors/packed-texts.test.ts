@@ -39,6 +39,7 @@ const text = fc
     fc.oneof(
       fc.constant(0),
       fc.integer({ min: KiB - 2, max: KiB + 2 }),
+      fc.integer({ min: 64 * KiB - 2, max: 64 * KiB + 2 }),
       fc.integer({ min: 128 * KiB - 2, max: 128 * KiB + 2 }),
       fc.nat(8 * KiB),
     ),
@@ -62,10 +63,17 @@ describe('texts of a batch', () => {
   })
 
   it('of a middling length travel as one, others in their events', () => {
-    const [short, middling, long] = ['s'.repeat(KiB - 1), 'm'.repeat(75 * KiB), 'l'.repeat(128 * KiB)]
-    const { events, texts, ends } = packed([seen(observation(middling, [short], [[long, middling]]))])
-    expect(texts).toBe(middling + middling)
-    expect(ends).toEqual([75 * KiB, null, null, 150 * KiB])
+    const [short, middling, long] = ['s'.repeat(KiB - 1), 'é'.repeat(75 * KiB), 'l'.repeat(128 * KiB)]
+    const { events, packs, places } = packed([seen(observation(middling, [short], [[long, middling]]))])
+    expect(packs).toEqual({ narrow: middling + middling, wide: '' })
+    expect(places).toEqual([['narrow', 75 * KiB], null, null, ['narrow', 75 * KiB]])
     expect(events).toEqual([seen(observation('', [short], [[long, '']]))])
+  })
+
+  it('of two bytes a character travel apart, and are long at half the length', () => {
+    const [narrow, wide, long] = ['n'.repeat(2 * KiB), '—'.repeat(2 * KiB), '—'.repeat(64 * KiB)]
+    const { packs, places } = packed([seen(observation(wide, [narrow], [[long]]))])
+    expect(packs).toEqual({ narrow, wide })
+    expect(places).toEqual([['wide', 2 * KiB], ['narrow', 2 * KiB], null])
   })
 })

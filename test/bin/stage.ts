@@ -15,9 +15,14 @@ const repository = resolve(import.meta.dirname, '../..')
 /** Tells what it was given, answers what it is told to, and drains as the console does. */
 const consoleSource = `
 import { createServer } from 'node:http'
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
 const { A2A_DATA_DIR: dir, HOST: host, PORT: port, STUB_EXIT, STUB_STATUS, STUB_DRAIN_CODE, STUB_DRAIN_MS } = process.env
-writeFileSync(dir + '/seen.json', JSON.stringify({ pid: process.pid, env: process.env }))
+// Whole when it is there, and there once signals are heard: a test that sees it may read it and signal.
+const tell = () => {
+  writeFileSync(dir + '/seen.json.draft', JSON.stringify({ pid: process.pid, env: process.env }))
+  renameSync(dir + '/seen.json.draft', dir + '/seen.json')
+}
+if (STUB_EXIT) tell()
 if (STUB_EXIT) process.exit(Number(STUB_EXIT))
 const server = createServer((request, response) => {
   let body = ''
@@ -38,6 +43,7 @@ const drain = (why) => {
 process.on('SIGINT', () => drain('SIGINT'))
 process.on('SIGTERM', () => drain('SIGTERM'))
 process.on('disconnect', () => drain('disconnect'))
+tell()
 `
 
 const demoAgentSource = `

@@ -91,6 +91,37 @@ describe('housekeeping', () => {
       expect(pages - visible).toBeLessThan(5_000)
       expect(visible).toBeGreaterThan(0)
     }
+    await embedded.client.query('create table small as select id from short where id <= 1000 limit 2000')
+    await house.run()
+    const { rows: bounds } = await embedded.client.query<{ table: string; count: number }>(
+      `select tablename as table, array_length(histogram_bounds::text::text[], 1) as count from pg_stats
+       where attname = 'id' and tablename in ('short', 'small') order by 1`,
+    )
+    // A bound more than the target: of the large one a sample of a tenth was read.
+    expect(bounds).toEqual([
+      { table: 'short', count: 11 },
+      { table: 'small', count: 101 },
+    ])
+    await embedded.client.end()
+    await embedded.server.close()
+  })
+
+  it('says in its next round what failed in a burst, whose statement is not to blame', async () => {
+    const embedded = await startPglite({ template: await migratedDump() })
+    const { client } = embedded
+    let isFull = true
+    const query = ((text: string, values?: unknown[]) =>
+      isFull && text === 'checkpoint'
+        ? Promise.reject(new Error('could not write: no space left on device'))
+        : client.query(text, values)) as typeof client.query
+    const server = { unflushedBytes: 21 * MB }
+    const house = new PgliteHousekeeping({ client: { query }, server })
+    await house.afterBurst()
+    isFull = false
+    await expect(house.run()).rejects.toThrow(
+      expect.objectContaining({ cause: new Error('could not write: no space left on device') }),
+    )
+    await house.run()
     await embedded.client.end()
     await embedded.server.close()
   })
