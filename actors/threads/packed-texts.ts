@@ -14,7 +14,7 @@ const packedFrom = 1024
 const ownPagesBytes = 128 * 1024
 
 type Width = 'narrow' | 'wide'
-const notLatin1 = /[^\u0000-\u00ff]/
+const notLatin1 = /[\u0100-\uffff]/
 
 /** In which pack a text travels; null for one that stands in its event. */
 function packOf(text: string): Width | null {
