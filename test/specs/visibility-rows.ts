@@ -199,15 +199,23 @@ function commandRows({ organizationId: organization_id, people, commands, actors
     ],
     [
       'actor_archive',
-      actors.flatMap(({ kind, id, at }) =>
-        kind === 'reconciliation' ? [] : [{ ...actorRow(kind, id, organization_id, at), created_at: at }],
+      actors.flatMap(({ kind, id, at, about }) =>
+        isFailing(about) ? [] : [{ ...actorRow(kind, id, organization_id, at), created_at: at }],
       ),
     ],
     [
       'actor',
       actors.flatMap(({ kind, id, at, about }) =>
-        kind === 'reconciliation'
-          ? [{ ...actorRow(kind, id, organization_id, at), lane: about.id, timers: {}, created_at: at }]
+        isFailing(about)
+          ? [
+              {
+                ...actorRow(kind, id, organization_id, at),
+                snapshot: failing,
+                lane: 'remoteId' in about ? about.agent.id : about.id,
+                timers: {},
+                created_at: at,
+              },
+            ]
           : [],
       ),
     ],
@@ -223,6 +231,11 @@ function auditRows({ organizationId: organization_id, people, tasks, commands }:
   })
   return [['audit', [...claims, ...sends].map((row) => ({ id: uuidv7(), ...common, ...row }))]] as const
 }
+
+/** Of no agent, and of no unfinished task, is anything read: everything that stands in a way is there to be seen. */
+const isFailing = (about: Actor['about']): about is Task | Agent =>
+  'remoteId' in about ? !isOver(about) : !('agent' in about)
+const failing = { value: 'backingOff', context: { failures: 2, reason: 'No answer' }, status: 'active' }
 
 const stateOf = { command: 'succeeded', subscription: 'finished', reconciliation: 'resting' } as const
 
