@@ -124,6 +124,16 @@ describe('many actors', () => {
   it('finds a state by its own name, and by the words that people read', async () => {
     for (const q of ['backingOff', 'backing off', 'Backing'])
       expect((await list({ q })).map(({ id }) => id.slice(-1))).toEqual(['b'])
+    // As the list shows where it is.
+    for (const q of ['open › deadline › overdue', 'open›owned', '› overdue'])
+      expect((await list({ q })).map(({ id }) => id.slice(-1))).toEqual(['8'])
+    expect(await list({ q: 'open › backing off' })).toEqual([])
+  })
+
+  it('takes blanks for no question', async () => {
+    const all = await list({})
+    for (const q of [' ', ' › '])
+      expect(await list({ q })).toEqual(all.map((row) => ({ ...row, seenAt: expect.any(String) })))
   })
 
   it('finds what is counted as due, as under way and as held by one process, and nothing finished', async () => {
