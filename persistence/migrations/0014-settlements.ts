@@ -1,11 +1,12 @@
 /**
- * What people decided about sends that failed or are uncertain; since when a process is heard of; and which actors
- * look after an agent, by index. What is settled leaves the lists: `command.unsettled_at` is null, and the index of unusual
- * ends passes it over, so that a hundred thousand settled ones cost the list of what needs a person nothing.
- * Code from before goes on beside it during a rolling restart: it writes neither the table nor the column, and until it is gone
- * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower. Its
- * processes' inserts get the default, the database's clock; who was there already was there before anybody, and passes for nobody's
- * successor.
+ * What people decided about sends that failed or are uncertain; since when a process is heard of; and which actors look after an
+ * agent, by index. What is settled leaves the lists: `command.unsettled_at` is null, and the index of unusual ends passes it over, so
+ * that a hundred thousand settled ones cost the list of what needs a person nothing.
+ *
+ * Code from before goes on beside it during a rolling restart: it writes neither the table nor the columns, and until it is gone
+ * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower. What its processes
+ * insert gets the default for `first_seen_at`, the database's clock. Those that told before were there before anybody else, so that
+ * none of them passes for the successor of one that fell silent.
  */
 import type { Migration } from '../migrate.ts'
 
