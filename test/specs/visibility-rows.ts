@@ -13,6 +13,7 @@ export async function write(db: Database, world: World, cardUrl: (agent: Agent) 
     ...whoRows(world, cardUrl),
     ...taskRows(world),
     ...commandRows(world),
+    ...actorRows(world),
     ...auditRows(world),
   ]
   await db.pool.transaction(async (tx) => {
@@ -148,7 +149,7 @@ function taskRows({ organizationId: organization_id, tasks }: World) {
   ] as const
 }
 
-function commandRows({ organizationId: organization_id, people, commands, actors }: World) {
+function commandRows({ organizationId: organization_id, people, commands }: World) {
   const [{ personId: person_id } = { personId: '' }] = people
   return [
     [
@@ -197,6 +198,11 @@ function commandRows({ organizationId: organization_id, people, commands, actors
           : [],
       ),
     ],
+  ] as const
+}
+
+function actorRows({ organizationId: organization_id, actors }: World) {
+  return [
     [
       'actor_archive',
       actors.flatMap(({ kind, id, at, about }) =>
