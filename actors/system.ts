@@ -100,7 +100,6 @@ export class System {
   readonly pool: ParserPool
   /** Whether this process does the background work, or leaves it to external workers. */
   readonly works: boolean
-  readonly startedAt: string
   readonly #o: SystemOptions
   readonly #outbound: Outbound
   readonly #vault: Vault
@@ -116,7 +115,6 @@ export class System {
     this.#time = time
     this.#o = options
     this.works = options.works
-    this.startedAt = time.now().toISOString()
     this.changes = new Changes((err) => log.error({ err }, 'a listener failed'))
     this.#outbound = options.outbound ?? new Outbound(policy)
     const lost = (err: unknown): void => log.error({ err }, 'a parsing task was lost')

@@ -17,7 +17,6 @@ export interface LivingSystem {
   readonly worker: Worker
   readonly kinds: Kinds
   readonly works: boolean
-  readonly startedAt: string
   readonly pool: ParserPool
 }
 
@@ -27,7 +26,6 @@ export function vitalsOf(system: LivingSystem, db: Database, instruments: Instru
   const { acquiredConnections, idleConnections, waitingClients } = db.pool.state()
   return {
     owner: system.worker.owner,
-    startedAt: system.startedAt,
     works: system.works,
     loops: loopNames.map((name) => loopView(system, name, instruments)),
     parser: { threads, underWay, queued, bytesUnderWay, tasksLost },

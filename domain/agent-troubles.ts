@@ -31,7 +31,8 @@ export type UnfollowedTask = z.infer<typeof UnfollowedTask>
 /** `GET /api/agents/{agentId}/troubles`: of what the viewer may see, by the database's clock `at`. */
 export const AgentTroubles = z.object({
   at: z.string(),
-  looks: z.array(FailedLooks),
+  /** Those that failed most often; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
+  looks: z.object({ scopes: z.array(FailedLooks), count: z.number(), isWhole: z.boolean() }),
   /** The newest of them; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
   unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean() }),
   /** Others' sends that wait, or are being delivered, for longer than a moment. */
@@ -41,8 +42,11 @@ export const AgentTroubles = z.object({
 })
 export type AgentTroubles = z.infer<typeof AgentTroubles>
 
+/** Tenants of an agent are as many as its caller likes. */
+export const looksShown = 20
+export const looksSearched = 2_000
 export const unfollowedShown = 3
-/** Unfinished tasks of an agent that are looked at, the newest. */
+/** Unfinished tasks of an agent that are looked at, the newest of a tenant first, whoever may see them. */
 export const unfollowedSearched = 2_000
 
 const earliest = (times: readonly (string | null)[]): string | null =>
@@ -56,22 +60,24 @@ const tasks = (count: number, isWhole: boolean): string =>
 /** That it cannot be reached, and what that means for its tasks; null: it can, as far as is known. */
 export function unreachedWords({ looks, unfollowed, cardReadAt }: AgentTroubles): Explanation | null {
   const { count, isWhole } = unfollowed
-  if (looks.length === 0 && count === 0) return null
-  const reasons = new Set([...looks, ...unfollowed.tasks].flatMap(({ reason }) => reason ?? []))
+  const isUnread = looks.count > 0
+  if (!isUnread && count === 0) return null
+  const failing = [...looks.scopes, ...unfollowed.tasks]
+  const reasons = new Set(failing.flatMap(({ reason }) => reason ?? []))
   const [reason] = reasons
   const cannot = `${tasks(count, isWhole)} cannot be followed`
   return {
     tone: 'warn',
-    title: looks.length > 0 ? 'The agent cannot be read' : cannot,
+    title: isUnread ? 'The agent cannot be read' : cannot,
     sentences: [
-      ...(looks.length > 0 && count > 0 ? [`${cannot}.`] : []),
+      ...(isUnread && count > 0 ? [`${cannot}.`] : []),
       ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
       goesOnWith(count === 1 && isWhole ? 'the task is' : 'its unfinished tasks are'),
     ],
     known: [
-      ...at('Since about', earliest([...looks, ...unfollowed.tasks].map(({ since }) => since))),
+      ...at('Since about', earliest(failing.map(({ since }) => since))),
       ...at('Its card was last read', cardReadAt),
-      ...at('The next try', earliest(looks.map(({ nextTryAt }) => nextTryAt))),
+      ...at('The next try', earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))),
     ],
     remedies: [],
   }

@@ -2,8 +2,7 @@
  * What an actor answers to, in words: who or what sends an event, and on which condition it counts. Owns one table for the
  * events of every kind; an event that it does not know is told by its own name. Which events those are is domain/chart.ts.
  */
-import { describeEvent } from './chart.ts'
-import { spaced } from './chart.ts'
+import { describeEvent, spaced } from './chart.ts'
 
 /** By the event's type, for every kind alike; `kind type` where a kind means something of its own. */
 const events: Readonly<Record<string, string>> = {

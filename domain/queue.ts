@@ -59,8 +59,6 @@ export type LoopView = z.infer<typeof LoopView>
 export const ProcessView = z.object({
   /** As in its leases. */
   owner: z.string(),
-  /** By its own clock. */
-  startedAt: z.string(),
   /** Whether it does background work, or leaves that to workers in processes of their own. */
   works: z.boolean(),
   loops: z.array(LoopView),
@@ -96,7 +94,15 @@ export const SupervisorAnswer = z.object({
 export type SupervisorAnswer = z.infer<typeof SupervisorAnswer>
 
 /** A process as it last told of itself, every five seconds; null: in the words of another release. */
-export const ToldProcess = z.object({ owner: z.string(), seenAt: z.string(), told: z.nullable(SupervisorAnswer) })
+export const ToldProcess = z.object({
+  owner: z.string(),
+  /** Both by the database's clock: hosts' clocks differ. */
+  firstSeenAt: z.string(),
+  seenAt: z.string(),
+  /** Whether it holds any lease, of whichever organization, also one that ran out. */
+  holds: z.boolean(),
+  told: z.nullable(SupervisorAnswer),
+})
 export type ToldProcess = z.infer<typeof ToldProcess>
 
 /** `GET /api/queues`: one organization's, whichever processes work on them. `at` is the database's clock. */

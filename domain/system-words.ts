@@ -83,8 +83,11 @@ function troubleOf({ supervisor, process }: SupervisorAnswer, nowMs: number): St
 const worstOf = <T extends Pick<Standing, 'tone'>>(troubled: readonly T[]): T | undefined =>
   troubled.find(({ tone }) => tone === 'bad') ?? troubled[0]
 
-/** The process that answers, as if it told of itself now. */
-export const toldNow = (own: SupervisorAnswer, nowMs: number): ToldProcess => ({
+/** The process that answers, as if it told of itself now. Where the others do not know it yet it is nobody's successor. */
+export const toldNow = (own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: number): ToldProcess => ({
+  firstSeenAt: new Date(0).toISOString(),
+  holds: false,
+  ...all.find(({ owner }) => owner === own.process.owner),
   owner: own.process.owner,
   seenAt: new Date(nowMs).toISOString(),
   told: own,
@@ -97,33 +100,23 @@ const beside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[]): Tol
 /** "45 s", "7 min": how long ago, for reading. */
 const agoWords = (ms: number): string => (ms < 60_000 ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`)
 
-/** Hosts' clocks differ, and a process may have told of itself for the last time while its successor began. */
-const overlapMs = 10_000
-
 /**
- * Who is silent and nobody need miss: they hold nothing here any more, and for each of them another of its kind (one that works, or
- * one that only serves) was started since and lives. `processes`: all of them, the one that answers among them.
+ * Who is silent and nobody need miss: they hold nothing any more, and for each of them another of its kind (one that works, or one
+ * that only serves) was first heard of after it was heard of last, and lives. `processes`: all of them, the one that answers among them.
  */
-export function replacedOwners(
-  processes: readonly ToldProcess[],
-  leases: SeenQueues['leases'],
-  nowMs: number,
-): ReadonlySet<string> {
-  const holding = new Set(leases.map(({ owner }) => owner))
+export function replacedOwners(processes: readonly ToldProcess[], nowMs: number): ReadonlySet<string> {
   const replaced = new Set<string>()
   for (const works of [true, false]) {
     const ofKind = processes.filter(({ told }) => told?.process.works === works)
     const since = ofKind
       .filter((each) => !isSilent(each, nowMs) && isIn(each, 'starting', 'running'))
-      .map(({ told }) => Date.parse(told?.process.startedAt ?? ''))
+      .map(({ firstSeenAt }) => Date.parse(firstSeenAt))
       .toSorted((a, b) => a - b)
     // Who drained is not missed anyway, so it needs no successor.
-    const gone = ofKind.filter(
-      (each) => isSilent(each, nowMs) && !isIn(each, 'draining', 'stopped') && !holding.has(each.owner),
-    )
-    // The first to fall silent has the first that was started after it.
+    const gone = ofKind.filter((each) => isSilent(each, nowMs) && !isIn(each, 'draining', 'stopped') && !each.holds)
+    // The first to fall silent has the first that came after it.
     for (const { owner, seenAt } of gone.toSorted((a, b) => a.seenAt.localeCompare(b.seenAt))) {
-      const successor = since.findIndex((startedMs) => startedMs >= Date.parse(seenAt) - overlapMs)
+      const successor = since.findIndex((firstMs) => firstMs >= Date.parse(seenAt))
       if (successor < 0) break
       since.splice(0, successor + 1)
       replaced.add(owner)
@@ -180,7 +173,7 @@ export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs
   return (
     noWorker(answer, others, queues, nowMs) ??
     othersTrouble(others, nowMs) ??
-    together(silence(answer, others, queues, nowMs), queuesStanding(answer, queues, nowMs))
+    together(silence(answer, queues.processes, nowMs), queuesStanding(answer, queues, nowMs))
   )
 }
 
@@ -222,13 +215,9 @@ function othersTrouble(others: readonly ToldProcess[], nowMs: number): Standing 
  * killed and replaced, so a rolling restart is no warning; a row that nobody renews is forgotten after ten minutes
  * (persistence/processes.ts), and the warning with it.
  */
-function silence(
-  own: SupervisorAnswer,
-  others: readonly ToldProcess[],
-  { leases }: SeenQueues,
-  nowMs: number,
-): Standing | null {
-  const replaced = replacedOwners([toldNow(own, nowMs), ...others], leases, nowMs)
+function silence(own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: number): Standing | null {
+  const others = beside(own, all)
+  const replaced = replacedOwners([toldNow(own, all, nowMs), ...others], nowMs)
   const expected = others.filter((each) => !isIn(each, 'draining', 'stopped') && !replaced.has(each.owner))
   const count = (all: readonly ToldProcess[], self: number, noun: string, nouns: string): Standing | null => {
     const silent = all.filter((each) => isSilent(each, nowMs)).length

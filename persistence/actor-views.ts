@@ -75,7 +75,7 @@ export interface ActorFilter {
   readonly state: string | null
   /** Only what is in one of these states, or whose lease ran out. Null: everything. */
   readonly attention: readonly AttentionState[] | null
-  /** Part of the id, of the kind, or in letters of any case of the title or the state: by its own name, or by its words (`backing off`). */
+  /** Part of the id, of the kind, or in letters of any case of the title or the state: by its own name, or by its words (`polling › backing off`). */
   readonly q: string | null
   /** Only what is due and held by nobody, or only what is held by a lease that has not run out. Null: either, and neither. */
   readonly work: 'due' | 'held' | null
@@ -196,15 +196,25 @@ const seenBy = (viewer: Viewer, lane: Fragment): Fragment[] =>
 
 const like = (text: string): string => `%${escapeLike(text)}%`
 
+/** As places are written for reading, `polling › backing off`: by their parts, each without its spaces. */
+const partsOf = (q: string): readonly string[] =>
+  q.split('›').flatMap((part) => {
+    const name = part.replaceAll(/\s/g, '')
+    return name === '' ? [] : [name]
+  })
+
+/** Nothing but blanks and signs between places asks for nothing. */
+function searchOf(q: string, titled: Fragment): Fragment[] {
+  const parts = partsOf(q)
+  if (parts.length === 0) return []
+  const placed = allOf(parts.map((part) => sql.fragment`a.snapshot->>'value' ilike ${like(part)}`))
+  return [sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or (${placed}) or ${titled})`]
+}
+
 function wordConditions({ state, q }: ActorFilter, titled: Fragment): Fragment[] {
-  const value = sql.fragment`a.snapshot->>'value'`
   return [
-    ...(state === null ? [] : [sql.fragment`${value} like ${like(state)}`]),
-    ...(q === null
-      ? []
-      : [
-          sql.fragment`(a.id::text like ${like(q)} or a.kind like ${like(q)} or ${value} ilike ${like(q.replaceAll(' ', ''))} or ${titled})`,
-        ]),
+    ...(state === null ? [] : [sql.fragment`a.snapshot->>'value' like ${like(state)}`]),
+    ...(q === null ? [] : searchOf(q, titled)),
   ]
 }
 

@@ -1,17 +1,24 @@
 /**
  * What stands in an agent's way, for reading: by the rows of the actors that ask it and follow its tasks, and of the commands that
- * it did not get. Every part looks at a bounded number of rows, by a primary key or by `task_unfinished`. Says nothing
- * (domain/agent-troubles.ts).
+ * it did not get. Every part looks at a bounded number of rows, by a primary key, by `task_unfinished` or by `actor_looks_of_agent`,
+ * and is cut before anybody asks who may see them. Says nothing (domain/agent-troubles.ts).
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { stuckAfterMs } from '../domain/actor-explanation.ts'
-import { unfollowedSearched, unfollowedShown, type AgentTroubles } from '../domain/agent-troubles.ts'
+import {
+  looksSearched,
+  looksShown,
+  unfollowedSearched,
+  unfollowedShown,
+  type AgentTroubles,
+} from '../domain/agent-troubles.ts'
 import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
+import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
@@ -31,19 +38,68 @@ const context = sql.fragment`a.snapshot->'context'`
 /** One failure is weather (domain/actor-explanation.ts). */
 const failedOften = sql.fragment`(${context}->>'failures')::int > 1`
 
-const Look = z.custom<AgentTroubles['looks'][number]>()
+/** One row without an id where nothing fails: that too is said of what was searched. */
+type Found<Part> = { readonly searched: number } & (
+  | { readonly id: null }
+  | (Part & { readonly id: string; readonly count: number })
+)
 
-const readLooks = (db: Connection, viewer: Viewer, agentId: string) =>
-  db.any(sql.type(Look)`
-    select a.id, ${context}->>'reason' as reason,
-      ${failingSince(['reconciliation.recovered', 'reconciliation.woken'], ['reconciliation.failing'])} as since,
-      case when a.work is null then a.wake_at end as "nextTryAt"
-    from actor a
-    where a.kind = 'reconciliation' and a.organization_id = ${viewer.organizationId} and a.lane = ${agentId}
-      and ${failedOften} and ${held(viewer, 'read', sql.fragment`a.lane`, null)}
-    order by a.id`)
+type Look = AgentTroubles['looks']['scopes'][number]
 
-const Unfollowed = z.custom<AgentTroubles['unfollowed']['tasks'][number] & { count: number; searched: number }>()
+/** Who holds a skill alone has nothing searched, as if there were nothing: the condition is one of the agent, not of a row. */
+export const looksOf = (viewer: Viewer, agentId: string): FragmentSqlToken => sql.fragment`
+  with looking as materialized (
+    select a.id, a.kind, a.snapshot, a.work, a.wake_at from actor a
+    where a.kind = 'reconciliation' and a.lane = ${agentId} and a.organization_id = ${viewer.organizationId}
+      and ${held(viewer, 'read', sql.fragment`${agentId}::uuid`, null)}
+    limit ${looksSearched}
+  ), failing as (
+    select a.*, (count(*) over ())::int as count from looking a
+    where ${failedOften} order by (${context}->>'failures')::int desc, a.id limit ${looksShown}
+  )
+  select bound.searched, a.id, a.count, ${context}->>'reason' as reason,
+    ${failingSince(['reconciliation.recovered', 'reconciliation.woken'], ['reconciliation.failing'])} as since,
+    case when a.work is null then a.wake_at end as "nextTryAt"
+  from (select count(*)::int as searched from looking) bound left join failing a on true
+  order by (${context}->>'failures')::int desc, a.id`
+
+async function readLooks(db: Connection, viewer: Viewer, agentId: string): Promise<AgentTroubles['looks']> {
+  const rows = await db.any(sql.type(z.custom<Found<Look>>())`${looksOf(viewer, agentId)}`)
+  const failing = rows.filter((row) => row.id !== null)
+  return {
+    scopes: failing.map(({ count: _, searched: __, ...look }) => look),
+    count: failing[0]?.count ?? 0,
+    isWhole: rows.every(({ searched }) => searched < looksSearched),
+  }
+}
+
+type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'>
+
+export const unfollowedOf = (
+  viewer: Viewer,
+  agentId: string,
+  attention: readonly AttentionState[],
+): FragmentSqlToken => sql.fragment`
+  with searched as materialized (
+    select t.id, t.title, t.agent_id, t.skill_id from task t
+    where t.agent_id = ${agentId} and t.organization_id = ${viewer.organizationId} and ${unfinished}
+    order by t.agent_id desc, t.tenant desc, t.id desc limit ${unfollowedSearched}
+  ), failing as (
+    select t.title, a.id, a.kind, a.reason, (count(*) over ())::int as count
+    from searched t join lateral (
+      select a.id, a.kind, ${context}->>'reason' as reason from actor a
+      where a.kind = 'subscription' and a.id = t.id and ${context}->>'reason' is not null
+        and (${failedOften} or ${isInState(attention)}) limit 1) a on true
+    where ${taskHeld(viewer, 'read')}
+    order by a.id desc limit ${unfollowedShown}
+  )
+  select bound.searched, a.id, a.count, coalesce(a.title, '') as title, a.reason,
+    ${failingSince(
+      ['subscription.recovered', 'subscription.started', 'subscription.paused'],
+      ['subscription.failing', 'subscription.stopped'],
+    )} as since
+  from (select count(*)::int as searched from searched) bound left join failing a on true
+  order by a.id desc`
 
 async function readUnfollowed(
   db: Connection,
@@ -51,48 +107,26 @@ async function readUnfollowed(
   agentId: string,
   attention: readonly AttentionState[],
 ): Promise<AgentTroubles['unfollowed']> {
-  const rows = await db.any(sql.type(Unfollowed)`
-    with open as materialized (
-      select t.id, t.title from task t
-      where t.agent_id = ${agentId} and t.organization_id = ${viewer.organizationId} and ${unfinished} and ${taskHeld(viewer, 'read')}
-      order by t.agent_id desc, t.tenant desc, t.id desc limit ${unfollowedSearched}
-    ), failing as (
-      select o.title, a.id, a.kind, a.reason, (count(*) over ())::int as count
-      from open o join lateral (
-        select a.id, a.kind, ${context}->>'reason' as reason from actor a
-        where a.kind = 'subscription' and a.id = o.id and ${context}->>'reason' is not null
-          and (${failedOften} or ${isInState(attention)}) limit 1) a on true
-      order by a.id desc limit ${unfollowedShown}
-    )
-    select a.id as "localId", coalesce(a.title, '') as title, a.reason, a.count, (select count(*)::int from open) as searched,
-      ${failingSince(
-        ['subscription.recovered', 'subscription.started', 'subscription.paused'],
-        ['subscription.failing', 'subscription.stopped'],
-      )} as since
-    from failing a order by a.id desc`)
+  const rows = await db.any(sql.type(z.custom<Found<Unfollowed>>())`${unfollowedOf(viewer, agentId, attention)}`)
+  const failing = rows.filter((row) => row.id !== null)
   return {
-    tasks: rows.map(({ count: _, searched: __, ...task }) => task),
-    count: rows[0]?.count ?? 0,
-    isWhole: (rows[0]?.searched ?? 0) < unfollowedSearched,
+    tasks: failing.map(({ id, title, reason, since }) => ({ localId: id, title, reason, since })),
+    count: failing[0]?.count ?? 0,
+    isWhole: rows.every(({ searched }) => searched < unfollowedSearched),
   }
 }
 
 const Others = z.object({ count: z.number(), reached: z.boolean(), oldestAt: z.string().nullable() })
 
 async function readOthers(db: Connection, viewer: Viewer, agentId: string): Promise<AgentTroubles['others']> {
+  const { organizationId, userId } = viewer
+  const search: OpenSearch = { organizationId, agentId, searched: underWaySearched, passed: underWayPassed }
+  const stuck = sql.fragment`c.person_id <> ${userId}
+    and c.created_at < now() - ${stuckAfterMs} * interval '1 millisecond' and ${commandHeld(viewer, 'read')}`
   const { count, reached, oldestAt } = await db.one(sql.type(Others)`
-    with newest as materialized (
-      select id, lane from actor where kind = 'command' and organization_id = ${viewer.organizationId}
-      order by id desc limit ${underWayPassed}
-    ), asked as materialized (
-      select id from newest where lane = ${agentId} order by id desc limit ${underWaySearched}
-    )
-    select count(*)::int as count, min(open.created_at) as "oldestAt",
-      (select count(*) from asked) >= ${underWaySearched} or (select count(*) from newest) >= ${underWayPassed} as reached
-    from asked join lateral (
-      select c.created_at from command c
-      where c.id = asked.id and c.person_id <> ${viewer.userId} and c.status in ('pending', 'dispatching')
-        and c.created_at < now() - ${stuckAfterMs} * interval '1 millisecond' and ${commandHeld(viewer, 'read')} limit 1) open on true`)
+    with ${newestAsked(search)}
+    select count(*)::int as count, min(open.created_at) as "oldestAt", ${boundReached(search)} as reached
+    from ${askedCommands(sql.fragment`c.created_at`, stuck)}`)
   return { count, isWhole: !reached, oldestAt }
 }
 
@@ -110,5 +144,5 @@ export async function readAgentTroubles(
   const looks = await readLooks(db, viewer, agentId)
   const unfollowed = await readUnfollowed(db, viewer, agentId, attention)
   const others = await readOthers(db, viewer, agentId)
-  return { at, looks: [...looks], unfollowed, others, cardReadAt }
+  return { at, looks, unfollowed, others, cardReadAt }
 }

@@ -12,8 +12,9 @@ const processesShown = 100
 /** A process that ended without a word is shown for so long, and then forgotten. */
 const shownFor = sql.fragment`interval '10 minutes'`
 
-const Row = z.object({ owner: z.string(), seenAt: z.string(), told: z.unknown() })
+const Row = z.object({ owner: z.string(), firstSeenAt: z.string(), seenAt: z.string(), told: z.unknown() })
 
+/** When it was first heard of stays as it is: who is told again was there before. */
 export async function tellOfProcess(db: Connection, owner: string, told: SupervisorAnswer): Promise<void> {
   await db.query(sql.unsafe`
     insert into process (owner, seen_at, told) values (${owner}, now(), ${sql.jsonb(told)})
@@ -31,11 +32,11 @@ export async function forgetSilentProcesses(db: Connection): Promise<void> {
 }
 
 /** By name. What a process of another release says in a way that we do not know is left out, and that it lives is not. */
-export async function readProcesses(db: Connection): Promise<ToldProcess[]> {
+export async function readProcesses(db: Connection): Promise<Omit<ToldProcess, 'holds'>[]> {
   const rows = await db.any(sql.type(Row)`
-    select owner, seen_at as "seenAt", told from process
+    select owner, first_seen_at as "firstSeenAt", seen_at as "seenAt", told from process
     where seen_at >= now() - ${shownFor} order by seen_at desc limit ${processesShown}`)
   return rows
-    .map(({ owner, seenAt, told }) => ({ owner, seenAt, told: SupervisorAnswer.safeParse(told).data ?? null }))
+    .map(({ told, ...row }) => ({ ...row, told: SupervisorAnswer.safeParse(told).data ?? null }))
     .toSorted((a, b) => a.owner.localeCompare(b.owner))
 }

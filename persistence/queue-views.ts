@@ -6,7 +6,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
-import { attentionCountLimit, queueCountLimit, type QueuesAnswer } from '../domain/queue.ts'
+import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswer } from '../domain/queue.ts'
 import { abandoned, isInState, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './connection.ts'
 import { readProcesses } from './processes.ts'
@@ -19,8 +19,10 @@ const Held = z.object({
   held: z.number(),
   expired: z.number(),
   oldestSince: z.string().nullable(),
-  nextEndAt: z.string(),
+  nextEndAt: z.string().nullable(),
 })
+/** A process works for every organization: there is a row also of what it holds for others alone, without numbers. */
+const isOurs = (row: z.infer<typeof Held>): row is HeldLeases => row.held > 0
 const Commands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: z.string().nullable() })
 const Needing = z.object({ kind: z.string(), count: z.number() })
 
@@ -33,16 +35,17 @@ export async function readQueues(
 ): Promise<QueuesAnswer> {
   const { at } = await db.one(sql.type(Clock)`select now() as at`)
   const due = await readDue(db, organizationId, kinds)
-  const leases = await readHeld(db, organizationId)
+  const held = await readHeld(db, organizationId)
+  const holding = new Set(held.map(({ owner }) => owner))
   const commands = await readOpenCommands(db, organizationId)
   const needing = await countAttention(db, organizationId, attention)
   const processes = await readProcesses(db)
   return {
     at,
     kinds: due.map((row) => ({ ...row, attention: needing.get(row.kind) ?? 0 })),
-    leases: [...leases],
+    leases: held.filter(isOurs),
     commands,
-    processes,
+    processes: processes.map((each) => ({ ...each, holds: holding.has(each.owner) })),
   }
 }
 
@@ -62,11 +65,12 @@ const readDue = (db: Connection, organizationId: string, kinds: readonly string[
 /** A row with a lease is always scheduled, for its lease's end: so the same index finds them among what only rests. */
 const readHeld = (db: Connection, organizationId: string) =>
   db.any(sql.type(Held)`
-    select lease_owner as owner, kind, count(*)::int as held,
-      (count(*) filter (where lease_until <= now()))::int as expired, min(work_started_at) as "oldestSince",
-      min(lease_until) as "nextEndAt"
-    from actor
-    where organization_id = ${organizationId} and wake_at is not null and lease_owner is not null
+    select lease_owner as owner, kind, (count(*) filter (where ours))::int as held,
+      (count(*) filter (where ours and lease_until <= now()))::int as expired,
+      min(work_started_at) filter (where ours) as "oldestSince", min(lease_until) filter (where ours) as "nextEndAt"
+    from (
+      select lease_owner, kind, work_started_at, lease_until, organization_id = ${organizationId} as ours
+      from actor where wake_at is not null and lease_owner is not null) leased
     group by lease_owner, kind order by lease_owner, kind`)
 
 /** Commands' ids grow with time, so the first by id are the oldest: no index by age is needed. */

@@ -1,8 +1,12 @@
 /**
- * What people decided about sends that failed or are uncertain. What is settled leaves the lists: `command.unsettled_at` is null, and
- * the index of unusual ends passes it over, so that a hundred thousand settled ones cost the list of what needs a person nothing.
- * Code from before goes on beside it during a rolling restart: it writes neither the table nor the column, and until it is gone
- * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower.
+ * What people decided about sends that failed or are uncertain; since when a process is heard of; and which actors look after an
+ * agent, by index. What is settled leaves the lists: `command.unsettled_at` is null, and the index of unusual ends passes it over, so
+ * that a hundred thousand settled ones cost the list of what needs a person nothing.
+ *
+ * Code from before goes on beside it during a rolling restart: it writes neither the table nor the columns, and until it is gone
+ * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower. What its processes
+ * insert gets the default for `first_seen_at`, the database's clock. Those that told before were there before anybody else, so that
+ * none of them passes for the successor of one that fell silent.
  */
 import type { Migration } from '../migrate.ts'
 
@@ -21,11 +25,16 @@ create table command_settlement (
   check ((decision = 'sent-again') = (successor_id is not null))
 );
 create index command_settlement_successor on command_settlement (successor_id) where successor_id is not null;
+alter table process add column first_seen_at timestamptz not null default now();
+update process set first_seen_at = 'epoch';
+create index actor_looks_of_agent on actor (lane) where kind = 'reconciliation';
 alter table actor_archive add column settled_at timestamptz;
 drop index actor_archive_unusual;
 create index actor_archive_unusual on actor_archive (organization_id, updated_at desc, id desc)
   where snapshot->>'value' not in ('succeeded', 'finished', 'ended', 'unsupported') and settled_at is null;`,
   down: `
+alter table process drop column first_seen_at;
+drop index actor_looks_of_agent;
 update command c set unsettled_at = c.updated_at from command_settlement s where s.command_id = c.id;
 drop index actor_archive_unusual;
 alter table actor_archive drop column settled_at;

@@ -95,14 +95,17 @@ describe('an agent that cannot be read', () => {
     ['dark at 390 px', { colorScheme: 'dark', ...narrow }],
   ] as const)('says why, since when, what is in doubt and what it did not get yet: %s', async (_, options) => {
     const page = await open(`/agents/${agentId}`, options)
-    const cannot = troubles(page).getByRole('status').filter({ hasText: 'The agent cannot be read' })
+    const cannot = troubles(page).getByRole('note').filter({ hasText: 'The agent cannot be read' })
     await cannot.waitFor(patience)
+    // What is read out again when it changes has no times in it.
+    expect(await cannot.getByRole('status').allInnerTexts()).toEqual(['The agent cannot be read'])
     await cannot.getByText('Reason: Agent network request failed.').waitFor()
     await cannot.getByText('Since about').waitFor()
     const doubt = troubles(page).getByRole('note').filter({ hasText: '1 message needs you' })
     await doubt.getByText('pay the invoice').waitFor()
     await expectClean(page)
     await cannot.getByRole('link', { name: 'hold the line' }).waitFor(patience)
+    expect(await cannot.locator('a bdi').allInnerTexts()).toEqual(['hold the line'])
     expect(await cannot.getByRole('link', { name: 'hold the line' }).getAttribute('href')).toBe(`/tasks/${localId}`)
     await doubt.getByRole('link', { name: 'What the command did' }).click()
     await page.waitForURL(/\/actors\/command\//)

@@ -5,12 +5,13 @@ import { othersWords, unreachedWords, type AgentTroubles } from '../../domain/ag
 const at = (minute: number): string => `2026-11-23T09:0${minute}:00.000Z`
 const well: AgentTroubles = {
   at: at(9),
-  looks: [],
+  looks: { scopes: [], count: 0, isWhole: true },
   unfollowed: { tasks: [], count: 0, isWhole: true },
   others: { count: 0, isWhole: true, oldestAt: null },
   cardReadAt: at(1),
 }
 const look = { id: 'l', reason: 'Agent network request failed.', since: at(4), nextTryAt: at(9) }
+const looksOf = (...scopes: AgentTroubles['looks']['scopes']) => ({ scopes, count: scopes.length, isWhole: true })
 const task = { localId: 't', title: 'hold', reason: 'No answer', since: at(3) }
 
 describe('an agent', () => {
@@ -21,7 +22,7 @@ describe('an agent', () => {
 
   it('that cannot be read is told with why, since when and until when', () => {
     const unfollowed = { tasks: [task], count: 2, isWhole: true }
-    const told = unreachedWords({ ...well, looks: [look], unfollowed })
+    const told = unreachedWords({ ...well, looks: looksOf(look), unfollowed })
     expect(told).toMatchObject({ tone: 'warn', title: 'The agent cannot be read' })
     expect(told?.sentences.slice(0, 2)).toEqual([
       '2 tasks cannot be followed.',
@@ -47,7 +48,11 @@ describe('an agent', () => {
   })
 
   it('is said to be tried now by leaving out when, and of no log by leaving out since when', () => {
-    const told = unreachedWords({ ...well, cardReadAt: null, looks: [{ ...look, since: null, nextTryAt: null }] })
+    const told = unreachedWords({
+      ...well,
+      cardReadAt: null,
+      looks: looksOf({ ...look, since: null, nextTryAt: null }),
+    })
     expect(told?.known).toEqual([])
   })
 })

@@ -21,7 +21,6 @@ const supervisor = (
   supervisor: { value, machineVersion: '1', restarts: 0, lastFailure: null },
   process: {
     owner: 'host/1/ab',
-    startedAt: ago(3_600_000),
     works: true,
     loops,
     parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },
@@ -71,12 +70,14 @@ describe('several processes', () => {
   })()
   const worker = (more: Partial<ToldProcess> = {}, loops = [loop({ places: places(3) })]): ToldProcess => ({
     owner: 'worker',
+    firstSeenAt: ago(3_600_000),
     seenAt: ago(1_000),
+    holds: false,
     told: supervisor(running, loops),
     ...more,
   })
   const those = (...processes: ToldProcess[]) => ({ kinds: [], leases: [] as HeldLeases[], processes })
-  const alone: ToldProcess = { owner: 'web', seenAt: ago(0), told: web }
+  const alone: ToldProcess = { ...worker(), owner: 'web', seenAt: ago(0), told: web }
 
   it.each([
     [worker(), 'ok', 'Works'],
@@ -134,37 +135,42 @@ describe('several processes', () => {
   })
 
   describe('that ended without a word', () => {
-    const startedAgo = (owner: string, ms: number, works = true): ToldProcess => {
+    const cameAgo = (owner: string, ms: number, works = true): ToldProcess => {
       const told = supervisor(running)
-      return worker({ owner, told: { ...told, process: { ...told.process, owner, works, startedAt: ago(ms) } } })
+      return worker({ owner, firstSeenAt: ago(ms), told: { ...told, process: { ...told.process, owner, works } } })
     }
     const gone = (owner: string, ms: number, works = true): ToldProcess => ({
-      ...startedAgo(owner, 3_600_000, works),
+      ...cameAgo(owner, 3_600_000, works),
       seenAt: ago(ms),
     })
     const all = 'Everything runs, nothing waits'
-    const standing = (processes: ToldProcess[], leases: HeldLeases[] = []) =>
-      systemStanding(web, { known: { ...those(alone, ...processes), leases } }, nowMs)
+    const standing = (...processes: ToldProcess[]) => systemStanding(web, { known: those(alone, ...processes) }, nowMs)
 
     it.each([
-      ['replaced at once', [startedAgo('new', 75_000), gone('old', 80_000)], 'ok', all],
-      ['by clocks that differ', [startedAgo('new', 88_000), gone('old', 80_000)], 'ok', all],
+      ['replaced at once', [cameAgo('new', 75_000), gone('old', 80_000)], 'ok', all],
+      ['by the first word after the last', [cameAgo('new', 80_000), gone('old', 80_000)], 'ok', all],
+      [
+        'by none that came before it',
+        [cameAgo('new', 80_001), gone('old', 80_000)],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
       ['beside one that was there before', [second, gone('old', 80_000)], 'warn', '1 of 2 workers is silent'],
       [
         'two by one',
-        [startedAgo('new', 60_000), gone('old', 80_000), gone('older', 90_000)],
+        [cameAgo('new', 60_000), gone('old', 80_000), gone('older', 90_000)],
         'warn',
         '1 of 2 workers is silent',
       ],
       [
         'two by two, each by one that came later',
-        [startedAgo('new', 85_000), startedAgo('newer', 60_000), gone('old', 70_000), gone('older', 90_000)],
+        [cameAgo('new', 85_000), cameAgo('newer', 60_000), gone('old', 70_000), gone('older', 90_000)],
         'ok',
         all,
       ],
       [
         'by one that only serves',
-        [second, startedAgo('new', 60_000, false), gone('old', 80_000)],
+        [second, cameAgo('new', 60_000, false), gone('old', 80_000)],
         'warn',
         '1 of 2 workers is silent',
       ],
@@ -174,16 +180,27 @@ describe('several processes', () => {
         'warn',
         '2 of 3 workers are silent',
       ],
-      ['a web, by a web', [second, startedAgo('new', 60_000, false), gone('old', 80_000, false)], 'ok', all],
+      ['a web, by a web', [second, cameAgo('new', 60_000, false), gone('old', 80_000, false)], 'ok', all],
     ] as const)('are missed unless they were replaced: %s', (_, processes, tone, words) => {
-      expect(standing([...processes])).toEqual({ tone, words })
+      expect(standing(...processes)).toEqual({ tone, words })
     })
 
     it('are missed as long as they hold anything, replaced or not', () => {
-      const processes = [startedAgo('new', 60_000), gone('old', 80_000)]
-      expect(standing(processes, [held({ owner: 'old', expired: 2 })]).words).toBe('1 of 2 workers is silent')
-      expect([...replacedOwners(processes, [held({ owner: 'old' })], nowMs)]).toEqual([])
-      expect([...replacedOwners(processes, [held({ owner: 'new' })], nowMs)]).toEqual(['old'])
+      const [came, old] = [cameAgo('new', 60_000), gone('old', 80_000)]
+      // Of another organization, too: nothing of it is among the leases here.
+      expect(standing(came, { ...old, holds: true }).words).toBe('1 of 2 workers is silent')
+      expect([...replacedOwners([came, { ...old, holds: true }], nowMs)]).toEqual([])
+      expect([...replacedOwners([{ ...came, holds: true }, old], nowMs)]).toEqual(['old'])
+    })
+
+    it('are replaced by the one that answers, if the others heard of it after them', () => {
+      const old = gone('old', 80_000, false)
+      const answering = (ms: number) => ({ ...alone, firstSeenAt: ago(ms) })
+      const words = (...processes: ToldProcess[]) =>
+        systemStanding(web, { known: those(second, old, ...processes) }, nowMs).words
+      expect(words(answering(70_000))).toBe(all)
+      expect(words(answering(90_000))).toBe('1 of 3 processes is silent')
+      expect(words()).toBe('1 of 3 processes is silent')
     })
 
     it('say calmly that they were replaced', () => {

@@ -86,6 +86,7 @@ describe('many actors', () => {
         ('command', 'a0000000-0000-7000-8000-000000000007', ${ours}::uuid, null, '{"pending":"waiting"}'::jsonb, null, null, now() + interval '1 hour', null),
         ('ownership', 'a0000000-0000-7000-8000-000000000008', ${ours}::uuid, null, '{"open":{"holder":"owned","deadline":"overdue"}}'::jsonb, null, null, null, null),
         ('subscription', 'a0000000-0000-7000-8000-00000000000b', ${ours}::uuid, null, '"backingOff"'::jsonb, null, null, null, null),
+        ('subscription', 'a0000000-0000-7000-8000-00000000000c', ${theirs}::uuid, null, '"following"'::jsonb, 'follow', now(), now() + interval '10 seconds', 'host/9'),
         ('ownership', 'a0000000-0000-7000-8000-000000000009', ${theirs}::uuid, null, '{"open":{"holder":"owned","deadline":"overdue"}}'::jsonb, null, null, now() - interval '1 minute', null)
       ) v(kind, id, organization, lane, value, work, begun, wake, owner)`)
     await pool.query(sql.unsafe`analyze actor_archive`)
@@ -123,6 +124,16 @@ describe('many actors', () => {
   it('finds a state by its own name, and by the words that people read', async () => {
     for (const q of ['backingOff', 'backing off', 'Backing'])
       expect((await list({ q })).map(({ id }) => id.slice(-1))).toEqual(['b'])
+    // As the list shows where it is.
+    for (const q of ['open › deadline › overdue', 'open›owned', '› overdue'])
+      expect((await list({ q })).map(({ id }) => id.slice(-1))).toEqual(['8'])
+    expect(await list({ q: 'open › backing off' })).toEqual([])
+  })
+
+  it('takes blanks for no question', async () => {
+    const all = await list({})
+    for (const q of [' ', ' › '])
+      expect(await list({ q })).toEqual(all.map((row) => ({ ...row, seenAt: expect.any(String) })))
   })
 
   it('finds what is counted as due, as under way and as held by one process, and nothing finished', async () => {
@@ -147,6 +158,20 @@ describe('many actors', () => {
       expect.objectContaining({ owner: 'host/1', kind: 'subscription', held: 2, expired: 0 }),
     ])
     expect(commands).toMatchObject({ pending: 1, dispatching: 1, oldestPendingAt: '2026-02-01T00:00:00.000Z' })
+  })
+
+  it('tells of a process that it holds something, of whichever organization, and only that', async () => {
+    const { pool } = fresh.db
+    await pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) select owner, now(), '{}' from unnest(array['host/1', 'host/9', 'idle/1']) owner`)
+    const { processes, leases } = await readQueues(pool, ours, kinds, attention)
+    expect(processes.map(({ owner, holds }) => [owner, holds])).toEqual([
+      ['host/1', true],
+      ['host/9', true],
+      ['idle/1', false],
+    ])
+    expect(leases.map(({ owner }) => owner)).not.toContain('host/9')
+    await pool.query(sql.unsafe`delete from process`)
   })
 
   const ourFailures = (): Promise<number> =>

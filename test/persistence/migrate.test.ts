@@ -160,6 +160,26 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('lets the release before tell of its processes: first heard of at their insert, or before anybody', async () => {
+    await db.raw(async (client) => {
+      const insert = (owner: string) =>
+        client.query(`insert into process (owner, seen_at, told) values ('${owner}', now(), '{}')`)
+      await migrateUp(client, migrations)
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 14).length)
+      await insert('there before')
+      await migrateUp(client, migrations)
+      await insert('new')
+      const { rows } = await client.query(
+        `select owner, first_seen_at = seen_at as same, first_seen_at = 'epoch' as earliest from process order by owner`,
+      )
+      expect(rows).toEqual([
+        { owner: 'new', same: true, earliest: false },
+        { owner: 'there before', same: false, earliest: true },
+      ])
+      await client.query('delete from process')
+    })
+  })
+
   it('carries push actors over and back: one that read the end takes the registration back', async () => {
     await db.raw(async (client) => {
       await migrateUp(client, migrations)

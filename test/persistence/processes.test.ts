@@ -9,7 +9,6 @@ const says = (restarts: number): SupervisorAnswer => ({
   supervisor: { value: { running: { command: 'up' } }, machineVersion: '1', restarts, lastFailure: null },
   process: {
     owner: 'a',
-    startedAt: '2026-11-22T09:00:00.000Z',
     works: true,
     loops: [],
     parser: { threads: 1, underWay: 0, queued: 0, bytesUnderWay: 0, tasksLost: 0 },
@@ -41,8 +40,25 @@ describe.each(bothDatabases)('processes on %s', (kind) => {
     const { pool } = fresh.db
     await tellOfProcess(pool, 'new', says(0))
     await pool.query(sql.unsafe`update process set told = '{"spoken": "otherwise"}'`)
-    expect(await readProcesses(pool)).toEqual([{ owner: 'new', seenAt: expect.any(String), told: null }])
+    const unknown = { owner: 'new', firstSeenAt: expect.any(String), seenAt: expect.any(String), told: null }
+    expect(await readProcesses(pool)).toEqual([unknown])
     await forgetProcess(pool, 'new')
+  })
+
+  it('were first heard of when they told first, by the database’s clock, also in the words of the release before', async () => {
+    const { pool } = fresh.db
+    // As that release inserts: it knows no column for it.
+    await pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values ('before', now(), ${sql.jsonb(says(0))})`)
+    await pool.query(
+      sql.unsafe`update process set first_seen_at = now() - interval '1 hour', seen_at = now() - interval '1 minute'`,
+    )
+    await tellOfProcess(pool, 'before', says(1))
+    await tellOfProcess(pool, 'after', says(0))
+    const [after, before] = await readProcesses(pool)
+    expect([after?.firstSeenAt, before?.told]).toEqual([after?.seenAt, says(1)])
+    expect(Date.parse(before?.seenAt ?? '') - Date.parse(before?.firstSeenAt ?? '')).toBeGreaterThan(3_500_000)
+    for (const owner of ['before', 'after']) await forgetProcess(pool, owner)
   })
 
   it('that ended without a word are shown for ten minutes', async () => {

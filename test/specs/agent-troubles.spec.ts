@@ -14,7 +14,8 @@ const who = {
   stranger: { organizationId: '00000000-0000-7000-8000-00000000aaaa' },
   colleague: { userId: '00000000-0000-7000-8000-00000000bbbb' },
 }
-const nothing = { looks: [], unfollowed: { tasks: [], count: 0, isWhole: true }, others: { count: 0, isWhole: true } }
+const none = { count: 0, isWhole: true }
+const nothing = { looks: { ...none, scopes: [] }, unfollowed: { ...none, tasks: [] }, others: none }
 
 describe('an agent', () => {
   let running: TestConsole
@@ -67,9 +68,10 @@ describe('an agent', () => {
     doubtful.unshift((await running.finished((await running.send(troubled, { text: 'pay the invoice' })).id)).id)
     const sent = await running.finished((await running.send(troubled, { text: 'hold the line' })).id)
     const failing = () => troublesOf(troubled)
-    await expect
-      .poll(failing, patience)
-      .toMatchObject({ looks: [{ reason: 'Agent network request failed.' }], unfollowed: { count: 1, isWhole: true } })
+    await expect.poll(failing, patience).toMatchObject({
+      looks: { scopes: [{ reason: 'Agent network request failed.' }], count: 1 },
+      unfollowed: { count: 1, isWhole: true },
+    })
     const { looks, unfollowed } = await failing()
     expect(unfollowed.tasks).toEqual([
       {
@@ -79,11 +81,11 @@ describe('an agent', () => {
         since: expect.any(String),
       },
     ])
-    for (const { since } of [...looks, ...unfollowed.tasks])
+    for (const { since } of [...looks.scopes, ...unfollowed.tasks])
       expect(Date.parse(since ?? '')).toBeGreaterThanOrEqual(before)
     expect(await troublesOf(well)).toMatchObject(nothing)
     faulty.script.heal()
-    await expect.poll(failing, patience).toMatchObject({ looks: [], unfollowed: { count: 0 } })
+    await expect.poll(failing, patience).toMatchObject({ looks: none, unfollowed: none })
   })
 
   it('has its own sends that ended in doubt, and not the others', async () => {

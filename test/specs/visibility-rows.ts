@@ -13,6 +13,7 @@ export async function write(db: Database, world: World, cardUrl: (agent: Agent) 
     ...whoRows(world, cardUrl),
     ...taskRows(world),
     ...commandRows(world),
+    ...actorRows(world),
     ...auditRows(world),
   ]
   await db.pool.transaction(async (tx) => {
@@ -148,7 +149,7 @@ function taskRows({ organizationId: organization_id, tasks }: World) {
   ] as const
 }
 
-function commandRows({ organizationId: organization_id, people, commands, actors }: World) {
+function commandRows({ organizationId: organization_id, people, commands }: World) {
   const [{ personId: person_id } = { personId: '' }] = people
   return [
     [
@@ -197,17 +198,30 @@ function commandRows({ organizationId: organization_id, people, commands, actors
           : [],
       ),
     ],
+  ] as const
+}
+
+function actorRows({ organizationId: organization_id, actors }: World) {
+  return [
     [
       'actor_archive',
-      actors.flatMap(({ kind, id, at }) =>
-        kind === 'reconciliation' ? [] : [{ ...actorRow(kind, id, organization_id, at), created_at: at }],
+      actors.flatMap(({ kind, id, at, about }) =>
+        isFailing(about) ? [] : [{ ...actorRow(kind, id, organization_id, at), created_at: at }],
       ),
     ],
     [
       'actor',
       actors.flatMap(({ kind, id, at, about }) =>
-        kind === 'reconciliation'
-          ? [{ ...actorRow(kind, id, organization_id, at), lane: about.id, timers: {}, created_at: at }]
+        isFailing(about)
+          ? [
+              {
+                ...actorRow(kind, id, organization_id, at),
+                snapshot: failing,
+                lane: 'remoteId' in about ? about.agent.id : about.id,
+                timers: {},
+                created_at: at,
+              },
+            ]
           : [],
       ),
     ],
@@ -223,6 +237,11 @@ function auditRows({ organizationId: organization_id, people, tasks, commands }:
   })
   return [['audit', [...claims, ...sends].map((row) => ({ id: uuidv7(), ...common, ...row }))]] as const
 }
+
+/** Of no agent, and of no unfinished task, is anything read: everything that stands in a way is there to be seen. */
+const isFailing = (about: Actor['about']): about is Task | Agent =>
+  'remoteId' in about ? !isOver(about) : !('agent' in about)
+const failing = { value: 'backingOff', context: { failures: 2, reason: 'No answer' }, status: 'active' }
 
 const stateOf = { command: 'succeeded', subscription: 'finished', reconciliation: 'resting' } as const
 

@@ -4,6 +4,7 @@
  */
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { AgentTroubles, unfollowedShown } from '../../domain/agent-troubles.ts'
 import { taskFilters, TaskRow } from '../../domain/task.ts'
 import { cursorOf } from '../../http/cursors.ts'
 import { Client, commandIn } from '../support/api.ts'
@@ -115,8 +116,28 @@ export class Visit {
       expected.map(({ skills, ...agent }) => ({ ...agent, skills: skills ?? [...skillIds] })),
     )
     const seen = new Set(expected.map(({ id }) => id))
-    for (const { id } of this.#world.agents)
-      for (const of of ['', '/troubles']) await this.#isSeen(`/api/agents/${id}${of}`, seen.has(id))
+    for (const agent of this.#world.agents) {
+      for (const of of ['', '/troubles']) await this.#isSeen(`/api/agents/${agent.id}${of}`, seen.has(agent.id))
+      if (seen.has(agent.id)) await this.#troubles(agent)
+    }
+  }
+
+  /** No agent can be read, nor any unfinished task: what others hold is neither told nor counted. */
+  async #troubles(agent: Agent): Promise<void> {
+    const person = this.#person
+    const { body } = await this.api.get(`/api/agents/${agent.id}/troubles`)
+    const { looks, unfollowed, others } = AgentTroubles.parse(body)
+    const whole = this.#model.may(person, 'read', agent, null)
+    const asking = this.#world.actors.filter(({ kind, about }) => whole && kind === 'reconciliation' && about === agent)
+    expect([looks.scopes.map(({ id }) => id), looks.count]).toEqual([asking.map(({ id }) => id), asking.length])
+    const open = this.#model.tasksSeen(person, 'active', '').filter((task) => task.agent === agent)
+    const ids = open
+      .map(({ id }) => id)
+      .toSorted()
+      .toReversed()
+    expect(unfollowed.tasks.map(({ localId }) => localId)).toEqual(ids.slice(0, unfollowedShown))
+    expect([unfollowed.count, others.count]).toEqual([ids.length, 0])
+    expect([looks.isWhole, unfollowed.isWhole, others.isWhole]).toEqual([true, true, true])
   }
 
   async tasks(): Promise<void> {

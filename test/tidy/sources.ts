@@ -10,7 +10,13 @@ const root = resolve(import.meta.dirname, '../..')
 
 /** Not ours, or made by a program: nobody reads or edits what lies here. */
 const skipped = new Set(['node_modules', 'dist', 'data', '.git'])
-const generated = ['ui/statechart/layouts/', 'ui/elements/icons.ts', 'test/machines/golden/']
+const generated = [
+  'ui/statechart/layouts/',
+  'ui/elements/icons.ts',
+  'ui/elements/parts-icons.ts',
+  'ui/pages/actors-icons.ts',
+  'test/machines/golden/',
+]
 export const isGenerated = (path: string): boolean => generated.some((start) => path.startsWith(start))
 
 export interface SyntaxNode {

@@ -1,11 +1,14 @@
 /** Draws an icon inline. Owns size and stroke; the drawings are generated (icons.ts). */
-import { html, nothing, type TemplateResult } from 'lit'
+import { html, nothing, type SVGTemplateResult, type TemplateResult } from 'lit'
 import { drawings, type IconName } from './icons.ts'
 
 export type { IconName }
 
+/** By its name, or the drawing itself where a page brings its own. */
+export type Icon = IconName | SVGTemplateResult
+
 /** Decorative unless `label` is given. `size` in CSS pixels; small icons get a heavier stroke so that they stay legible. */
-export const icon = (name: IconName, size = 16, label?: string): TemplateResult =>
+export const icon = (drawn: Icon, size = 16, label?: string): TemplateResult =>
   html`<svg
     class="icon"
     viewBox="0 0 24 24"
@@ -20,5 +23,5 @@ export const icon = (name: IconName, size = 16, label?: string): TemplateResult 
     aria-label=${label ?? nothing}
     aria-hidden=${label ? nothing : 'true'}
   >
-    ${drawings[name]}
+    ${typeof drawn === 'string' ? drawings[drawn] : drawn}
   </svg>`

@@ -6,7 +6,8 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { type Part, StoredBytes, type TaskArtifact } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 import { plural } from '../format.ts'
-import { icon, type IconName } from './icon.ts'
+import { icon, type Icon } from './icon.ts'
+import { partsDrawings } from './parts-icons.ts'
 
 const digestShape = /^[0-9a-f]{64}$/
 
@@ -44,7 +45,7 @@ function rawPart(app: App, part: Part): TemplateResult {
 
 const urlPart = (part: Part): TemplateResult =>
   html`<p class="file">
-    ${icon('link-2', 16)}
+    ${icon(partsDrawings['link-2'], 16)}
     <span class="grow"
       ><bdi class="mono wrap">${textOf(part)}</bdi
       ><span class="faint"
@@ -91,7 +92,7 @@ export function joinText(parts: readonly Part[]): Part[] {
 }
 
 export interface ArtifactFace {
-  readonly icon: IconName
+  readonly icon: Icon
   readonly name: string
   readonly summary: string
 }
@@ -104,10 +105,14 @@ export function faceOf(app: App, artifact: TaskArtifact): ArtifactFace {
   if (!only) return { icon: 'file', name, summary: artifact.complete ? 'Empty' : 'Nothing yet' }
   if (parts.length !== 1) return { icon: 'layers', name, summary: plural(parts.length, 'part') }
   if (only.kind === 'text') {
-    return { icon: 'file-text', name, summary: `Text, ${app.format.bytes(new Blob([textOf(only)]).size)}` }
+    return {
+      icon: partsDrawings['file-text'],
+      name,
+      summary: `Text, ${app.format.bytes(new Blob([textOf(only)]).size)}`,
+    }
   }
-  if (only.kind === 'data') return { icon: 'file-json', name, summary: only.mediaType }
-  if (only.kind === 'url') return { icon: 'link-2', name, summary: 'Address, not opened' }
+  if (only.kind === 'data') return { icon: partsDrawings['file-json'], name, summary: only.mediaType }
+  if (only.kind === 'url') return { icon: partsDrawings['link-2'], name, summary: 'Address, not opened' }
   if (only.kind === 'unknown' && textOf(only) !== '')
     return { icon: 'file', name, summary: `${only.mediaType}, not kept` }
   const bytes = bytesOf(only)

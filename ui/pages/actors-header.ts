@@ -1,8 +1,9 @@
 /** The line above an actor's chart: which actor, how it is being looked at, and the chart's tools. Draws; its caller acts. */
-import { html, type TemplateResult } from 'lit'
+import { html, type SVGTemplateResult, type TemplateResult } from 'lit'
 import type { ActorDetail, ActorStep } from '../../domain/chart.ts'
-import { icon, type IconName } from '../elements/icon.ts'
+import { icon } from '../elements/icon.ts'
 import { chip } from '../states.ts'
+import { actorsDrawings } from './actors-icons.ts'
 import { shortId } from './actors-questions.ts'
 
 export type Copied = 'no' | 'yes' | 'failed'
@@ -45,15 +46,16 @@ export function detailHeader(header: DetailHeader): TemplateResult {
       ${icon('list-checks', 13)}<span class="wide">Outline</span>
     </button>
     <div class="zoom" role="group" aria-label="Chart size">
-      ${zoomButton('zoom-out', 'Zoom out', '-', header.zoomOut)} ${zoomButton('zoom-in', 'Zoom in', '+', header.zoomIn)}
-      ${zoomButton('maximize', 'Show everything', '0', header.showEverything)}
+      ${zoomButton(actorsDrawings['zoom-out'], 'Zoom out', '-', header.zoomOut)}
+      ${zoomButton(actorsDrawings['zoom-in'], 'Zoom in', '+', header.zoomIn)}
+      ${zoomButton(actorsDrawings.maximize, 'Show everything', '0', header.showEverything)}
     </div>
   </header>`
 }
 
-const zoomButton = (name: IconName, label: string, key: string, act: () => void): TemplateResult =>
+const zoomButton = (drawing: SVGTemplateResult, label: string, key: string, act: () => void): TemplateResult =>
   html`<button class="ghost small icon-only" aria-label=${label} title=${`${label} (${key})`} @click=${act}>
-    ${icon(name, 15)}
+    ${icon(drawing, 15)}
   </button>`
 
 /** Looking back must not be mistaken for looking at now, so it is the loudest of the four. */

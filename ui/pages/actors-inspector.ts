@@ -15,6 +15,7 @@ import { eventWords, guardWords, timerWords, workWords } from '../../domain/next
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import type { Format } from '../format.ts'
+import { actorsDrawings } from './actors-icons.ts'
 
 export interface Inspected {
   readonly actor: ActorDetail
@@ -165,7 +166,7 @@ const timers = ({ timers: pending }: ActorDetail, format: Format, nowMs: number)
     ${pending.map(
       ({ id, dueAt }) =>
         html`<li class="row">
-          ${icon('timer', 13)}<span class="grow" title=${id}>${timerWords(id)}</span>
+          ${icon(actorsDrawings.timer, 13)}<span class="grow" title=${id}>${timerWords(id)}</span>
           <time class="num" datetime=${dueAt} title=${format.full(dueAt)}>${left(format, dueAt, nowMs)}</time>
         </li>`,
     )}

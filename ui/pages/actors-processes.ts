@@ -44,10 +44,11 @@ export function processTree(
   address: { readonly filter: ActorFilter; readonly process: string | null },
 ): TemplateResult {
   const { nowMs, toldMs } = seen
-  const self = toldNow(own, nowMs)
-  const others = (queues?.processes ?? []).filter(({ owner }) => owner !== self.owner)
+  const known = queues?.processes ?? []
+  const self = toldNow(own, known, nowMs)
+  const others = known.filter(({ owner }) => owner !== self.owner)
   const all = [self, ...others]
-  const replaced = replacedOwners(all, queues?.leases ?? [], toldMs)
+  const replaced = replacedOwners(all, toldMs)
   const asked = all.find(({ owner }) => owner === address.process)
   const chosen = asked?.owner ?? workingProcess(own, others, toldMs)
   const branch = (process: ToldProcess): TemplateResult => {

@@ -3,6 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { describeEvent, pathsOf, spaced, type ActorStep, type StateValue } from '../../domain/chart.ts'
 import { icon } from '../elements/icon.ts'
 import { type Format, plural } from '../format.ts'
+import { actorsDrawings } from './actors-icons.ts'
 
 export interface Replay {
   readonly steps: readonly ActorStep[]
@@ -54,7 +55,7 @@ export function replayBar(replay: Replay): TemplateResult {
       ?disabled=${at <= 0}
       @click=${() => look(0)}
     >
-      ${icon('skip-back', 15)}
+      ${icon(actorsDrawings['skip-back'], 15)}
     </button>
     <button
       class="ghost small icon-only"
@@ -63,7 +64,7 @@ export function replayBar(replay: Replay): TemplateResult {
       ?disabled=${at <= 0}
       @click=${() => look(at - 1)}
     >
-      ${icon('step-back', 15)}
+      ${icon(actorsDrawings['step-back'], 15)}
     </button>
     <button
       class="ghost small icon-only"
@@ -72,7 +73,7 @@ export function replayBar(replay: Replay): TemplateResult {
       ?disabled=${live}
       @click=${() => look(at + 1)}
     >
-      ${icon('step-forward', 15)}
+      ${icon(actorsDrawings['step-forward'], 15)}
     </button>
     <input
       type="range"

@@ -121,21 +121,22 @@ export class SignalboxAgentTroubles extends LitElement {
     return html`${troubles}<signalbox-under-way .app=${app} .agentId=${agentId}></signalbox-under-way>`
   }
 
-  #link(path: string, words: string): TemplateResult {
+  #link(path: string, words: string | TemplateResult): TemplateResult {
     return html`<a class="link" href=${this.app.router.href(path)} data-route=${path}>${words}</a>`
   }
 
+  /** Only the title is news: times below it change with every try, for as long as it lasts. */
   #unreached({ title, sentences, known }: Explanation, tasks: readonly UnfollowedTask[]): TemplateResult {
-    return html`<div class="notice warn" role="status">
+    return html`<div class="notice warn" role="note">
       ${icon('unplug', 15)}
       <div class="grow">
-        <b>${title}</b>
+        <b role="status">${title}</b>
         ${sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)} ${knownList(known, this.app)}
         ${
           tasks.length === 0
             ? nothing
             : html`<ul class="which" aria-label="The newest of these tasks">
-                ${tasks.map(({ localId, title: name }) => html`<li><span class="muted">Task</span> ${this.#link(`/tasks/${localId}`, name || 'without words')}</li>`)}
+                ${tasks.map(({ localId, title: name }) => html`<li><span class="muted">Task</span> ${this.#link(`/tasks/${localId}`, html`<bdi>${name || 'without words'}</bdi>`)}</li>`)}
               </ul>`
         }
       </div>
@@ -176,8 +177,8 @@ export class SignalboxAgentTroubles extends LitElement {
     const { tone, title: explained, sentences } = explanation
     return html`<li>
       <div class="what">
-        <bdi class="grow ell" title=${title}
-          >${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}</bdi
+        <span class="grow ell" title=${title}
+          >${action === 'cancelTask' ? 'Cancel: ' : ''}<bdi>${title || 'Without words'}</bdi></span
         ><span class="muted num">${this.app.format.when(updatedAt)}</span>
       </div>
       <p>
