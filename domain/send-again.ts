@@ -20,6 +20,25 @@ export interface AgainWords {
   readonly caution: Caution | null
 }
 
+/** An earlier send whose words a page has put into a field. */
+export interface Offered {
+  readonly agentId: string
+  readonly text: string
+  /** The words are in the field: not where a draft was kept instead. */
+  readonly filled: boolean
+  /** The person put away what was told of it. */
+  readonly dismissed: boolean
+}
+
+/**
+ * Whether what a person sends is that message said once more, and so takes its place for good. Words that only hold it, or go
+ * elsewhere, are another message: "not now" is no second "no".
+ */
+export const isSaidAgain = (
+  { agentId, text, filled, dismissed }: Offered,
+  sent: { readonly agentId: string; readonly text: string },
+): boolean => filled && !dismissed && sent.agentId === agentId && text.trim() !== '' && sent.text.trim() === text.trim()
+
 export interface SentBefore {
   readonly status: CommandStatus
   readonly delivery: Pick<DeliveryRecord, 'ended'> | null

@@ -28,6 +28,19 @@ export type Settlement = z.infer<typeof Settlement>
 export const SettlementAnswer = z.object({ settlement: Settlement })
 export type SettlementAnswer = z.infer<typeof SettlementAnswer>
 
+/** `POST /api/sends/{commandId}/reopen`: the decision that was taken back. */
+export const ReopenedAnswer = z.object({ reopened: Settlement })
+export type ReopenedAnswer = z.infer<typeof ReopenedAnswer>
+
+/** Sentences of the API, by which a page knows why it was refused: two of them have one status. */
+export const settlementRefusals = {
+  taken: 'This send is already settled.',
+  early: 'Only a send that failed or is uncertain can be settled.',
+  open: 'This send is not settled.',
+  successor:
+    'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
+} as const
+
 /** What a send that nobody has settled waits for: a person. */
 export const needsPerson = (status: CommandStatus): boolean => status === 'failed' || status === 'uncertain'
 

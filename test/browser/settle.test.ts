@@ -163,6 +163,23 @@ describe('a send that needs a person', () => {
     expect(send).toMatchObject({ text: 'pay the electrician', replaces: id })
   })
 
+  it.each(['other words', 'the notice put away'] as const)('is not settled by a message with %s', async (how) => {
+    const { id } = await lost({ text: 'pay' })
+    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
+    await page.getByText('Accepted with these words').waitFor()
+    if (how === 'other words') await page.getByRole('textbox', { name: 'Message' }).fill('do not pay yet')
+    else {
+      await page.getByRole('button', { name: 'Dismiss' }).click()
+      await page.getByRole('textbox', { name: 'Message' }).focus()
+    }
+    await page.keyboard.press('Control+Enter')
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    // What settles is asked for as soon as the new one is accepted: it would be on the page's way by now.
+    await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
+    expect(await settlementOf(id)).toBeNull()
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+  })
+
   it('is sent again all the same where it cannot be settled, and then still needs a person', async () => {
     const { id } = await lost({ text: 'pay the painter' })
     const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)

@@ -1,7 +1,7 @@
 /** What is said to a person who is about to send a message once more. */
 import { describe, expect, it } from 'vitest'
 import type { CommandEvidence } from '../../domain/evidence.ts'
-import { againWords, type SentBefore } from '../../domain/send-again.ts'
+import { againWords, isSaidAgain, type SentBefore } from '../../domain/send-again.ts'
 
 const evidence = (more: Partial<CommandEvidence>): CommandEvidence => ({
   outcome: 'absent',
@@ -53,5 +53,25 @@ describe('sending again', () => {
     const said = words({ status: 'failed', delivery: { ended } })
     expect([said.tone, said.title, said.caution]).toEqual(['quiet', title, null])
     expect(said.sentences.join(' ')).not.toMatch(/sent before|twice/)
+  })
+})
+
+describe('what takes the place of the earlier one', () => {
+  const offered = { agentId: 'one', text: 'no\n', filled: true, dismissed: false }
+  const sent = { agentId: 'one', text: ' no ' }
+
+  it('is the same words to the same agent', () => {
+    expect(isSaidAgain(offered, sent)).toBe(true)
+  })
+
+  it.each([
+    ['other words that hold them', offered, { ...sent, text: 'not now, wait' }],
+    ['more words', offered, { ...sent, text: 'no, thanks' }],
+    ['another agent', offered, { ...sent, agentId: 'two' }],
+    ['words that were not filled in', { ...offered, filled: false }, sent],
+    ['words whose notice was put away', { ...offered, dismissed: true }, sent],
+    ['no words', { ...offered, text: ' ' }, { ...sent, text: '' }],
+  ])('is not: %s', (_, before, now) => {
+    expect(isSaidAgain(before, now)).toBe(false)
   })
 })

@@ -63,6 +63,31 @@ describe('a settled send', () => {
     expect(told({ decision: 'not-arrived' }, 'cancelTask')?.remedies).not.toContain('send-again')
   })
 
+  test('is loud where it was found at the agent that is said not to have it, and not offered to be said twice', () => {
+    const found = {
+      outcome: 'found',
+      looks: 2,
+      lookedAt: '2026-11-23T10:05:00.000Z',
+      nextLookAt: null,
+      isWhole: true,
+      taskId: 't1',
+      localId: null,
+      taskState: null,
+      localState: null,
+      messageId: 'm',
+      sentence: 'The agent has the message: it stands in the history of task t1.',
+    } as const
+    const about = (decision: Settlement['decision'], action: 'send' | 'cancelTask' = 'send') =>
+      explainCommand({ status: 'uncertain', error: null, action }, null, found, settlement({ decision }))
+    const told = about('not-arrived')
+    expect(told).toMatchObject({ tone: 'warn', title: 'Settled as not arrived, but it reached the agent' })
+    expect(told?.sentences[0]).toContain('found the message at the agent')
+    expect(told?.sentences.map(plain)[1]).toContain('Grace looked at it and decided so.')
+    expect(told?.remedies).not.toContain('send-again')
+    expect(about('not-arrived', 'cancelTask')?.sentences[0]).toContain('the task is canceled')
+    for (const decision of ['arrived', 'sent-again', 'no-matter'] as const) expect(about(decision)?.tone).toBe('quiet')
+  })
+
   test('has words for every decision, and is explained as ever where nobody decided', () => {
     expect(new Set(Object.values(decisionWords)).size).toBe(SettleDecision.options.length)
     expect(explainCommand({ status: 'uncertain', error: null, action: 'send' })?.tone).toBe('warn')

@@ -48,6 +48,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['GET', '/api/sends/under-way', 'read'],
   ['GET', '/api/sends/c', 'read'],
   ['POST', '/api/sends/c/settle', 'operate'],
+  ['POST', '/api/sends/c/reopen', 'operate'],
   ['GET', '/api/task-actors/t', 'read'],
 ]
 const allowed: Record<Role, readonly string[]> = {

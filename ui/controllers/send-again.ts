@@ -5,7 +5,7 @@
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
-import { againWords, type AgainWords, type Caution } from '../../domain/send-again.ts'
+import { againWords, isSaidAgain, type AgainWords, type Caution } from '../../domain/send-again.ts'
 import { needsPerson, SettlementAnswer } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import { faultOf } from '../api.ts'
@@ -15,7 +15,7 @@ import { icon } from '../elements/icon.ts'
 import { settlePath } from '../elements/settle-send.ts'
 import { plural } from '../format.ts'
 import { actorQuestion, sentQuestion } from '../record-questions.ts'
-import type { Sending } from '../sending.ts'
+import type { Sending, Target } from '../sending.ts'
 import { Query } from './query.ts'
 
 /** Settled by somebody already. */
@@ -97,12 +97,13 @@ export class SendAgain implements ReactiveController {
     this.#told && text.includes(this.#told.send.text.trim()) ? this.#told.words.caution : null
 
   /** These words go out: as soon as the console has them as a command, that one takes the place of the earlier. */
-  readonly sent = (text: string, sending: Sending): void => {
+  readonly sent = (text: string, sending: Sending, { agentId }: Target): void => {
     const app = this.#app()
-    const send = this.#told?.send
-    if (!app || !send || !needsPerson(send.status) || send.settlement) return
-    const words = send.text.trim()
-    if (words === '' || !text.includes(words)) return
+    const told = this.#told
+    if (!app || !told || !needsPerson(told.send.status) || told.send.settlement) return
+    const { send, filled } = told
+    const offered = { agentId: send.agentId, text: send.text, filled, dismissed: this.#dismissed }
+    if (!isSaidAgain(offered, { text, agentId })) return
     this.#unsettled = undefined
     const begun = sending.phase.get()
     const key = 'attempt' in begun ? begun.attempt.idempotencyKey : undefined
@@ -160,7 +161,7 @@ export class SendAgain implements ReactiveController {
         ${filled ? nothing : html`<p class="said quoted">${send.text}</p>`}
         ${words.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
         ${others === '' ? nothing : html`<p>${others}</p>`}
-        ${needsPerson(send.status) && !send.settlement ? html`<p>Accepted with these words, it settles the earlier one.</p>` : nothing}
+        ${filled && needsPerson(send.status) && !send.settlement ? html`<p>Accepted with these words, it settles the earlier one.</p>` : nothing}
       </div>
       <button class="small ghost" @click=${() => this.#dismiss()}>Dismiss</button>
     </div>`

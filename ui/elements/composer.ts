@@ -54,7 +54,7 @@ export class SignalboxComposer extends LitElement {
   /** What a person is asked once more before these words are sent; null where nothing. */
   declare caution: (text: string) => Caution | null
   /** Hears what a person sends off, with the sending that it became: that one outlives this element. */
-  declare sent: (text: string, sending: Sending) => void
+  declare sent: (text: string, sending: Sending, target: Target) => void
   declare _text: string
   declare _asking: Caution | null
   #sending: Sending | undefined
@@ -197,7 +197,7 @@ export class SignalboxComposer extends LitElement {
     const sending = this.#sending
     if (!sending) return
     sending.send(target, this._text)
-    this.sent(this._text, sending)
+    this.sent(this._text, sending, target)
   }
 
   #confirm(): TemplateResult | typeof nothing {
