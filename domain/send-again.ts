@@ -5,6 +5,7 @@
 import type { DeliveryRecord } from './actor.ts'
 import type { CommandStatus } from './command.ts'
 import type { CommandEvidence } from './evidence.ts'
+import { settledBy, type Settlement } from './settlement.ts'
 
 /** Asked once more before it is sent, where sending it surely says it twice. */
 export interface Caution {
@@ -43,6 +44,8 @@ export interface SentBefore {
   readonly status: CommandStatus
   readonly delivery: Pick<DeliveryRecord, 'ended'> | null
   readonly evidence: CommandEvidence | null
+  /** What a person decided about it; null while nobody has. */
+  readonly settlement: Settlement | null
 }
 
 const fresh = 'Sending it is a new command with a new key.'
@@ -61,7 +64,16 @@ const twice = (title: string, ...sentences: readonly string[]): AgainWords => ({
   },
 })
 
-export function againWords({ status, delivery, evidence }: SentBefore): AgainWords {
+export function againWords(sent: SentBefore): AgainWords {
+  const { settlement } = sent
+  const said = settlement && `${settledBy(settlement)}.`
+  if (said !== null && settlement?.decision === 'arrived') return twice('The agent has this message', said)
+  if (said !== null && settlement?.decision === 'sent-again') return twice('This message was sent again already', said)
+  const words = unsettled(sent)
+  return said === null ? words : { ...words, sentences: [said, ...words.sentences] }
+}
+
+function unsettled({ status, delivery, evidence }: SentBefore): AgainWords {
   if (status === 'succeeded') return twice('The agent has this message', 'It was delivered, and the agent answered.')
   if (status === 'failed') return failed(delivery?.ended ?? null)
   if (status !== 'uncertain') return twice('This message is on its way', 'It is accepted, and delivered once.')

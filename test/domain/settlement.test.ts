@@ -1,7 +1,16 @@
 /** What a person decided about a send, in words: who, when, how, with which note, and where to go on. */
 import { describe, expect, test } from 'vitest'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { decisionWords, needsPerson, SettleDecision, type Settlement } from '../../domain/settlement.ts'
+import { refusals } from '../../domain/refusal.ts'
+import {
+  decisionWords,
+  needsPerson,
+  settledBy,
+  SettleDecision,
+  settlementRefusals,
+  whyNotSettled,
+  type Settlement,
+} from '../../domain/settlement.ts'
 
 const at = '2026-11-23T10:00:00.000Z'
 const settlement = (more: Partial<Settlement> = {}): Settlement => ({
@@ -100,4 +109,16 @@ describe('a settled send', () => {
 test('what a person is needed for: what failed and what is uncertain', () => {
   const statuses = ['pending', 'dispatching', 'succeeded', 'failed', 'uncertain'] as const
   expect(statuses.filter(needsPerson)).toEqual(['failed', 'uncertain'])
+})
+
+test('why it was refused is said in words of the page, by the sentences that the API has', () => {
+  for (const [name, sentence] of Object.entries(settlementRefusals)) {
+    expect(sentence).toBe(refusals[`settlement.${name as keyof typeof settlementRefusals}`])
+    const words = whyNotSettled({ status: 409, message: sentence })
+    expect(words).not.toBe(sentence)
+    expect(words).not.toMatch(/successorId|409/)
+  }
+  expect(whyNotSettled({ status: 403, message: refusals['action.forbidden'] })).toContain('permission to send')
+  expect(whyNotSettled({ status: 0, message: 'The console did not answer.' })).toBe('The console did not answer.')
+  expect(plain(settledBy(settlement()))).toBe('Grace settled it: the agent has it')
 })

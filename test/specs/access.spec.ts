@@ -30,6 +30,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['POST', '/api/agents/a/tasks/t/cancel', 'operate'],
   ['GET', '/api/tasks', 'read'],
   ['GET', '/api/tasks/t', 'read'],
+  ['GET', '/api/tasks/t/commands', 'read'],
   ['GET', '/api/task-views', 'read'],
   ['GET', '/api/tasks/events', 'read'],
   ['GET', `/api/artifacts/${'0'.repeat(64)}`, 'read'],

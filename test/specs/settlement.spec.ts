@@ -279,7 +279,7 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     await house.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
     const command = await lost({ text: 'blue', taskId })
     const troubles = async () =>
-      OfTask.parse((await grace.api.get(`/api/tasks/${localId}`)).body).commands.map(({ id }) => id)
+      OfTask.parse((await grace.api.get(`/api/tasks/${localId}/commands`)).body).commands.map(({ id }) => id)
     expect(await troubles()).toEqual([command.id])
     const woken = Promise.withResolvers<void>()
     const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())

@@ -172,10 +172,12 @@ export class Visit {
     const person = this.#person
     const reply = await this.api.get(`/api/tasks/${task.id}`)
     expect([task.id, reply.status]).toEqual([task.id, sees ? 200 : 404])
+    const besides = await this.api.get(`/api/tasks/${task.id}/commands`)
     const trail = await this.api.get(`/api/audit?taskId=${task.id}`)
-    expect(trail.status).toBe(sees ? 200 : 404)
+    expect([besides.status, trail.status]).toEqual(sees ? [200, 200] : [404, 404])
     if (!sees) return
     const { commands, operable } = OneTask.parse(reply.body)
+    expect(besides.body).toEqual({ commands: z.looseObject({ commands: z.unknown() }).parse(reply.body).commands })
     expect(operable).toBe(this.#model.may(person, 'operate', task.agent, task.skillId))
     const about = this.#world.commands.filter((command) => command.about === task)
     expect(commands.map(({ id }) => id).toSorted()).toEqual(
