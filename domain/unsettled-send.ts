@@ -31,7 +31,10 @@ export const UnsettledSend = z.object({
 })
 export type UnsettledSend = z.infer<typeof UnsettledSend>
 
-/** The list goes back so far: what nobody settled for a week is history, and stays on the Actors page until somebody does. */
+/**
+ * The list goes back so far: what nobody settled for a week is history. It stays on the Actors page until somebody does, or until retention
+ * forgets what has finished (30 days unless told otherwise); the command itself stays after that.
+ */
 export const unsettledDays = 7
 export const unsettledLimit = 20
 

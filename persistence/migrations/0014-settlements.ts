@@ -2,7 +2,8 @@
  * What people decided about sends that failed or are uncertain. What is settled leaves the lists: `command.unsettled_at` is null, and
  * the index of unusual ends passes it over, so that a hundred thousand settled ones cost the list of what needs a person nothing.
  * Code from before goes on beside it during a rolling restart: it writes neither the table nor the column, and until it is gone
- * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower.
+ * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower. The index is built anew
+ * under its table's lock: ends of commands wait meanwhile.
  */
 import type { Migration } from '../migrate.ts'
 

@@ -16,6 +16,7 @@ describe('a send that needs a person', () => {
   let browser: Browser
   let server: TestConsole
   let faulty: RawPeer
+  let other: RawPeer
   let agentId: string
   /** Who looks is a viewer only. */
   let reads = false
@@ -28,12 +29,14 @@ describe('a send that needs a person', () => {
       identify: (person) => (reads ? { ...person, role: 'viewer' } : person),
     })
     faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    other = await startRawPeer({ card: { name: 'Other Agent' } })
     agentId = (await server.system.agents.register(server.viewer, faulty.cardUrl)).id
   })
   afterAll(async () => {
     await browser.close()
     await server.close()
     await faulty.close()
+    await other.close()
   })
   afterEach(async () => {
     for (const { page, violations } of open_.splice(0)) {
@@ -223,22 +226,46 @@ describe('a send that needs a person', () => {
     expect(send).toMatchObject({ text: 'pay the electrician', replaces: id })
   })
 
-  it.each(['other words', 'the notice put away'] as const)('is not settled by a message with %s', async (how) => {
-    const { id } = await lost({ text: 'pay' })
-    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
-    await page.getByText('Accepted with these words').waitFor()
-    if (how === 'other words') await page.getByRole('textbox', { name: 'Message' }).fill('do not pay yet')
-    else {
-      await page.getByRole('button', { name: 'Dismiss' }).click()
-      await page.getByRole('textbox', { name: 'Message' }).focus()
-    }
+  it('is settled by being sent again also where its words were read before it ended', async () => {
+    const { id } = await lost({ text: 'pay the glazier' })
+    const page = await open('/agents')
+    // As the page had it from when it was under way: its words are not asked for again.
+    await page.route(`**/api/sends/${id}`, async (route) => {
+      const response = await route.fetch()
+      const { send } = SentWordsAnswer.parse(await response.json())
+      await route.fulfill({ response, json: { send: { ...send, status: 'dispatching' } } })
+    })
+    await page.goto(`${server.url}/tasks/new?agent=${agentId}&again=${id}`)
+    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
     await page.keyboard.press('Control+Enter')
     await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
-    // What settles is asked for as soon as the new one is accepted: it would be on the page's way by now.
-    await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
-    expect(await settlementOf(id)).toBeNull()
-    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+    await expect.poll(async () => (await settlementOf(id))?.decision, patience).toBe('sent-again')
   })
+
+  it.each(['other words', 'the notice put away', 'another agent'] as const)(
+    'is not settled by a message with %s',
+    async (how) => {
+      const { id } = await lost({ text: 'pay' })
+      const elsewhere = (await server.system.agents.register(server.viewer, other.cardUrl)).id
+      const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
+      const asked: string[] = []
+      page.on('request', (request) => request.url().endsWith('/settle') && asked.push(request.url()))
+      await page.getByText('Accepted with these words').waitFor()
+      if (how === 'other words') await page.getByRole('textbox', { name: 'Message' }).fill('do not pay yet')
+      if (how === 'the notice put away') await page.getByRole('button', { name: 'Dismiss' }).click()
+      if (how === 'another agent') {
+        await page.getByRole('combobox', { name: 'Agent' }).selectOption(elsewhere)
+        await expect.poll(() => page.getByText('Accepted with these words').count()).toBe(0)
+        await page.getByRole('textbox', { name: 'Message' }).fill('pay')
+      }
+      await page.getByRole('textbox', { name: 'Message' }).focus()
+      await page.keyboard.press('Control+Enter')
+      await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+      await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
+      expect([asked, await settlementOf(id)]).toEqual([[], null])
+      await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+    },
+  )
 
   it('is sent again all the same where it cannot be settled, and then still needs a person', async () => {
     const { id } = await lost({ text: 'pay the painter' })

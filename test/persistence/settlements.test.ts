@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Connection } from '../../persistence/connection.ts'
-import { insertCommands, projectCommands } from '../../persistence/commands.ts'
+import { insertCommands, projectCommands, unsettledCommands } from '../../persistence/commands.ts'
 import {
   deleteSettlement,
   findSettlement,
@@ -102,6 +102,17 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
       at: at(2),
       successorId: null,
     })
+  })
+
+  test('of a task’s commands those that need a person come first, however many wait', async () => {
+    const { pool } = fresh.db
+    const remoteId = 'theirs'
+    await pool.query(sql.unsafe`
+      update command set remote_task_id = ${remoteId}, created_at = case when id = ${idOf(2)} then ${at(-9)} else created_at end
+      where id = any(${sql.array([idOf(2), idOf(3), idOf(4)], 'uuid')})`)
+    const commands = await unsettledCommands(pool, viewer, { agentId: ours, tenant: '', remoteId })
+    expect(commands.map(({ id }) => id)).toEqual([idOf(2), idOf(4), idOf(3)])
+    await pool.query(sql.unsafe`update command set remote_task_id = null, created_at = ${at(0)}`)
   })
 
   test('a command leaves the list once it is settled, also one whose actor nobody has any more', async () => {
