@@ -21,9 +21,27 @@ export interface AgainWords {
   readonly caution: Caution | null
 }
 
-/** An earlier send whose words a page has put into a field. */
-export interface Offered {
+/** To whom something was said. */
+interface Address {
   readonly agentId: string
+  readonly tenant: string
+  readonly skillId: string | null
+}
+
+/** Where words would go now. What continues a task has that task's skill, and is offered where the earlier one continued it. */
+interface Going extends Omit<Address, 'skillId'> {
+  readonly skillId?: string
+  readonly taskId?: string
+}
+
+/** Whether words go where they went before: what is for another tenant or skill cannot take the place of an earlier send. */
+export const isSameAddress = (before: Address, { agentId, tenant, skillId, taskId }: Going): boolean =>
+  agentId === before.agentId &&
+  tenant === before.tenant &&
+  (taskId !== undefined || (skillId ?? null) === before.skillId)
+
+/** An earlier send whose words a page has put into a field. */
+export interface Offered extends Address {
   readonly text: string
   /** The words are in the field: not where a draft was kept instead. */
   readonly filled: boolean
@@ -35,10 +53,8 @@ export interface Offered {
  * Whether what a person sends is that message said once more, and so takes its place for good. Words that only hold it, or go
  * elsewhere, are another message: "not now" is no second "no".
  */
-export const isSaidAgain = (
-  { agentId, text, filled, dismissed }: Offered,
-  sent: { readonly agentId: string; readonly text: string },
-): boolean => filled && !dismissed && sent.agentId === agentId && text.trim() !== '' && sent.text.trim() === text.trim()
+export const isSaidAgain = ({ text, filled, dismissed, ...before }: Offered, said: string, to: Going): boolean =>
+  filled && !dismissed && isSameAddress(before, to) && text.trim() !== '' && said.trim() === text.trim()
 
 export interface SentBefore {
   readonly status: CommandStatus

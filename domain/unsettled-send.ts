@@ -48,6 +48,9 @@ export const SentWords = z.object({
   /** The two names by which whoever runs the agent can look for it: the message's and, where it named one, the task's. */
   messageId: z.string(),
   taskId: z.nullable(z.string()),
+  tenant: z.string(),
+  /** The skill that it is restricted to; null: none. */
+  skillId: z.nullable(z.string()),
   text: z.string(),
   /** Parts besides the words, which cannot be written into a field: files, data. */
   otherParts: z.number(),

@@ -84,21 +84,27 @@ describe('sending again what somebody settled', () => {
 })
 
 describe('what takes the place of the earlier one', () => {
-  const offered = { agentId: 'one', text: 'no\n', filled: true, dismissed: false }
-  const sent = { agentId: 'one', text: ' no ' }
+  const offered = { agentId: 'one', tenant: '', skillId: null, text: 'no\n', filled: true, dismissed: false }
+  const to = { agentId: 'one', tenant: '' }
 
-  it('is the same words to the same agent', () => {
-    expect(isSaidAgain(offered, sent)).toBe(true)
+  it('is the same words to the same address', () => {
+    expect(isSaidAgain(offered, ' no ', to)).toBe(true)
+    expect(isSaidAgain({ ...offered, skillId: 'pay' }, 'no', { ...to, skillId: 'pay' })).toBe(true)
+    // What continues a task has its skill.
+    expect(isSaidAgain({ ...offered, skillId: 'pay' }, 'no', { ...to, taskId: 'task' })).toBe(true)
   })
 
   it.each([
-    ['other words that hold them', offered, { ...sent, text: 'not now, wait' }],
-    ['more words', offered, { ...sent, text: 'no, thanks' }],
-    ['another agent', offered, { ...sent, agentId: 'two' }],
-    ['words that were not filled in', { ...offered, filled: false }, sent],
-    ['words whose notice was put away', { ...offered, dismissed: true }, sent],
-    ['no words', { ...offered, text: ' ' }, { ...sent, text: '' }],
-  ])('is not: %s', (_, before, now) => {
-    expect(isSaidAgain(before, now)).toBe(false)
+    ['other words that hold them', offered, 'not now, wait', to],
+    ['more words', offered, 'no, thanks', to],
+    ['another agent', offered, 'no', { ...to, agentId: 'two' }],
+    ['another tenant', offered, 'no', { ...to, tenant: 'south' }],
+    ['another skill', offered, 'no', { ...to, skillId: 'pay' }],
+    ['no skill any more', { ...offered, skillId: 'pay' }, 'no', to],
+    ['words that were not filled in', { ...offered, filled: false }, 'no', to],
+    ['words whose notice was put away', { ...offered, dismissed: true }, 'no', to],
+    ['no words', { ...offered, text: ' ' }, '', to],
+  ])('is not: %s', (_, before, said, now) => {
+    expect(isSaidAgain(before, said, now)).toBe(false)
   })
 })

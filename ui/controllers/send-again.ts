@@ -5,7 +5,7 @@
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
-import { againWords, isSaidAgain, type AgainWords, type Caution } from '../../domain/send-again.ts'
+import { againWords, isSaidAgain, isSameAddress, type AgainWords, type Caution } from '../../domain/send-again.ts'
 import { needsPerson, SettlementAnswer, settlementRefusals, whyNotSettled } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import { faultOf } from '../api.ts'
@@ -99,13 +99,12 @@ export class SendAgain implements ReactiveController {
   }
 
   /** These words go out: as soon as the console has them as a command, that one takes the place of the earlier. */
-  readonly sent = (text: string, sending: Sending, { agentId }: Target): void => {
+  readonly sent = (text: string, sending: Sending, target: Target): void => {
     const app = this.#app()
     const told = this.#told
     if (!app || !told || !needsPerson(told.send.status) || told.send.settlement) return
     const { send, filled } = told
-    const offered = { agentId: send.agentId, text: send.text, filled, dismissed: this.#dismissed }
-    if (!isSaidAgain(offered, { text, agentId })) return
+    if (!isSaidAgain({ ...send, filled, dismissed: this.#dismissed }, text, target)) return
     this.#unsettled = undefined
     const begun = sending.phase.get()
     const key = 'attempt' in begun ? begun.attempt.idempotencyKey : undefined
@@ -138,8 +137,8 @@ export class SendAgain implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  /** `agentId`: to whom the words in the field would go now. */
-  notice(agentId: string | undefined): TemplateResult | typeof nothing {
+  /** `target`: to whom the words in the field would go now. */
+  notice(target: Target | undefined): TemplateResult | typeof nothing {
     const { fault } = this.#sent.answer
     if (fault && this.#asked !== null)
       return html`<p class="notice warn" role="status">
@@ -153,7 +152,8 @@ export class SendAgain implements ReactiveController {
     const told = this.#told
     if (!told || this.#dismissed) return nothing
     const { send, filled, words } = told
-    const settles = filled && agentId === send.agentId && needsPerson(send.status) && !send.settlement
+    const isOpen = needsPerson(send.status) && !send.settlement
+    const settles = isOpen && filled && target !== undefined && isSameAddress(send, target)
     const others =
       send.otherParts > 0
         ? `It also carried ${plural(send.otherParts, 'part')} that cannot be written into a field: not included.`

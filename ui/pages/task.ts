@@ -336,7 +336,7 @@ export class SignalboxTask extends View {
   #foot(app: App, task: TaskView): TemplateResult {
     const over = task.kind === 'task' && isTerminal(task.state)
     const closed = this.#closed
-    return html`${this.#again.notice(task.agentId)}<signalbox-composer
+    return html`${this.#again.notice(targetOf(task))}<signalbox-composer
         .app=${app}
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
