@@ -60,7 +60,7 @@ export const lockCommand = (tx: Connection, viewer: Viewer, id: string): Promise
     from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}
     for no key update of c`)
 
-/** Clocks of replicas are no further apart. */
+/** Clocks of replicas are seldom further apart. Where they are, a later command may be refused for seeming older: nothing is lost by that. */
 const clocksApartMs = 60_000
 
 const Yes = z.object({ yes: z.boolean() })
