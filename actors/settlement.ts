@@ -1,15 +1,23 @@
 /**
- * Settling: the operation behind `POST /api/sends/{commandId}/settle`. A person has looked at a send that failed or is uncertain, and
- * decides what that means; the decision, its audit row and the fact that wakes whoever shows it are one transaction. Once decided it
- * stays. Moves no actor and sends nothing: the command stays what it is.
+ * Settling and reopening: the operations behind `POST /api/sends/{commandId}/settle` and `/reopen`. A person has looked at a send that
+ * failed or is uncertain, and decides what that means; the decision, its audit row and the fact that wakes whoever shows it are one
+ * transaction. It stands until somebody takes it back, of which the trail keeps both. Moves no actor and sends nothing: the command
+ * stays what it is.
  */
 import { createHash } from 'node:crypto'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { needsPerson, type Settlement } from '../domain/settlement.ts'
 import type { Connection } from '../persistence/connection.ts'
-import { findSettlement, insertSettlement, lockCommand, mayReplace } from '../persistence/settlements.ts'
-import { act, type Acted, type ActTools } from './act.ts'
+import {
+  deleteSettlement,
+  findSettlement,
+  insertSettlement,
+  lockCommand,
+  mayReplace,
+  type SettledCommand,
+} from '../persistence/settlements.ts'
+import { act, type Act, type Acted, type ActTools } from './act.ts'
 
 /** What a person says of a send. */
 export type Decided = Pick<Settlement, 'decision' | 'note' | 'successorId'>
@@ -25,6 +33,19 @@ export class Settlements {
   async settle(viewer: Viewer, commandId: string, decided: Decided): Promise<Settlement> {
     return act(this.#tools, (tx, at) => settle(tx, viewer, commandId, decided, at.toISOString()))
   }
+
+  /** The decision that was taken back: a wrong one must not silence what is found out later. */
+  async reopen(viewer: Viewer, commandId: string, note: string | null): Promise<Settlement> {
+    return act(this.#tools, (tx) => reopen(tx, viewer, commandId, note))
+  }
+}
+
+/** The command, locked, for somebody who may decide about it. */
+async function toDecide(tx: Connection, viewer: Viewer, commandId: string): Promise<SettledCommand> {
+  const command = await lockCommand(tx, viewer, commandId)
+  if (!command) throw new Refusal('command.unknown')
+  if (!command.isOperable) throw new Refusal('action.forbidden')
+  return command
 }
 
 async function settle(
@@ -34,9 +55,7 @@ async function settle(
   decided: Decided,
   at: string,
 ): Promise<Acted<Settlement>> {
-  const command = await lockCommand(tx, viewer, commandId)
-  if (!command) throw new Refusal('command.unknown')
-  if (!command.isOperable) throw new Refusal('action.forbidden')
+  const command = await toDecide(tx, viewer, commandId)
   if (!needsPerson(command.status)) throw new Refusal('settlement.early')
   const earlier = await findSettlement(tx, viewer, commandId)
   if (earlier) {
@@ -47,17 +66,44 @@ async function settle(
   if (successorId !== null && !(await mayReplace(tx, viewer, commandId, successorId)))
     throw new Refusal('settlement.successor')
   await insertSettlement(tx, viewer, { commandId, decision, note, successorId, at })
-  const { organizationId, userId, displayName } = viewer
-  const recorded = {
+  const { userId: id, displayName: name } = viewer
+  const acts = [recordOf('command.settled', viewer, { commandId, command, decided })]
+  return { result: { decision, note, successorId, at, by: { id, name } }, acts }
+}
+
+async function reopen(
+  tx: Connection,
+  viewer: Viewer,
+  commandId: string,
+  note: string | null,
+): Promise<Acted<Settlement>> {
+  const command = await toDecide(tx, viewer, commandId)
+  const settlement = await findSettlement(tx, viewer, commandId)
+  if (!settlement) throw new Refusal('settlement.open')
+  await deleteSettlement(tx, commandId)
+  const { decision, successorId } = settlement
+  return {
+    result: settlement,
+    acts: [recordOf('command.reopened', viewer, { commandId, command, decided: { decision, successorId, note } })],
+  }
+}
+
+/** `decided`: what was decided, or what is taken back, with the note of who does it now. */
+function recordOf(
+  kind: 'command.settled' | 'command.reopened',
+  { organizationId, userId }: Viewer,
+  { commandId, command, decided }: { commandId: string; command: SettledCommand; decided: Decided },
+): Act {
+  const { decision, successorId, note } = decided
+  return {
     organizationId,
     personId: userId,
-    kind: 'command.settled',
+    kind,
     subjectId: commandId,
     ...(command.taskId === null ? {} : { taskId: command.taskId }),
     data: { agentId: command.agentId, decision, successorId, noteDigest: note === null ? null : digestOf(note) },
     wakes: commandId,
-  } as const
-  return { result: { decision, note, successorId, at, by: { id: userId, name: displayName } }, acts: [recorded] }
+  }
 }
 
 /** A note that is not the one that stands would be lost without a word: so that is not the same. */

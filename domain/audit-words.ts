@@ -92,6 +92,10 @@ const exported = (it: Telling): string => {
 const settled = (it: Telling): string =>
   `settled a send to ${it.agent(it.text('agentId'))} as ${it.text('decision').replaceAll('-', ' ')}`
 
+/** What was decided before stays in the trail, and is named again with what took it back. */
+const reopened = (it: Telling): string =>
+  `reopened a send to ${it.agent(it.text('agentId'))} that was settled as ${it.text('decision').replaceAll('-', ' ')}`
+
 const sentences: Record<AuditKind, (it: Telling) => string> = {
   'session.started': () => 'signed in',
   'session.ended': () => 'signed out',
@@ -110,6 +114,7 @@ const sentences: Record<AuditKind, (it: Telling) => string> = {
   'task.send.accepted': (it) => `sent a message to ${it.agent(it.text('agentId'))}`,
   'task.cancel.accepted': (it) => `asked ${it.agent(it.text('agentId'))} to cancel`,
   'command.settled': settled,
+  'command.reopened': reopened,
   'decision.requested': () => 'asked for an approval',
   'decision.revised': () => 'revised what is to be approved',
   'decision.approve': () => 'approved',

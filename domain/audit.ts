@@ -32,7 +32,7 @@ const kindsByGroup = {
     'task.note_added',
     'escalation.policy_saved',
   ],
-  commands: ['task.send.accepted', 'task.cancel.accepted', 'command.settled'],
+  commands: ['task.send.accepted', 'task.cancel.accepted', 'command.settled', 'command.reopened'],
   access: [
     'session.started',
     'session.ended',

@@ -65,7 +65,7 @@ export function explainCommand(
 ): Explanation | undefined {
   const localId = record === null ? command.localId : record.localId
   const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
-  if (settlement && needsPerson(command.status)) return settled(command, settlement, known)
+  if (settlement && needsPerson(command.status)) return settled(command, settlement, { known, evidence })
   if (command.status === 'uncertain')
     return {
       ...(evidence?.outcome === 'found'
@@ -110,17 +110,27 @@ function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explana
   }
 }
 
-/** A person has looked: what they decided is told instead of what it might mean. */
-function settled({ status, action }: Finished, settlement: Settlement, known: readonly Known[]): Explanation {
+interface Recorded {
+  readonly known: readonly Known[]
+  readonly evidence: CommandEvidence | null
+}
+
+/**
+ * A person has looked: what they decided is told instead of what it might mean. What was found at the agent is not silenced by it: who
+ * decided may have been wrong, and who relies on it is to know.
+ */
+function settled({ status, action }: Finished, settlement: Settlement, { known, evidence }: Recorded): Explanation {
   const { decision, note, by, at, successorId } = settlement
   const who = isolated(by.name)
   /** A look at the agent may be still to come. */
   const isAfter = ({ at: when }: Known): boolean => when !== null && when > at
-  const mayFollow = action === 'send' && decision === 'not-arrived'
+  const isContradicted = decision === 'not-arrived' && evidence?.outcome === 'found'
+  const mayFollow = action === 'send' && decision === 'not-arrived' && !isContradicted
   return {
-    tone: 'quiet',
-    title: `Settled: ${decisionWords[decision]}`,
+    tone: isContradicted ? 'warn' : 'quiet',
+    title: isContradicted ? 'Settled as not arrived, but it reached the agent' : `Settled: ${decisionWords[decision]}`,
     sentences: [
+      ...(isContradicted ? [contradiction(action)] : []),
       `${who} looked at it and decided so. The record of the send stays as it is: ${status}.`,
       ...(note === null ? [] : [`Note: “${isolated(note)}”`]),
     ],
@@ -133,6 +143,11 @@ function settled({ status, action }: Finished, settlement: Settlement, known: re
     ],
   }
 }
+
+const contradiction = (action: Command['action']): string =>
+  action === 'send'
+    ? 'The console found the message at the agent: sending it again would say it twice. Whoever may send to the agent can reopen it and settle it anew.'
+    : 'The agent says that the task is canceled. Whoever may send to the agent can reopen it and settle it anew.'
 
 /** It was looked for and is there. The command stays uncertain: what follows is a person's to say. */
 const found = ({ action }: Finished, isKnownHere: boolean): Explanation => ({

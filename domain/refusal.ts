@@ -28,7 +28,9 @@ export const refusals = {
   'command.waiting': 'Command accepted; waiting stopped.',
   'settlement.taken': 'This send is already settled.',
   'settlement.early': 'Only a send that failed or is uncertain can be settled.',
-  'settlement.successor': 'successorId must name a later command to the same agent.',
+  'settlement.open': 'This send is not settled.',
+  'settlement.successor':
+    'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
   'task.unknown': 'Task not found.',
   'task.filter': 'Invalid task filter.',
   'task.limit': 'limit must be 1–100.',

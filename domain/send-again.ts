@@ -5,6 +5,7 @@
 import type { DeliveryRecord } from './actor.ts'
 import type { CommandStatus } from './command.ts'
 import type { CommandEvidence } from './evidence.ts'
+import { settledBy, type Settlement } from './settlement.ts'
 
 /** Asked once more before it is sent, where sending it surely says it twice. */
 export interface Caution {
@@ -20,10 +21,47 @@ export interface AgainWords {
   readonly caution: Caution | null
 }
 
+/** To whom something was said. */
+interface Address {
+  readonly agentId: string
+  readonly tenant: string
+  readonly skillId: string | null
+}
+
+/** Where words would go now. What continues a task has that task's skill, and is offered where the earlier one continued it. */
+interface Going extends Omit<Address, 'skillId'> {
+  readonly skillId?: string
+  readonly taskId?: string
+}
+
+/** Whether words go where they went before: what is for another tenant or skill cannot take the place of an earlier send. */
+export const isSameAddress = (before: Address, { agentId, tenant, skillId, taskId }: Going): boolean =>
+  agentId === before.agentId &&
+  tenant === before.tenant &&
+  (taskId !== undefined || (skillId ?? null) === before.skillId)
+
+/** An earlier send whose words a page has put into a field. */
+export interface Offered extends Address {
+  readonly text: string
+  /** The words are in the field: not where a draft was kept instead. */
+  readonly filled: boolean
+  /** The person put away what was told of it. */
+  readonly dismissed: boolean
+}
+
+/**
+ * Whether what a person sends is that message said once more, and so takes its place for good. Words that only hold it, or go
+ * elsewhere, are another message: "not now" is no second "no".
+ */
+export const isSaidAgain = ({ text, filled, dismissed, ...before }: Offered, said: string, to: Going): boolean =>
+  filled && !dismissed && isSameAddress(before, to) && text.trim() !== '' && said.trim() === text.trim()
+
 export interface SentBefore {
   readonly status: CommandStatus
   readonly delivery: Pick<DeliveryRecord, 'ended'> | null
   readonly evidence: CommandEvidence | null
+  /** What a person decided about it; null while nobody has. */
+  readonly settlement: Settlement | null
 }
 
 const fresh = 'Sending it is a new command with a new key.'
@@ -42,7 +80,16 @@ const twice = (title: string, ...sentences: readonly string[]): AgainWords => ({
   },
 })
 
-export function againWords({ status, delivery, evidence }: SentBefore): AgainWords {
+export function againWords(sent: SentBefore): AgainWords {
+  const { settlement } = sent
+  const said = settlement && `${settledBy(settlement)}.`
+  if (said !== null && settlement?.decision === 'arrived') return twice('The agent has this message', said)
+  if (said !== null && settlement?.decision === 'sent-again') return twice('This message was sent again already', said)
+  const words = unsettled(sent)
+  return said === null ? words : { ...words, sentences: [said, ...words.sentences] }
+}
+
+function unsettled({ status, delivery, evidence }: SentBefore): AgainWords {
   if (status === 'succeeded') return twice('The agent has this message', 'It was delivered, and the agent answered.')
   if (status === 'failed') return failed(delivery?.ended ?? null)
   if (status !== 'uncertain') return twice('This message is on its way', 'It is accepted, and delivered once.')

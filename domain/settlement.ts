@@ -5,6 +5,7 @@
  */
 import * as z from 'zod/mini'
 import type { CommandStatus } from './command.ts'
+import { isolated } from './isolation.ts'
 
 /** `sent-again` names the command that took its place; the others are a person's word for what they found, or do not want to know. */
 export const SettleDecision = z.enum(['arrived', 'not-arrived', 'sent-again', 'no-matter'])
@@ -27,6 +28,41 @@ export type Settlement = z.infer<typeof Settlement>
 /** `POST /api/sends/{commandId}/settle`. */
 export const SettlementAnswer = z.object({ settlement: Settlement })
 export type SettlementAnswer = z.infer<typeof SettlementAnswer>
+
+/** `POST /api/sends/{commandId}/reopen`: the decision that was taken back. */
+export const ReopenedAnswer = z.object({ reopened: Settlement })
+export type ReopenedAnswer = z.infer<typeof ReopenedAnswer>
+
+/** The API's sentences of its refusals, by which a page tells two of one status apart. They are those of domain/refusal.ts. */
+export const settlementRefusals = {
+  taken: 'This send is already settled.',
+  early: 'Only a send that failed or is uncertain can be settled.',
+  open: 'This send is not settled.',
+  successor:
+    'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
+} as const
+
+/** The same to a person who looks at a page. */
+const refusedWords: Readonly<Record<string, string>> = {
+  [settlementRefusals.taken]: 'Somebody has settled it already.',
+  [settlementRefusals.early]: 'It has not ended in failure or in doubt, so there is nothing to settle.',
+  [settlementRefusals.open]: 'It is open already: somebody else was quicker.',
+  [settlementRefusals.successor]:
+    'That is not a later message of the same kind, to the same agent and skill, which could take its place.',
+}
+
+const statusWords: Readonly<Record<number, string>> = {
+  403: 'You may look at it here. Settling needs the permission to send to this agent.',
+  404: 'It is not here any more, or no longer yours to see.',
+}
+
+/** Why it could not be settled or reopened; what no page knows words for is said as the console said it. */
+export const whyNotSettled = ({ status, message }: { readonly status: number; readonly message: string }): string =>
+  refusedWords[message] ?? statusWords[status] ?? message
+
+/** To be read by itself: who decided, and what. */
+export const settledBy = ({ by, decision }: Settlement): string =>
+  `${isolated(by.name)} settled it: ${decisionWords[decision]}`
 
 /** What a send that nobody has settled waits for: a person. */
 export const needsPerson = (status: CommandStatus): boolean => status === 'failed' || status === 'uncertain'

@@ -31,7 +31,10 @@ export const UnsettledSend = z.object({
 })
 export type UnsettledSend = z.infer<typeof UnsettledSend>
 
-/** The list goes back so far: what nobody settled for a week is history, and stays on the Actors page until somebody does. */
+/**
+ * The list goes back so far: what nobody settled for a week is history. It stays on the Actors page until somebody does, or until retention
+ * forgets what has finished (30 days unless told otherwise); the command itself stays after that.
+ */
 export const unsettledDays = 7
 export const unsettledLimit = 20
 
@@ -45,6 +48,9 @@ export const SentWords = z.object({
   /** The two names by which whoever runs the agent can look for it: the message's and, where it named one, the task's. */
   messageId: z.string(),
   taskId: z.nullable(z.string()),
+  tenant: z.string(),
+  /** The skill that it is restricted to; null: none. */
+  skillId: z.nullable(z.string()),
   text: z.string(),
   /** Parts besides the words, which cannot be written into a field: files, data. */
   otherParts: z.number(),

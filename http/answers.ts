@@ -47,6 +47,8 @@ export const TaskAnswer = z.object({
   following: z.nullable(Following),
   operable: z.boolean(),
 })
+/** Of `TaskAnswer` what a page with the task's own stream open has no news of. */
+export const TaskCommandsAnswer = z.object({ commands: list(Command) })
 export const TaskViewsAnswer = z.object({ tasks: list(TaskView), next: z.nullable(z.string()) })
 
 export const ReviewersAnswer = z.object({ reviewers: list(Reviewer) })

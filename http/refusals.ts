@@ -44,6 +44,7 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'command.waiting': [504, 'operation'],
   'settlement.taken': [409, 'operation'],
   'settlement.early': [409, 'operation'],
+  'settlement.open': [409, 'operation'],
   'settlement.successor': [400, 'operation'],
   'task.unknown': [404, 'door'],
   'task.filter': [400, 'door'],

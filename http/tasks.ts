@@ -3,12 +3,14 @@ import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
 import { Refusal, refusals } from '../domain/refusal.ts'
-import { taskFilters } from '../domain/task.ts'
+import type { Viewer } from '../domain/access.ts'
+import { taskFilters, type TaskView } from '../domain/task.ts'
+import type { Connection } from '../persistence/connection.ts'
 import { unsettledCommands } from '../persistence/commands.ts'
 import { withEvidence } from '../persistence/evidence.ts'
 import { followingOf } from '../persistence/following.ts'
-import { listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
-import { TaskAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
+import { findTask, listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
+import { TaskAnswer, TaskCommandsAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
 import { isUuid, localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
@@ -47,12 +49,28 @@ const looking = {
   response: { 200: TaskAnswer },
   refuses: ['task.unknown'],
 } as const
+const besides = {
+  summary: 'What was said about a task and is not delivered, or may not be',
+  params: OfTask,
+  response: { 200: TaskCommandsAnswer },
+  refuses: ['task.unknown'],
+} as const
 const paging = {
   summary: 'Tasks with all that is in them, a page at a time',
   querystring: ViewsQuery,
   response: { 200: TaskViewsAnswer },
   refuses: ['task.views.page'],
 } as const
+
+/** `taskId`: the agent's own name of the task; null of a direct reply, about which nothing more is said. */
+async function commandsOf(
+  db: Connection,
+  viewer: Viewer,
+  { agentId, tenant, taskId }: Pick<TaskView, 'agentId' | 'tenant' | 'taskId'>,
+) {
+  if (taskId === null) return []
+  return withEvidence(db, viewer, await unsettledCommands(db, viewer, { agentId, tenant, remoteId: taskId }))
+}
 
 export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) => {
   const config = { permission: 'read' } as const
@@ -64,13 +82,17 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     const viewer = viewerOf(request)
     const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'))
     if (!task) throw new Refusal('task.unknown')
-    const { agentId, tenant, taskId: remoteId } = task
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
-    const unsettled = remoteId === null ? [] : await unsettledCommands(db.pool, viewer, { agentId, tenant, remoteId })
-    const commands = await withEvidence(db.pool, viewer, unsettled)
+    const commands = await commandsOf(db.pool, viewer, task)
     const following = await followingOf(db.pool, viewer.organizationId, task.localId)
     const operable = (await readPulse(db.pool, viewer, task.localId))?.isOperable ?? false
     return { task, commands, following, operable }
+  })
+  app.get('/api/tasks/:taskId/commands', { config, schema: besides }, async (request) => {
+    const viewer = viewerOf(request)
+    const task = await findTask(db.pool, viewer, localId(request.params.taskId, 'task.unknown'))
+    if (!task) throw new Refusal('task.unknown')
+    return { commands: await commandsOf(db.pool, viewer, task) }
   })
   app.get('/api/task-views', { config, schema: paging }, async (request) => {
     const viewer = viewerOf(request)

@@ -235,7 +235,7 @@ export async function findByKey(
 
 /**
  * What a person should see beside a task: commands about it that are not delivered, or of which nobody knows, unless somebody has
- * settled them.
+ * settled them. Those that need a person come first, however many wait behind them.
  */
 export async function unsettledCommands(
   db: Connection,
@@ -246,7 +246,7 @@ export async function unsettledCommands(
     select ${columns} from command c left join task t on t.id = c.task_id
     where c.agent_id = ${task.agentId} and c.tenant = ${task.tenant} and c.remote_task_id = ${task.remoteId}
       and (c.status in ('pending', 'dispatching') or c.unsettled_at is not null) and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}
-    order by c.created_at desc, c.id desc limit 20`)
+    order by c.unsettled_at is null, c.created_at desc, c.id desc limit 20`)
   return rows.map(commandOf)
 }
 

@@ -60,14 +60,24 @@ export const lockCommand = (tx: Connection, viewer: Viewer, id: string): Promise
     from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}
     for no key update of c`)
 
+/** Clocks of replicas are seldom further apart. Where they are, a later command may be refused for seeming older: nothing is lost by that. */
+const clocksApartMs = 60_000
+
 const Yes = z.object({ yes: z.boolean() })
 
-/** Whether `successorId` is a command to the same agent that was accepted after `id`, and that the viewer may see. */
+/**
+ * Whether `successorId` may take the place of `id`: another command that asks the same of the same agent, tenant and skill, so that
+ * whoever may see one may see the other, and neither the answer nor the trail names what is not theirs. Each replica dates what it
+ * accepts by its own clock, so it may seem a little older. Not one in whose place this one was itself sent.
+ */
 export const mayReplace = (tx: Connection, viewer: Viewer, id: string, successorId: string): Promise<boolean> =>
   tx.oneFirst(sql.type(Yes)`
     select exists (
       select 1 from command c join command o on o.agent_id = c.agent_id and o.organization_id = c.organization_id
-      where c.id = ${successorId} and o.id = ${id} and (c.created_at, c.id) > (o.created_at, o.id)
+        and o.action = c.action and o.tenant = c.tenant and o.skill_id is not distinct from c.skill_id
+      where c.id = ${successorId} and o.id = ${id} and c.id <> o.id
+        and c.created_at > o.created_at - ${clocksApartMs} * interval '1 millisecond'
+        and not exists (select 1 from command_settlement s where s.command_id = c.id and s.successor_id = o.id)
         and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}) as yes`)
 
 export interface NewSettlement extends Pick<Settlement, 'decision' | 'note' | 'successorId' | 'at'> {
@@ -88,4 +98,15 @@ export async function insertSettlement(tx: Connection, viewer: Viewer, settlemen
       update command set unsettled_at = null where id = ${commandId}
     )
     update actor_archive set settled_at = ${at} where kind = 'command' and id = ${commandId}`)
+}
+
+/** Takes back the decision about a locked command that has one: it needs a person again, as it did since it ended. */
+export async function deleteSettlement(tx: Connection, commandId: string): Promise<void> {
+  await tx.query(sql.unsafe`
+    with undecided as (
+      delete from command_settlement where command_id = ${commandId}
+    ), listed as (
+      update command set unsettled_at = updated_at where id = ${commandId}
+    )
+    update actor_archive set settled_at = null where kind = 'command' and id = ${commandId}`)
 }

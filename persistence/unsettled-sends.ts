@@ -52,6 +52,9 @@ export interface SendRecord {
   readonly localId: string | null
   /** The agent's own name of the task that it continued or was to cancel; null where it named none. */
   readonly taskId: string | null
+  readonly tenant: string
+  /** The skill that it is restricted to; null: none. */
+  readonly skillId: string | null
   readonly messageId: string
   /** Its first words, or its task's title. */
   readonly title: string
@@ -73,7 +76,7 @@ const Stored = z.custom<Omit<SendRecord, 'text' | 'otherParts'> & { readonly bod
 export async function findSend(db: Connection, viewer: Viewer, id: string): Promise<SendRecord | null> {
   const row = await db.maybeOne(sql.type(Stored)`
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error, t.id as "localId",
-      c.remote_task_id as "taskId", c.message_id as "messageId", coalesce(c.title, t.title, '') as title,
+      c.remote_task_id as "taskId", c.tenant, c.skill_id as "skillId", c.message_id as "messageId", coalesce(c.title, t.title, '') as title,
       c.created_at as "createdAt", c.body, ${commandHeld(viewer, 'operate')} as operable, ${settlementOf(viewer)} as settlement,
       ${replacedBy(viewer)} as replaces
     from command c join agent a on a.id = c.agent_id ${aboutTask}

@@ -7,6 +7,8 @@
  * counts what was settled as needing a person still, and finds it by the index of its kind, which is slower. What its processes
  * insert gets the default for `first_seen_at`, the database's clock. Those that told before were there before anybody else, so that
  * none of them passes for the successor of one that fell silent.
+ *
+ * The index of ends is built anew under its table's lock: ends of commands wait meanwhile.
  */
 import type { Migration } from '../migrate.ts'
 

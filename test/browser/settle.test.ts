@@ -5,7 +5,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
-import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
+import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -16,6 +16,7 @@ describe('a send that needs a person', () => {
   let browser: Browser
   let server: TestConsole
   let faulty: RawPeer
+  let other: RawPeer
   let agentId: string
   /** Who looks is a viewer only. */
   let reads = false
@@ -28,12 +29,14 @@ describe('a send that needs a person', () => {
       identify: (person) => (reads ? { ...person, role: 'viewer' } : person),
     })
     faulty = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    other = await startRawPeer({ card: { name: 'Other Agent' } })
     agentId = (await server.system.agents.register(server.viewer, faulty.cardUrl)).id
   })
   afterAll(async () => {
     await browser.close()
     await server.close()
     await faulty.close()
+    await other.close()
   })
   afterEach(async () => {
     for (const { page, violations } of open_.splice(0)) {
@@ -83,12 +86,19 @@ describe('a send that needs a person', () => {
     expect(await focused(page)).toBe('Settle…')
     expect(await strip(page).getByRole('radio').count()).toBe(0)
     await page.keyboard.press('Enter')
+    // What was written stays while it is folded.
+    await strip(page).getByLabel('Note').fill('Not in')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Enter')
+    expect(await strip(page).getByLabel('Note').inputValue()).toBe('Not in')
+    await strip(page).getByRole('button', { name: 'Settle…' }).focus()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Space')
     await page.keyboard.press('ArrowDown')
     expect(await strip(page).getByRole('radio', { name: 'The agent does not have it' }).isChecked()).toBe(true)
     await page.keyboard.press('Tab')
-    await page.keyboard.type('Not in their log.')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' their log.')
     await page.keyboard.press('Control+Enter')
     await expect.poll(() => strip(page).count(), patience).toBe(0)
     await expect.poll(() => focused(page), patience).toBe('Settled: no message needs you')
@@ -129,6 +139,59 @@ describe('a send that needs a person', () => {
     expect(await settlementOf(id)).toMatchObject({ decision: 'no-matter' })
   })
 
+  it('says on the strip who was quicker, keeps what was written until it is read, and keeps the focus', async () => {
+    const { id } = await lost({ text: 'pay the baker' })
+    const page = await open('/tasks')
+    await strip(page).getByRole('button', { name: '1 message needs you' }).click()
+    await strip(page).getByRole('button', { name: 'Settle…' }).click()
+    await strip(page).getByRole('radio', { name: 'The agent has it' }).check()
+    await strip(page).getByLabel('Note').fill('I called them.')
+    const heard = page.waitForResponse((response) => response.url().endsWith('/api/sends/unsettled'))
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter', note: 'They closed.' })
+    // It has left the list, and stays where somebody is about to settle it.
+    expect(await (await heard).json()).toMatchObject({ sends: [] })
+    await strip(page).getByRole('button', { name: 'Settle', exact: true }).click()
+    const said = strip(page).getByRole('alert')
+    await said.getByText(/Local administrator.? settled it: it no longer matters/).waitFor()
+    await said.getByText('They closed.').waitFor()
+    await said.getByText('I called them.').waitFor()
+    await expect.poll(() => said.evaluate((box) => box.matches(':focus')), patience).toBe(true)
+    await expectClean(page)
+    await said.getByRole('button', { name: 'Close' }).click()
+    await expect.poll(() => strip(page).count(), patience).toBe(0)
+    await expect.poll(() => focused(page), patience).toBe('Settled: no message needs you')
+  })
+
+  it('is reopened on its own page, asked once more in place', async () => {
+    const { id } = await lost({ text: 'pay the tailor' })
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })
+    const page = await open(`/actors/command/${id}`)
+    const told = page.getByRole('region', { name: 'What there is to know' })
+    await told.getByRole('button', { name: 'Reopen…' }).click()
+    await expectClean(page)
+    await told.getByLabel('Note').fill('It was another one.')
+    await page.keyboard.press('Escape')
+    expect(await focused(page)).toBe('Reopen…')
+    await page.keyboard.press('Enter')
+    await told.getByRole('button', { name: 'Reopen', exact: true }).click()
+    await page.getByRole('note').filter({ hasText: 'Outcome unknown' }).waitFor()
+    await told.getByRole('button', { name: 'Settle…' }).waitFor()
+    expect(await page.evaluate(() => document.activeElement !== document.body)).toBe(true)
+    expect(await settlementOf(id)).toBeNull()
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+  })
+
+  it('asks once more before it is sent again where somebody says that the agent has it', async () => {
+    const { id } = await lost({ text: 'pay the roofer' })
+    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
+    await page.getByText('Accepted with these words').waitFor()
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })
+    await page.getByText(/Local administrator.? settled it: the agent has it/).waitFor()
+    expect(await page.getByText('Accepted with these words').count()).toBe(0)
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('dialog', { name: 'Say it twice?' }).getByRole('button', { name: 'Leave it' }).click()
+  })
+
   it('is named with the one that took its place, by its address', async () => {
     const { id } = await lost({ text: 'pay the plumber' })
     const later = await server.finished((await server.send(agentId, { text: 'pay the plumber' })).id)
@@ -138,7 +201,7 @@ describe('a send that needs a person', () => {
     await told.getByRole('radio', { name: 'It was sent again' }).check()
     await told.getByLabel('Address or id of the later command').fill(`${server.url}/actors/command/${id}`)
     await told.getByRole('button', { name: 'Settle', exact: true }).click()
-    await told.getByRole('alert').getByText('successorId must name a later command to the same agent.').waitFor()
+    await told.getByRole('alert').getByText('That is not a later message of the same kind').waitFor()
     await told.getByLabel('Address or id of the later command').fill(`${server.url}/actors/command/${later.id}`)
     await told.getByRole('button', { name: 'Settle', exact: true }).click()
     await page.getByRole('link', { name: 'See the one sent again' }).click()
@@ -162,6 +225,47 @@ describe('a send that needs a person', () => {
     const { send } = SentWordsAnswer.parse((await server.api.get(`/api/sends/${settlement?.successorId}`)).body)
     expect(send).toMatchObject({ text: 'pay the electrician', replaces: id })
   })
+
+  it('is settled by being sent again also where its words were read before it ended', async () => {
+    const { id } = await lost({ text: 'pay the glazier' })
+    const page = await open('/agents')
+    // As the page had it from when it was under way: its words are not asked for again.
+    await page.route(`**/api/sends/${id}`, async (route) => {
+      const response = await route.fetch()
+      const { send } = SentWordsAnswer.parse(await response.json())
+      await route.fulfill({ response, json: { send: { ...send, status: 'dispatching' } } })
+    })
+    await page.goto(`${server.url}/tasks/new?agent=${agentId}&again=${id}`)
+    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
+    await page.keyboard.press('Control+Enter')
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    await expect.poll(async () => (await settlementOf(id))?.decision, patience).toBe('sent-again')
+  })
+
+  it.each(['other words', 'the notice put away', 'another agent'] as const)(
+    'is not settled by a message with %s',
+    async (how) => {
+      const { id } = await lost({ text: 'pay' })
+      const elsewhere = (await server.system.agents.register(server.viewer, other.cardUrl)).id
+      const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
+      const asked: string[] = []
+      page.on('request', (request) => request.url().endsWith('/settle') && asked.push(request.url()))
+      await page.getByText('Accepted with these words').waitFor()
+      if (how === 'other words') await page.getByRole('textbox', { name: 'Message' }).fill('do not pay yet')
+      if (how === 'the notice put away') await page.getByRole('button', { name: 'Dismiss' }).click()
+      if (how === 'another agent') {
+        await page.getByRole('combobox', { name: 'Agent' }).selectOption(elsewhere)
+        await expect.poll(() => page.getByText('Accepted with these words').count()).toBe(0)
+        await page.getByRole('textbox', { name: 'Message' }).fill('pay')
+      }
+      await page.getByRole('textbox', { name: 'Message' }).focus()
+      await page.keyboard.press('Control+Enter')
+      await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+      await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
+      expect([asked, await settlementOf(id)]).toEqual([[], null])
+      await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+    },
+  )
 
   it('is sent again all the same where it cannot be settled, and then still needs a person', async () => {
     const { id } = await lost({ text: 'pay the painter' })
@@ -191,6 +295,32 @@ describe('a send that needs a person', () => {
     await expect.poll(() => troubles.count(), patience).toBe(0)
     expect(await page.getByRole('textbox', { name: 'Message' }).evaluate((field) => field.matches(':focus'))).toBe(true)
     expect(await settlementOf(id)).toMatchObject({ decision: 'arrived' })
+  })
+
+  it('leaves a task whose own stream is open, and what its composer told, when another settles it', async () => {
+    const held = await server.finished((await server.send(agentId, { text: 'hold' })).id)
+    const { localId = '' } = held.result ?? {}
+    const streaming = Promise.withResolvers<void>()
+    const page = await open('/agents')
+    page.on('request', (request) => request.url().endsWith('/stream') && streaming.resolve())
+    await page.goto(`${server.url}/tasks/${localId}`)
+    await streaming.promise
+    const field = page.getByRole('textbox', { name: 'Message' })
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    await field.fill('and quickly')
+    await page.keyboard.press('Control+Enter')
+    const told = page.getByRole('alert').filter({ hasText: 'Outcome unknown' })
+    await told.waitFor()
+    const { sends } = UnsettledAnswer.parse((await server.api.get('/api/sends/unsettled')).body)
+    const { id = '' } = sends.find(({ title }) => title === 'and quickly') ?? {}
+    const other = await lost({ text: 'and well', taskId: held.result?.taskId ?? '' })
+    const troubles = page.getByRole('region', { name: 'What stands in its way' })
+    await troubles.getByText('Outcome unknown').waitFor()
+    for (const each of [id, other.id]) await server.api.post(`/api/sends/${each}/settle`, { decision: 'no-matter' })
+    await page.getByRole('alert').filter({ hasText: 'Settled: it no longer matters' }).waitFor()
+    await expect.poll(() => told.count(), patience).toBe(0)
+    await expect.poll(() => troubles.count(), patience).toBe(0)
+    faulty.script.finish('Done.')
   })
 
   it('is only shown to who may not act on it', async () => {

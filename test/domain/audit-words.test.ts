@@ -75,6 +75,10 @@ test.each([
     words('command.settled', { agentId: 'pay', decision: 'not-arrived', successorId: null, noteDigest: null }, 'id'),
     'settled a send to Payments as not arrived',
   ],
+  [
+    words('command.reopened', { agentId: 'pay', decision: 'not-arrived', successorId: null, noteDigest: null }, 'id'),
+    'reopened a send to Payments that was settled as not arrived',
+  ],
   [words('audit.exported', { format: 'jsonl', after: 0, to: 12 }), 'exported the chain, rows 1 to 12'],
   [words('audit.exported', { format: 'csv', records: 3 }), 'exported the audit trail as CSV, 3 records'],
 ])('%s', (told, expected) => expect(told).toBe(expected))

@@ -1,7 +1,16 @@
 /** What a person decided about a send, in words: who, when, how, with which note, and where to go on. */
 import { describe, expect, test } from 'vitest'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { decisionWords, needsPerson, SettleDecision, type Settlement } from '../../domain/settlement.ts'
+import { refusals } from '../../domain/refusal.ts'
+import {
+  decisionWords,
+  needsPerson,
+  settledBy,
+  SettleDecision,
+  settlementRefusals,
+  whyNotSettled,
+  type Settlement,
+} from '../../domain/settlement.ts'
 
 const at = '2026-11-23T10:00:00.000Z'
 const settlement = (more: Partial<Settlement> = {}): Settlement => ({
@@ -63,6 +72,31 @@ describe('a settled send', () => {
     expect(told({ decision: 'not-arrived' }, 'cancelTask')?.remedies).not.toContain('send-again')
   })
 
+  test('is loud where it was found at the agent that is said not to have it, and not offered to be said twice', () => {
+    const found = {
+      outcome: 'found',
+      looks: 2,
+      lookedAt: '2026-11-23T10:05:00.000Z',
+      nextLookAt: null,
+      isWhole: true,
+      taskId: 't1',
+      localId: null,
+      taskState: null,
+      localState: null,
+      messageId: 'm',
+      sentence: 'The agent has the message: it stands in the history of task t1.',
+    } as const
+    const about = (decision: Settlement['decision'], action: 'send' | 'cancelTask' = 'send') =>
+      explainCommand({ status: 'uncertain', error: null, action }, null, found, settlement({ decision }))
+    const told = about('not-arrived')
+    expect(told).toMatchObject({ tone: 'warn', title: 'Settled as not arrived, but it reached the agent' })
+    expect(told?.sentences[0]).toContain('found the message at the agent')
+    expect(told?.sentences.map(plain)[1]).toContain('Grace looked at it and decided so.')
+    expect(told?.remedies).not.toContain('send-again')
+    expect(about('not-arrived', 'cancelTask')?.sentences[0]).toContain('the task is canceled')
+    for (const decision of ['arrived', 'sent-again', 'no-matter'] as const) expect(about(decision)?.tone).toBe('quiet')
+  })
+
   test('has words for every decision, and is explained as ever where nobody decided', () => {
     expect(new Set(Object.values(decisionWords)).size).toBe(SettleDecision.options.length)
     expect(explainCommand({ status: 'uncertain', error: null, action: 'send' })?.tone).toBe('warn')
@@ -75,4 +109,16 @@ describe('a settled send', () => {
 test('what a person is needed for: what failed and what is uncertain', () => {
   const statuses = ['pending', 'dispatching', 'succeeded', 'failed', 'uncertain'] as const
   expect(statuses.filter(needsPerson)).toEqual(['failed', 'uncertain'])
+})
+
+test('why it was refused is said in words of the page, by the sentences that the API has', () => {
+  for (const [name, sentence] of Object.entries(settlementRefusals)) {
+    expect(sentence).toBe(refusals[`settlement.${name as keyof typeof settlementRefusals}`])
+    const words = whyNotSettled({ status: 409, message: sentence })
+    expect(words).not.toBe(sentence)
+    expect(words).not.toMatch(/successorId|409/)
+  }
+  expect(whyNotSettled({ status: 403, message: refusals['action.forbidden'] })).toContain('permission to send')
+  expect(whyNotSettled({ status: 0, message: 'The console did not answer.' })).toBe('The console did not answer.')
+  expect(plain(settledBy(settlement()))).toBe('Grace settled it: the agent has it')
 })

@@ -3,8 +3,14 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Connection } from '../../persistence/connection.ts'
-import { insertCommands, projectCommands } from '../../persistence/commands.ts'
-import { findSettlement, insertSettlement, lockCommand, mayReplace } from '../../persistence/settlements.ts'
+import { insertCommands, projectCommands, unsettledCommands } from '../../persistence/commands.ts'
+import {
+  deleteSettlement,
+  findSettlement,
+  insertSettlement,
+  lockCommand,
+  mayReplace,
+} from '../../persistence/settlements.ts'
 import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
@@ -62,6 +68,14 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
   const unsettled = async (): Promise<readonly string[]> =>
     (await listUnsettledSends(fresh.db.pool, viewer, at(0), 10, null)).map(({ id }) => id)
 
+  const waiting = async (): Promise<number> => {
+    const { n } = await fresh.db.pool.one(
+      sql.type(z.object({ n: z.number() }))`
+        select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return n
+  }
+
   test('whoever comes second waits for the first, and reads what they decided', async () => {
     const { pool } = fresh.db
     const locked = Promise.withResolvers<void>()
@@ -77,6 +91,8 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
       await lockCommand(tx, viewer, idOf(0))
       return findSettlement(tx, viewer, idOf(0))
     })
+    // The first goes on when the second is surely waiting; an embedded database has one transaction at a time anyway.
+    if (database === 'postgresql') await expect.poll(waiting).toBe(1)
     goOn.resolve()
     await first
     expect(await second).toEqual({
@@ -86,6 +102,17 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
       at: at(2),
       successorId: null,
     })
+  })
+
+  test('of a task’s commands those that need a person come first, however many wait', async () => {
+    const { pool } = fresh.db
+    const remoteId = 'theirs'
+    await pool.query(sql.unsafe`
+      update command set remote_task_id = ${remoteId}, created_at = case when id = ${idOf(2)} then ${at(-9)} else created_at end
+      where id = any(${sql.array([idOf(2), idOf(3), idOf(4)], 'uuid')})`)
+    const commands = await unsettledCommands(pool, viewer, { agentId: ours, tenant: '', remoteId })
+    expect(commands.map(({ id }) => id)).toEqual([idOf(2), idOf(4), idOf(3)])
+    await pool.query(sql.unsafe`update command set remote_task_id = null, created_at = ${at(0)}`)
   })
 
   test('a command leaves the list once it is settled, also one whose actor nobody has any more', async () => {
@@ -119,10 +146,26 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
   test('only a later one of the same agent may take its place', async () => {
     const may = (n: number, successor: number) =>
       fresh.db.pool.transaction((tx) => mayReplace(tx, viewer, idOf(n), idOf(successor)))
+    // 2 was settled by 3 above: that one does not take its place in turn.
     expect(await Promise.all([may(3, 4), may(3, 3), may(3, 2), may(3, 99)])).toEqual([true, false, false, false])
+    const date = (n: number, when: string) =>
+      fresh.db.pool.query(sql.unsafe`update command set created_at = ${when} where id = ${idOf(n)}`)
+    // Replicas' clocks differ by less than a minute.
+    await date(3, new Date(Date.parse(at(0)) + 59_000).toISOString())
+    expect(await may(3, 4)).toBe(true)
+    await date(3, at(1))
+    expect(await may(3, 4)).toBe(false)
+    await date(3, at(0))
   })
 
-  test('what was decided stays: there is one row a command', async () => {
-    await expect(fresh.db.pool.transaction((tx) => decide(tx, 0))).rejects.toThrow(/unique/)
+  test('there is one decision a command; taken back, it needs a person as since its end, and may be decided anew', async () => {
+    const { pool } = fresh.db
+    await expect(pool.transaction((tx) => decide(tx, 0))).rejects.toThrow(/unique/)
+    await pool.transaction((tx) => deleteSettlement(tx, idOf(0)))
+    expect(await findSettlement(pool, viewer, idOf(0))).toBeNull()
+    const [send] = await listUnsettledSends(pool, viewer, at(0), 10, null)
+    expect([send?.id, send?.updatedAt]).toEqual([idOf(0), at(1)])
+    await pool.transaction((tx) => decide(tx, 0))
+    expect(await unsettled()).toEqual([])
   })
 })

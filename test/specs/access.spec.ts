@@ -30,6 +30,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['POST', '/api/agents/a/tasks/t/cancel', 'operate'],
   ['GET', '/api/tasks', 'read'],
   ['GET', '/api/tasks/t', 'read'],
+  ['GET', '/api/tasks/t/commands', 'read'],
   ['GET', '/api/task-views', 'read'],
   ['GET', '/api/tasks/events', 'read'],
   ['GET', `/api/artifacts/${'0'.repeat(64)}`, 'read'],
@@ -48,6 +49,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['GET', '/api/sends/under-way', 'read'],
   ['GET', '/api/sends/c', 'read'],
   ['POST', '/api/sends/c/settle', 'operate'],
+  ['POST', '/api/sends/c/reopen', 'operate'],
   ['GET', '/api/task-actors/t', 'read'],
 ]
 const allowed: Record<Role, readonly string[]> = {

@@ -58,7 +58,11 @@ const operation: Partial<Record<RefusalCode, Answer>> = {
   'command.key.taken': [409, 'This idempotency key already belongs to different command content.'],
   'settlement.taken': [409, 'This send is already settled.'],
   'settlement.early': [409, 'Only a send that failed or is uncertain can be settled.'],
-  'settlement.successor': [400, 'successorId must name a later command to the same agent.'],
+  'settlement.open': [409, 'This send is not settled.'],
+  'settlement.successor': [
+    400,
+    'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
+  ],
   'task.reference.unknown': [404, 'Referenced task not found.'],
   'task.context': [403, 'Task context mismatch.'],
   'skill.context': [400, 'A skill-scoped send must start a new context.'],

@@ -3,13 +3,14 @@
  * specification says of the command stays. Who may ask at all is visibility.spec.ts.
  */
 import { createHash } from 'node:crypto'
+import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import { AuditRecord } from '../../domain/audit.ts'
 import type { Command } from '../../domain/command.ts'
 import { QueuesAnswer } from '../../domain/queue.ts'
-import { SettlementAnswer } from '../../domain/settlement.ts'
+import { ReopenedAnswer, settlementRefusals, SettlementAnswer } from '../../domain/settlement.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { commandIn, type Reply } from '../support/api.ts'
@@ -144,6 +145,52 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     ).toHaveLength(1)
   })
 
+  const reopen = ({ api }: Person, { id }: { readonly id: string }, body: object = {}): Promise<Reply> =>
+    api.post(`/api/sends/${id}/reopen`, body)
+
+  test('a decision is taken back by whoever may settle: it needs a person again, and the trail keeps both', async () => {
+    const command = await lost()
+    const before = await needing(command.id)
+    const settlement = await settled(grace, command, { decision: 'not-arrived', note: 'Not in their log.' })
+    const woken = Promise.withResolvers<void>()
+    const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())
+    const reply = await reopen(admin, command, { note: ' It was in the other log. ' })
+    expect([reply.status, ReopenedAnswer.parse(reply.body).reopened]).toEqual([200, settlement])
+    await woken.promise
+    silence()
+    expect(await needing(command.id)).toEqual(before)
+    expect(await sendOf(admin, command.id)).toMatchObject({ settlement: null, status: 'uncertain' })
+    expect((await actorOf(admin, command.id)).actor).toMatchObject({ attention: true })
+    expect(commandIn(await admin.api.get(`/api/commands/${command.id}`)).updatedAt).toBe(command.updatedAt)
+    const { entries } = Trail.parse((await admin.api.get('/api/audit?group=commands')).body)
+    const trail = entries.filter(({ subjectId }) => subjectId === command.id).map(({ kind, data }) => ({ kind, data }))
+    const noteDigest = createHash('sha256').update('It was in the other log.').digest('hex')
+    const decided = { agentId, decision: 'not-arrived', successorId: null }
+    expect(trail.slice(0, 2)).toEqual([
+      { kind: 'command.reopened', data: { ...decided, noteDigest } },
+      { kind: 'command.settled', data: { ...decided, noteDigest: expect.any(String) } },
+    ])
+    expect((await settled(grace, command, { decision: 'arrived' })).decision).toBe('arrived')
+  })
+
+  test('only what is settled can be reopened, and only by who may act on it', async () => {
+    const open = [409, 'This send is not settled.']
+    const command = await lost()
+    expect(sentenceOf(await reopen(admin, command))).toEqual(open)
+    await settled(grace, command, { decision: 'no-matter' })
+    for (const body of [{ note: 'x'.repeat(501) }, { note: '\0' }, { decision: 'arrived' }])
+      expect([body, (await reopen(admin, command, body)).status]).toEqual([body, 400])
+    for (const id of [crypto.randomUUID(), 'nothing'])
+      expect(sentenceOf(await reopen(admin, { id }))).toEqual([404, 'Command not found.'])
+    const reader = await house.person('operator')
+    expect((await reopen(reader, command)).status).toBe(404)
+    await grant(reader, 'read')
+    expect((await reopen(reader, command)).status).toBe(403)
+    expect((await reopen(await house.person('viewer'), command)).status).toBe(403)
+    const replies = await Promise.all([reopen(grace, command), reopen(admin, command)])
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 409]))
+  })
+
   test('of two people at once one decides', async () => {
     const command = await lost()
     const replies = await Promise.all([
@@ -160,8 +207,20 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     const command = await lost()
     const successor = await send(agentId, { text: 'pay the invoice' })
     const elsewhere = await send(otherId, { text: 'pay the invoice' })
-    const wrong = [400, 'successorId must name a later command to the same agent.']
-    for (const id of [before.id, command.id, elsewhere.id, crypto.randomUUID()])
+    const asked = await send(agentId, { text: 'ask' })
+    const { localId = '', taskId = '' } = asked.result ?? {}
+    await house.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    const cancel = await send(agentId, { action: 'cancelTask', taskId })
+    const tenant = await send(agentId, { text: 'pay the invoice', tenant: 'south' })
+    const skill = await send(agentId, { text: 'pay the invoice' })
+    await house.db.pool.query(sql.unsafe`update command set skill_id = 'ledger' where id = ${skill.id}`)
+    // Long before, by any replica's clock.
+    await house.db.pool.query(
+      sql.unsafe`update command set created_at = created_at - interval '2 minutes' where id = ${before.id}`,
+    )
+    const wrong = [400, settlementRefusals.successor]
+    const others = [before, command, elsewhere, cancel, tenant, skill, { id: crypto.randomUUID() }]
+    for (const { id } of others)
       expect(sentenceOf(await settle(admin, command, { decision: 'sent-again', successorId: id }))).toEqual(wrong)
     const settlement = await settled(grace, command, {
       decision: 'sent-again',
@@ -171,6 +230,18 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     expect(await sendOf(grace, successor.id)).toMatchObject({ settlement: null, replaces: command.id })
     expect(await actorOf(grace, successor.id)).toMatchObject({ settlement: null, replaces: command.id })
     expect((await actorOf(grace, command.id)).settlement).toEqual(settlement)
+  })
+
+  test('a replica may have dated it a little earlier; two never take each other’s place', async () => {
+    const successor = await lost()
+    const command = await lost()
+    expect((await settled(grace, command, { decision: 'sent-again', successorId: successor.id })).successorId).toBe(
+      successor.id,
+    )
+    expect(sentenceOf(await settle(grace, successor, { decision: 'sent-again', successorId: command.id }))).toEqual([
+      400,
+      settlementRefusals.successor,
+    ])
   })
 
   test('only what failed or is uncertain, only by who may act on it, and only in a decision that there is', async () => {
@@ -208,7 +279,7 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     await house.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
     const command = await lost({ text: 'blue', taskId })
     const troubles = async () =>
-      OfTask.parse((await grace.api.get(`/api/tasks/${localId}`)).body).commands.map(({ id }) => id)
+      OfTask.parse((await grace.api.get(`/api/tasks/${localId}/commands`)).body).commands.map(({ id }) => id)
     expect(await troubles()).toEqual([command.id])
     const woken = Promise.withResolvers<void>()
     const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())

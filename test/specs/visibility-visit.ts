@@ -193,10 +193,12 @@ export class Visit {
     const person = this.#person
     const reply = await this.api.get(`/api/tasks/${task.id}`)
     expect([task.id, reply.status]).toEqual([task.id, sees ? 200 : 404])
+    const besides = await this.api.get(`/api/tasks/${task.id}/commands`)
     const trail = await this.api.get(`/api/audit?taskId=${task.id}`)
-    expect(trail.status).toBe(sees ? 200 : 404)
+    expect([besides.status, trail.status]).toEqual(sees ? [200, 200] : [404, 404])
     if (!sees) return
     const { commands, operable } = OneTask.parse(reply.body)
+    expect(besides.body).toEqual({ commands: z.looseObject({ commands: z.unknown() }).parse(reply.body).commands })
     expect(operable).toBe(this.#model.may(person, 'operate', task.agent, task.skillId))
     const about = this.#world.commands.filter((command) => command.about === task)
     expect(commands.map(({ id }) => id).toSorted()).toEqual(
@@ -299,8 +301,10 @@ export class Visit {
       expect((await this.api.post(`${route}/messages`, { text: 'x', taskId: remoteId })).status).toBe(404)
     }
     for (const { id } of commands) for (const of of ['commands', 'sends']) await this.#isSeen(`/api/${of}/${id}`, false)
-    for (const { id } of commands)
+    for (const { id } of commands) {
       expect((await this.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })).status).toBe(404)
+      expect((await this.api.post(`/api/sends/${id}/reopen`, {})).status).toBe(404)
+    }
     for (const { kind, id } of actors)
       for (const of of ['', '/log']) await this.#isSeen(`/api/actors/${kind}/${id}${of}`, false)
   }
@@ -338,7 +342,10 @@ export class Visit {
     }
   }
 
-  /** Once everything was read: what is settled leaves the lists. Everybody says the same, so that who was first does not matter. */
+  /**
+   * Once everything was read: what is settled leaves the lists. Everybody says the same, so that who was first does not matter; and
+   * whoever may settle may take it back, and does, and settles it again for the next one.
+   */
   async settlements(): Promise<void> {
     const person = this.#person
     for (const command of this.#world.commands) {
@@ -346,12 +353,14 @@ export class Visit {
       const operates = this.#model.may(person, 'operate', agent, skillId)
       const answered = status === 'succeeded' ? 409 : 200
       const held = this.#model.sees(person, command) ? (operates ? answered : 403) : 404
-      const reply = await this.api.post(`/api/sends/${command.id}/settle`, { decision: 'arrived' })
-      expect([command.id, person.role, reply.status]).toEqual([
-        command.id,
-        person.role,
-        person.role === 'viewer' ? 403 : held,
-      ])
+      const expected = person.role === 'viewer' ? 403 : held
+      for (const of of ['settle', 'reopen', 'settle']) {
+        const reply = await this.api.post(
+          `/api/sends/${command.id}/${of}`,
+          of === 'settle' ? { decision: 'arrived' } : {},
+        )
+        expect([command.id, of, person.role, reply.status]).toEqual([command.id, of, person.role, expected])
+      }
     }
   }
 

@@ -5,8 +5,8 @@
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
-import { againWords, type AgainWords, type Caution } from '../../domain/send-again.ts'
-import { needsPerson, SettlementAnswer } from '../../domain/settlement.ts'
+import { againWords, isSaidAgain, isSameAddress, type AgainWords, type Caution } from '../../domain/send-again.ts'
+import { needsPerson, SettlementAnswer, settlementRefusals, whyNotSettled } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import { faultOf } from '../api.ts'
 import type { App } from '../app.ts'
@@ -14,12 +14,9 @@ import type { SignalboxComposer } from '../elements/composer.ts'
 import { icon } from '../elements/icon.ts'
 import { settlePath } from '../elements/settle-send.ts'
 import { plural } from '../format.ts'
-import { actorQuestion, sentQuestion } from '../record-questions.ts'
-import type { Sending } from '../sending.ts'
+import { actorQuestion, asItStands, sentQuestion } from '../record-questions.ts'
+import type { Sending, Target } from '../sending.ts'
 import { Query } from './query.ts'
-
-/** Settled by somebody already. */
-const conflict = 409
 
 export class SendAgain implements ReactiveController {
   readonly #host: LitElement
@@ -61,7 +58,8 @@ export class SendAgain implements ReactiveController {
 
   hostUpdate(): void {
     const told = this.#told
-    if (told && this.#sent.data?.send.id === told.send.id) this.#told = { ...told, words: this.#words(told.send) }
+    const send = this.#sent.data?.send
+    if (told && send?.id === told.send.id) this.#told = { ...told, ...this.#standing(send) }
   }
 
   hostUpdated(): void {
@@ -75,14 +73,16 @@ export class SendAgain implements ReactiveController {
     this.#dismissed = false
     // Its draft is read with its first update; filling before that would write over what a person had begun.
     void composer.updateComplete.then(() => {
-      this.#told = { send, filled: composer.fill(send.text), words: this.#words(send) }
+      this.#told = { ...this.#standing(send), filled: composer.fill(send.text) }
       this.#host.requestUpdate()
     })
   }
 
-  #words({ status }: SentWords): AgainWords {
+  /** As it is known now: it may end, be found or be settled while somebody hesitates. */
+  #standing(sent: SentWords): { readonly send: SentWords; readonly words: AgainWords } {
+    const send = asItStands(sent, this.#record.data)
     const { delivery = null, evidence = null } = this.#record.data ?? {}
-    return againWords({ status, delivery, evidence })
+    return { send, words: againWords({ status: send.status, settlement: send.settlement, delivery, evidence }) }
   }
 
   /** Another task or agent is shown, or the words were sent. */
@@ -93,16 +93,18 @@ export class SendAgain implements ReactiveController {
   }
 
   /** What to ask once more before these words are sent: also after the notice was put away, and with more words around them. */
-  readonly caution = (text: string): Caution | null =>
-    this.#told && text.includes(this.#told.send.text.trim()) ? this.#told.words.caution : null
+  readonly caution = (text: string, { agentId }: Target): Caution | null => {
+    const told = this.#told
+    return told?.send.agentId === agentId && text.includes(told.send.text.trim()) ? told.words.caution : null
+  }
 
   /** These words go out: as soon as the console has them as a command, that one takes the place of the earlier. */
-  readonly sent = (text: string, sending: Sending): void => {
+  readonly sent = (text: string, sending: Sending, target: Target): void => {
     const app = this.#app()
-    const send = this.#told?.send
-    if (!app || !send || !needsPerson(send.status) || send.settlement) return
-    const words = send.text.trim()
-    if (words === '' || !text.includes(words)) return
+    const told = this.#told
+    if (!app || !told || !needsPerson(told.send.status) || told.send.settlement) return
+    const { send, filled } = told
+    if (!isSaidAgain({ ...send, filled, dismissed: this.#dismissed }, text, target)) return
     this.#unsettled = undefined
     const begun = sending.phase.get()
     const key = 'attempt' in begun ? begun.attempt.idempotencyKey : undefined
@@ -122,8 +124,9 @@ export class SendAgain implements ReactiveController {
       await app.api.change(settlePath(commandId), { method: 'POST', body }, SettlementAnswer)
     } catch (error) {
       const fault = faultOf(error)
-      // Somebody has decided about it meanwhile.
-      if (fault.status !== conflict) this.#unsettled = { why: fault.message, page: app.router.get().params['id'] }
+      // Somebody has decided about it meanwhile: it needs nobody.
+      if (fault.message !== settlementRefusals.taken)
+        this.#unsettled = { why: whyNotSettled(fault), page: app.router.get().params['id'] }
     }
     app.queries.invalidate()
     this.#host.requestUpdate()
@@ -134,7 +137,8 @@ export class SendAgain implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  notice(): TemplateResult | typeof nothing {
+  /** `target`: to whom the words in the field would go now. */
+  notice(target: Target | undefined): TemplateResult | typeof nothing {
     const { fault } = this.#sent.answer
     if (fault && this.#asked !== null)
       return html`<p class="notice warn" role="status">
@@ -148,6 +152,8 @@ export class SendAgain implements ReactiveController {
     const told = this.#told
     if (!told || this.#dismissed) return nothing
     const { send, filled, words } = told
+    const isOpen = needsPerson(send.status) && !send.settlement
+    const settles = isOpen && filled && target !== undefined && isSameAddress(send, target)
     const others =
       send.otherParts > 0
         ? `It also carried ${plural(send.otherParts, 'part')} that cannot be written into a field: not included.`
@@ -160,7 +166,7 @@ export class SendAgain implements ReactiveController {
         ${filled ? nothing : html`<p class="said quoted">${send.text}</p>`}
         ${words.sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)}
         ${others === '' ? nothing : html`<p>${others}</p>`}
-        ${needsPerson(send.status) && !send.settlement ? html`<p>Accepted with these words, it settles the earlier one.</p>` : nothing}
+        ${settles ? html`<p>Accepted with these words, it settles the earlier one.</p>` : nothing}
       </div>
       <button class="small ghost" @click=${() => this.#dismiss()}>Dismiss</button>
     </div>`

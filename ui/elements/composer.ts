@@ -6,6 +6,7 @@ import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValu
 import type { Command } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import type { Caution } from '../../domain/send-again.ts'
+import { needsPerson } from '../../domain/settlement.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
@@ -13,7 +14,7 @@ import { commandQuestion } from '../questions.ts'
 import { actorQuestion } from '../record-questions.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
 import { composerSheet } from './composer-sheet.ts'
-import { explanationSheet, knownList, remedyLinks } from '../pages/explanation-view.ts'
+import { explanationSheet, knownList, remedyLinks, toneIcon } from '../pages/explanation-view.ts'
 import { SignalboxConfirm } from './confirm.ts'
 import { icon } from './icon.ts'
 import { sheet } from './sheet.ts'
@@ -52,9 +53,9 @@ export class SignalboxComposer extends LitElement {
   /** Why nothing can be written here; empty when something can. */
   declare closed: string
   /** What a person is asked once more before these words are sent; null where nothing. */
-  declare caution: (text: string) => Caution | null
+  declare caution: (text: string, target: Target) => Caution | null
   /** Hears what a person sends off, with the sending that it became: that one outlives this element. */
-  declare sent: (text: string, sending: Sending) => void
+  declare sent: (text: string, sending: Sending, target: Target) => void
   declare _text: string
   declare _asking: Caution | null
   #sending: Sending | undefined
@@ -75,10 +76,10 @@ export class SignalboxComposer extends LitElement {
     if (phase?.at !== 'accepted') return undefined
     return { queries: this.app.queries, question: commandQuestion(phase.commandId) }
   })
-  /** What is on record of a send in doubt, and what was looked for since. */
+  /** What is on record of a send that needs a person: what was looked for since, and what somebody decided. */
   #record = new Query(this, () => {
     const command = this.#command.data?.command
-    return command?.status === 'uncertain'
+    return command && needsPerson(command.status)
       ? { queries: this.app.queries, question: actorQuestion('command', command.id) }
       : undefined
   })
@@ -188,7 +189,7 @@ export class SignalboxComposer extends LitElement {
     // Nobody confirmed the last one: the same words again are that attempt again, or they could arrive twice.
     if (this.#phase.value?.at === 'unknown') this.#sending?.retry(target)
     else {
-      this._asking = this.caution(this._text)
+      this._asking = this.caution(this._text, target)
       if (!this._asking) this.#sendOff(target)
     }
   }
@@ -197,7 +198,7 @@ export class SignalboxComposer extends LitElement {
     const sending = this.#sending
     if (!sending) return
     sending.send(target, this._text)
-    this.sent(this._text, sending)
+    this.sent(this._text, sending, target)
   }
 
   #confirm(): TemplateResult | typeof nothing {
@@ -334,20 +335,23 @@ export class SignalboxComposer extends LitElement {
   }
 
   #outcome(command: Command, text: string): TemplateResult | typeof nothing {
-    const { delivery, evidence } = this.#record.data ?? {}
+    const { delivery, evidence, settlement = null } = this.#record.data ?? {}
     // Before its record is read this much is known: words that were to begin a task have none to look at.
     const about = delivery ? { localId: delivery.localId } : this.#inTask ? {} : { localId: null }
-    const explanation = explainCommand({ ...command, ...about }, null, evidence ?? command.evidence)
+    const explanation = explainCommand({ ...command, ...about }, null, evidence ?? command.evidence, settlement)
     if (!explanation) return nothing
     const { id, agentId } = command
     const { tone, title, known } = explanation
     const [what, ...advice] = explanation.sentences
-    const sentences = [what, ...(delivery?.cause ? [delivery.cause] : []), ...advice]
-    const found = { ...explanation, remedies: this.#inTask ? [] : (['open-task'] as const) }
-    const ways = { app: this.app, commandId: id, agentId, localId: evidence?.localId ?? null, successorId: null }
+    const isOpen = settlement === null
+    const sentences = [what, ...(isOpen && delivery?.cause ? [delivery.cause] : []), ...advice]
+    const shown = this.#inTask ? ['open-successor'] : ['open-successor', 'open-task']
+    const found = { ...explanation, remedies: explanation.remedies.filter((remedy) => shown.includes(remedy)) }
+    const successorId = settlement?.successorId ?? null
+    const ways = { app: this.app, commandId: id, agentId, localId: evidence?.localId ?? null, successorId }
     const actor = `/actors/command/${id}`
     return html`<div class="notice ${tone}" role="alert">
-      ${icon(tone === 'warn' ? 'triangle-alert' : 'circle-x', 15)}
+      ${icon(toneIcon(tone), 15)}
       <div class="grow">
         <b>${title}</b>
         ${sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)} ${knownList(known, this.app)}

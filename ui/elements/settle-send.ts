@@ -1,21 +1,24 @@
 /**
  * `<signalbox-settle>`: where a person says what they decided about a send that failed or is uncertain. Owns unfolding, the choice,
- * the note and telling why it did not work; what is shown of a settled send is its page's, which hears `settled` and moves the focus
- * on before the send leaves its list.
+ * the note and telling why it did not work, or who was quicker; what is shown of a settled send is its page's, which hears `settled`
+ * and moves the focus on before the send leaves its list.
  */
+import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import {
-  css,
-  html,
-  LitElement,
-  nothing,
-  type PropertyDeclarations,
-  type PropertyValues,
-  type TemplateResult,
-} from 'lit'
-import { settleNoteLimit, SettlementAnswer, type SettleDecision } from '../../domain/settlement.ts'
+  settledBy,
+  settleNoteLimit,
+  SettlementAnswer,
+  settlementRefusals,
+  whyNotSettled,
+  type SettleDecision,
+  type Settlement,
+} from '../../domain/settlement.ts'
+import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
+import { sentQuestion } from '../record-questions.ts'
 import { icon } from './icon.ts'
+import { settleSheet } from './settle-sheet.ts'
 import { sheet } from './sheet.ts'
 
 export const settlePath = (commandId: string): string => `/api/sends/${encodeURIComponent(commandId)}/settle`
@@ -27,6 +30,10 @@ const choices: readonly { readonly decision: SettleDecision; readonly words: str
   { decision: 'no-matter', words: 'It no longer matters', hint: 'Nothing more is to be done.' },
 ]
 
+/** The commands that somebody is about to settle below `root`: their forms are unfolded. */
+export const beingSettled = (root: ParentNode): ReadonlySet<string> =>
+  new Set([...root.querySelectorAll('signalbox-settle')].flatMap(({ open, commandId }) => (open ? [commandId] : [])))
+
 /** An address of a command, or its id alone. */
 const idIn = (text: string): string | undefined => /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i.exec(text)?.[0]
 
@@ -34,7 +41,7 @@ const idIn = (text: string): string | undefined => /[0-9a-f]{8}(?:-[0-9a-f]{4}){
  * @element signalbox-settle
  * @prop commandId - what is to be settled
  * @attr open - the form is unfolded
- * @fires settled - `detail`: the command's id; once the console has it
+ * @fires settled - `detail`: the command's id; once the console has it, or who settles has read that another did
  */
 export class SignalboxSettle extends LitElement {
   static override properties: PropertyDeclarations = {
@@ -42,105 +49,52 @@ export class SignalboxSettle extends LitElement {
     commandId: { attribute: false },
     open: { type: Boolean, reflect: true },
     _decision: { state: true },
+    _note: { state: true },
+    _successor: { state: true },
+    _taken: { state: true },
     _running: { state: true },
     _fault: { state: true },
   }
-  static override styles = [
-    sheet,
-    css`
-      /* A row of ways has the button in it, and below it the whole width for the form. */
-      :host {
-        display: contents;
-      }
-      form {
-        display: grid;
-        gap: 10px;
-        flex: 1 0 100%;
-        min-width: 0;
-        max-width: 520px;
-        margin-top: 4px;
-        padding: 12px;
-        border: 1px solid var(--sb-border);
-        border-radius: var(--sb-radius-m);
-        background: var(--sb-surface);
-        font-size: var(--sb-text-s);
-      }
-      fieldset {
-        display: grid;
-        gap: 2px;
-        margin: 0;
-        padding: 0;
-        border: 0;
-        min-width: 0;
-      }
-      legend {
-        padding: 0 0 4px;
-        font-weight: 540;
-        color: var(--sb-text);
-      }
-      .choice {
-        display: flex;
-        gap: 8px;
-        padding: 3px 6px;
-        margin-inline: -6px;
-        border-radius: var(--sb-radius-s);
-        color: var(--sb-text);
-      }
-      .choice:hover {
-        background: var(--sb-hover);
-      }
-      .choice input {
-        flex: none;
-        margin-top: 2px;
-      }
-      .choice b {
-        margin-inline-end: 4px;
-        font-weight: 520;
-      }
-      .field > label {
-        color: var(--sb-text);
-      }
-      textarea {
-        resize: vertical;
-        max-height: 160px;
-        field-sizing: content;
-      }
-      .row {
-        flex-wrap: wrap;
-      }
-      .row .grow {
-        flex-basis: 180px;
-      }
-      .fault {
-        overflow-wrap: anywhere;
-      }
-    `,
-  ]
+  static override styles = [sheet, settleSheet]
   declare app: App
   declare commandId: string
   /** The form is unfolded. Reflected, so that whoever holds it can make room. */
   declare open: boolean
   declare _decision: SettleDecision | undefined
+  /** What was written stays while the form is folded, as the decision does. */
+  declare _note: string
+  declare _successor: string
+  /** What somebody else has decided meanwhile. */
+  declare _taken: Settlement | undefined
   declare _running: boolean
   declare _fault: ApiFault | undefined
 
   constructor() {
     super()
+    this.#begin()
+    this._running = false
+  }
+
+  #begin(): void {
     this.open = false
     this._decision = undefined
-    this._running = false
+    this._note = ''
+    this._successor = ''
+    this._taken = undefined
     this._fault = undefined
+  }
+
+  /** The same element may come to stand beside another send: what was written about the one before is not about that. */
+  override willUpdate(changed: PropertyValues): void {
+    if (changed.get('commandId') !== undefined) this.#begin()
   }
 
   /** It may be unfolded at the lower edge of something that scrolls: then the button stays in sight, and as much of the form as there is room. */
   override updated(changed: PropertyValues): void {
+    if (changed.has('_taken') && this._taken) this.renderRoot.querySelector<HTMLElement>('.taken')?.focus()
     if (!changed.has('open') || !this.open) return
     this.renderRoot.querySelector('form')?.scrollIntoView({ block: 'nearest' })
     this.renderRoot.querySelector('button')?.scrollIntoView({ block: 'nearest' })
-  }
-
-  #field<Field extends HTMLElement>(id: string): Field | null {
-    return this.renderRoot.querySelector<Field>(`#${id}`)
   }
 
   #fold(): void {
@@ -164,27 +118,57 @@ export class SignalboxSettle extends LitElement {
     event.preventDefault()
     const { _decision: decision, commandId, app } = this
     if (decision === undefined || this._running) return
-    const successor = this.#field<HTMLInputElement>('successor')
-    const successorId = successor ? idIn(successor.value) : undefined
+    const successor = this.renderRoot.querySelector<HTMLInputElement>('#successor')
+    const successorId = successor ? idIn(this._successor) : undefined
     successor?.setCustomValidity(successorId === undefined ? 'There is no id in it.' : '')
     if (successor && !successor.reportValidity()) return
-    const note = this.#field<HTMLTextAreaElement>('note')?.value.trim() ?? ''
+    const note = this._note.trim()
     const body = { decision, ...(note === '' ? {} : { note }), ...(successorId === undefined ? {} : { successorId }) }
     this._running = true
     this._fault = undefined
     try {
       await app.api.change(settlePath(commandId), { method: 'POST', body }, SettlementAnswer)
-      this.open = false
-      this.dispatchEvent(new CustomEvent('settled', { detail: commandId, bubbles: true, composed: true }))
+      this.#done(commandId)
     } catch (error) {
-      this._fault = faultOf(error)
+      const fault = faultOf(error)
+      const taken = fault.message === settlementRefusals.taken ? await this.#whoWas(commandId) : null
+      if (this.commandId === commandId) {
+        this._taken = taken ?? undefined
+        this._fault = taken ? undefined : fault
+      }
     }
     this._running = false
     // Of a refusal, too: that somebody else was quicker is best said by what they decided.
     app.queries.invalidate()
   }
 
+  /** Null where that cannot be read, or was taken back since. */
+  async #whoWas(commandId: string): Promise<Settlement | null> {
+    try {
+      return (await this.app.api.get(sentQuestion(commandId).path, SentWordsAnswer)).send.settlement
+    } catch (error) {
+      faultOf(error)
+      return null
+    }
+  }
+
+  #done(commandId: string): void {
+    this.#begin()
+    this.dispatchEvent(new CustomEvent('settled', { detail: commandId, bubbles: true, composed: true }))
+  }
+
+  #takenBy(settlement: Settlement): TemplateResult {
+    const mine = this._note.trim()
+    return html`<div class="settling taken" id="settling" role="alert" tabindex="-1">
+      <p><bdi>${settledBy(settlement)}.</bdi></p>
+      ${settlement.note === null ? nothing : html`<p class="muted">Note: <bdi>“${settlement.note}”</bdi></p>`}
+      ${mine === '' ? nothing : html`<p>Your note was not kept: <bdi>“${mine}”</bdi></p>`}
+      <div class="row"><button class="small" @click=${() => this.#done(this.commandId)}>Close</button></div>
+    </div>`
+  }
+
   override render(): TemplateResult {
+    if (this._taken) return this.#takenBy(this._taken)
     return html`<button
         class="small"
         aria-expanded=${this.open ? 'true' : 'false'}
@@ -199,6 +183,7 @@ export class SignalboxSettle extends LitElement {
   #form(): TemplateResult {
     const chosen = this._decision
     return html`<form
+      class="settling"
       id="settling"
       @submit=${(event: SubmitEvent) => void this.#settle(event)}
       @keydown=${(event: KeyboardEvent) => this.#key(event)}
@@ -227,19 +212,30 @@ export class SignalboxSettle extends LitElement {
                 required
                 autocomplete="off"
                 spellcheck="false"
-                @input=${(event: Event & { currentTarget: HTMLInputElement }) => event.currentTarget.setCustomValidity('')}
+                .value=${this._successor}
+                @input=${({ currentTarget }: Event & { currentTarget: HTMLInputElement }) => {
+                  currentTarget.setCustomValidity('')
+                  this._successor = currentTarget.value
+                }}
               />
             </div>`
           : nothing
       }
       <div class="field">
         <label for="note">Note, if there is more to say</label>
-        <textarea id="note" rows="2" maxlength=${settleNoteLimit} dir="auto"></textarea>
+        <textarea
+          id="note"
+          rows="2"
+          maxlength=${settleNoteLimit}
+          dir="auto"
+          .value=${this._note}
+          @input=${({ currentTarget }: Event & { currentTarget: HTMLTextAreaElement }) => (this._note = currentTarget.value)}
+        ></textarea>
       </div>
       ${
         this._fault
           ? html`<p class="fault" role="alert">
-              ${icon('triangle-alert', 14)}<span>Not settled: ${this._fault.message}</span>
+              ${icon('triangle-alert', 14)}<span>Not settled: ${whyNotSettled(this._fault)}</span>
             </p>`
           : nothing
       }

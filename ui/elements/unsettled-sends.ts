@@ -22,7 +22,7 @@ import { Query } from '../controllers/query.ts'
 import { explanationSheet, knownList, remedyLinks } from '../pages/explanation-view.ts'
 import type { Question } from '../queries.ts'
 import { icon } from './icon.ts'
-import { SignalboxSettle } from './settle-send.ts'
+import { beingSettled, SignalboxSettle } from './settle-send.ts'
 import { sheet } from './sheet.ts'
 import { define } from './view.ts'
 
@@ -125,12 +125,28 @@ class SignalboxUnsettled extends LitElement {
     return this.renderRoot.querySelector('.fold')
   }
 
+  #shown: readonly UnsettledSend[] = []
+
   override willUpdate(): void {
     const { data } = this.#sends
     if (!data) return
-    if (data.sends.length > 0) this._isDone = false
+    // What somebody is settling stays until they are done: that another was quicker is said there, and what they wrote with it.
+    const settling = beingSettled(this.renderRoot)
+    const held = this.#shown.filter(({ id }) => settling.has(id) && data.sends.every((each) => each.id !== id))
+    // In one order, so that what is being written in is not moved about.
+    this.#shown =
+      held.length === 0
+        ? data.sends
+        : [...data.sends, ...held].toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+    const isEmpty = this.#shown.length === 0
+    if (!isEmpty) this._isDone = false
     else if (this.shadowRoot?.activeElement) this._isDone = true
-    if (data.sends.length === 0) this._open = false
+    if (isEmpty) this._open = false
+  }
+
+  #settled(): void {
+    this.#fold?.focus()
+    this.requestUpdate()
   }
 
   override updated(changed: PropertyValues): void {
@@ -141,7 +157,8 @@ class SignalboxUnsettled extends LitElement {
     const { app } = this
     const { data } = this.#sends
     if (!app || !data) return nothing
-    const { sends, more } = data
+    const sends = this.#shown
+    const { more } = data
     if (sends.length === 0) return this._isDone ? this.#done() : nothing
     const words = needingWords(sends, !more)
     return html`<section class="strip" aria-label="Messages that need you">
@@ -156,7 +173,7 @@ class SignalboxUnsettled extends LitElement {
           ${icon('triangle-alert', 14)}${words}
         </button>
       </div>
-      <ul class="sends" id="sends" ?hidden=${!this._open} @settled=${() => this.#fold?.focus()}>
+      <ul class="sends" id="sends" ?hidden=${!this._open} @settled=${() => this.#settled()}>
         ${
           this._open
             ? repeat(

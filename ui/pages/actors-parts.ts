@@ -5,12 +5,14 @@ import type { Explanation } from '../../domain/explanation.ts'
 import type { SentWords } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
+import { SignalboxReopen } from '../elements/reopen-send.ts'
 import { SignalboxSettle } from '../elements/settle-send.ts'
 import { define } from '../elements/view.ts'
 import { shortId } from './actors-questions.ts'
 import { explanationNotice, type Subject } from './explanation-view.ts'
 
 define('signalbox-settle', SignalboxSettle)
+define('signalbox-reopen', SignalboxReopen)
 
 /** What there is to know, the chart, the log, the details. */
 export type Part = 'told' | 'chart' | 'log' | 'details'
@@ -38,21 +40,30 @@ function subjectOf(app: App, { actor, delivery, evidence, settlement }: ActorAns
   return { app, commandId: kind === 'command' ? id : null, agentId, localId, successorId }
 }
 
-/** What was sent, and what needs a person. Once it is settled the focus stays here, where that is said. */
-export function toldPart({ app, seen, send, above }: Told): TemplateResult | typeof nothing {
+/** Settling, or taking that back: of a command that is over, for whoever may act on it. */
+function deciding({ app, seen, send }: Told): TemplateResult | typeof nothing {
+  const { actor, settlement } = seen
+  if (actor.status !== 'done' || !send?.operable || send.id !== actor.id) return nothing
+  if (settlement) return html`<signalbox-reopen .app=${app} .commandId=${actor.id}></signalbox-reopen>`
+  return actor.attention ? html`<signalbox-settle .app=${app} .commandId=${actor.id}></signalbox-settle>` : nothing
+}
+
+/** What was sent, and what needs a person. Once it is settled or reopened the focus stays here, where that is said. */
+export function toldPart(told: Told): TemplateResult | typeof nothing {
+  const { app, seen, send, above } = told
   if (above.length === 0 && !send) return nothing
-  const { actor, evidence, replaces } = seen
+  const { evidence, replaces } = seen
   const subject = subjectOf(app, seen)
-  const settle =
-    actor.attention && actor.status === 'done' && send?.operable && send.id === actor.id
-      ? html`<signalbox-settle .app=${app} .commandId=${actor.id}></signalbox-settle>`
-      : nothing
+  const focus = ({ currentTarget }: Event): void => {
+    if (currentTarget instanceof HTMLElement) currentTarget.focus()
+  }
   return html`<div
     class="told"
     role="region"
     aria-label="What there is to know"
     tabindex="0"
-    @settled=${({ currentTarget }: Event) => currentTarget instanceof HTMLElement && currentTarget.focus()}
+    @settled=${focus}
+    @reopened=${focus}
   >
     ${
       send
@@ -64,7 +75,7 @@ export function toldPart({ app, seen, send, above }: Told): TemplateResult | typ
           ></signalbox-sent>`
         : nothing
     }
-    ${above.map((each) => explanationNotice(each, subject, settle))}
+    ${above.map((each) => explanationNotice(each, subject, deciding(told)))}
   </div>`
 }
 

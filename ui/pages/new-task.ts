@@ -212,7 +212,7 @@ export class SignalboxNewTask extends LitElement {
         ${agent ? this.#skills(agent) : nothing} ${agent ? this.#about(agent) : nothing}
       </div>
       <div class="foot">
-        ${this.#again.notice()}
+        ${this.#again.notice(agent && this.#target(agent))}
         <signalbox-composer
           .app=${this.app}
           scope=${`new:${agent?.id ?? ''}`}

@@ -45,9 +45,9 @@ export function taskTroubles({
 }: Troubles): TemplateResult | typeof nothing {
   const since = Date.now() - unsettledDays * dayMs
   const shown = commands
+    .filter(({ status }) => needsPerson(status))
     .filter(({ id, updatedAt }) => id !== toldElsewhere && Date.parse(updatedAt) > since)
     .slice(0, shownLimit)
-    .filter(({ status }) => needsPerson(status))
   const unread = followers ? unfollowed(app, followers) : []
   const count = shown.length + unread.length
   if (count === 0) return nothing

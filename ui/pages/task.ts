@@ -13,6 +13,7 @@ import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { SendAgain } from '../controllers/send-again.ts'
 import { StayAtEnd } from '../controllers/stay-at-end.ts'
+import { TaskCommands } from '../controllers/task-commands.ts'
 import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
 import { SignalboxCancelTask } from '../elements/cancel-task.ts'
 import { readersRead, scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
@@ -73,6 +74,9 @@ export class SignalboxTask extends View {
     const known = this.#view !== undefined && this.#view.kind === 'task'
     return this.app && known ? { queries: this.app.queries, question: followersQuestion(this.taskId) } : undefined
   })
+  #commands = new TaskCommands(this, () =>
+    this.app && this.#view?.kind === 'task' ? { app: this.app, localId: this.taskId } : undefined,
+  )
   #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
   #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
   #phase = new Select<Phase, Phase>(
@@ -226,11 +230,11 @@ export class SignalboxTask extends View {
               })}
             </div>
           </div>
-          <div class="foot" @settled=${(event: CustomEvent<string>) => this.#settled(app, event.detail)}>
+          <div class="foot" @settled=${(event: CustomEvent<string>) => this.#settled(event.detail)}>
             ${taskTroubles({
               app,
               localId: task.localId,
-              commands: data.commands,
+              commands: this.#commands.shown(data.commands),
               followers: this.#followers.data,
               operable: this.#closed === '',
               toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
@@ -255,13 +259,9 @@ export class SignalboxTask extends View {
       ${this.#artifact(app, task)}`
   }
 
-  /** While a stream feeds this task nothing refetches what is beside it. The focus stays on the page when the trouble goes. */
-  #settled(app: App, commandId: string): void {
-    const { data } = this.#task
-    if (data) {
-      const commands = data.commands.filter(({ id }) => id !== commandId)
-      app.queries.put(taskQuestion(this.taskId), { ...data, commands })
-    }
+  /** The focus stays on the page when the trouble goes. */
+  #settled(commandId: string): void {
+    this.#commands.settled(commandId)
     this.#composer?.focus()
   }
 
@@ -336,7 +336,7 @@ export class SignalboxTask extends View {
   #foot(app: App, task: TaskView): TemplateResult {
     const over = task.kind === 'task' && isTerminal(task.state)
     const closed = this.#closed
-    return html`${this.#again.notice()}<signalbox-composer
+    return html`${this.#again.notice(targetOf(task))}<signalbox-composer
         .app=${app}
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
