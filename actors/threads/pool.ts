@@ -9,7 +9,6 @@ import type { Endpoint } from '../../a2a/operations.ts'
 import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
 import { HeavyTurns } from './heavy-turns.ts'
 import type { FramesTask, ParsedEvent, ParserTask, PushTask, Reply, ReplyOperation, ReplyTask } from './messages.ts'
-import { unpacked, type Packed } from './packed-texts.ts'
 import { parseTask } from './stream-parser.ts'
 
 /** One event may be as large as a whole stream: a 16 MiB part is 21.4 MiB of base64 in a single frame. */
@@ -86,7 +85,7 @@ export class ParserPool {
   readonly #closeDeadlineMs: number
   readonly #tellLoss: (error: unknown) => void
   readonly #underWay = new Set<Promise<unknown>>()
-  #pool: Piscina<ParserTask, Packed> | null = null
+  #pool: Piscina<ParserTask, ParsedEvent[]> | null = null
   #closed = false
   #framesHere = 0
   #framesInThreads = 0
@@ -170,8 +169,7 @@ export class ParserPool {
   async #inThread(task: ParserTask): Promise<ParsedEvent[]> {
     const [owned, transferList] = withOwnBuffers(task)
     try {
-      const signal = AbortSignal.timeout(this.#taskDeadlineMs)
-      return unpacked(await this.#started().run(owned, { transferList, signal }))
+      return await this.#started().run(owned, { transferList, signal: AbortSignal.timeout(this.#taskDeadlineMs) })
     } catch (error) {
       if (this.#closed) throw new ParserPoolClosed('cut off', { cause: error })
       // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash.
@@ -181,10 +179,10 @@ export class ParserPool {
   }
 
   /** Threads start with the first large frame: a console whose agents are terse never pays for them. */
-  #started(): Piscina<ParserTask, Packed> {
+  #started(): Piscina<ParserTask, ParsedEvent[]> {
     if (this.#pool !== null) return this.#pool
     const source = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    this.#pool = new Piscina<ParserTask, Packed>({
+    this.#pool = new Piscina<ParserTask, ParsedEvent[]>({
       filename: new URL(`./stream-parser${source}`, import.meta.url).href,
       name: 'parseInThread',
       // As many as there may ever be: piscina replaces a dead thread only up to the minimum, and queued tasks would wait.

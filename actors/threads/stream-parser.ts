@@ -15,7 +15,6 @@ import { observationFrom } from '../../domain/observation.ts'
 import type { KeepBytes, Observation } from '../../domain/observation.ts'
 import { largeText, textDigest } from '../../persistence/text-digest.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
-import { packed } from './packed-texts.ts'
 import type { Blob, FramesTask, ParsedEvent, ParserTask, PushTask, ReplyTask, SeenEvent } from './messages.ts'
 
 /** Bytes of one part, decoded. */
@@ -145,11 +144,11 @@ function decodedBytes(base64: string, size: number): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** The thread's entry: the same work as `Packed`, its bytes moved back instead of copied. */
+/** The thread's entry: the same work, its bytes moved back instead of copied. */
 export function parseInThread(task: ParserTask): unknown {
   const events = parseTask(task)
   const buffers = events.flatMap((event) =>
     event.kind === 'observation' ? event.blobs.map(({ bytes }) => bytes.buffer) : [],
   )
-  return move({ [transferableSymbol]: buffers, [valueSymbol]: packed(events) })
+  return move({ [transferableSymbol]: buffers, [valueSymbol]: events })
 }
