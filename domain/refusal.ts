@@ -2,6 +2,8 @@
  * A refusal: the console declines, on purpose, and says why. Closed codes, each with the sentence of the specification;
  * a sentence is safe to show. http/refusals.ts alone gives a code its status. Not for outages or defects.
  */
+import { settlementRefusals } from './settlement.ts'
+
 export const refusals = {
   'body.invalid': 'Invalid request.',
   'body.missing': 'Request body is required.',
@@ -26,11 +28,10 @@ export const refusals = {
   'command.key.taken': 'This idempotency key already belongs to different command content.',
   'command.failed': 'The command failed.',
   'command.waiting': 'Command accepted; waiting stopped.',
-  'settlement.taken': 'This send is already settled.',
-  'settlement.early': 'Only a send that failed or is uncertain can be settled.',
-  'settlement.open': 'This send is not settled.',
-  'settlement.successor':
-    'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
+  'settlement.taken': settlementRefusals.taken,
+  'settlement.early': settlementRefusals.early,
+  'settlement.open': settlementRefusals.open,
+  'settlement.successor': settlementRefusals.successor,
   'task.unknown': 'Task not found.',
   'task.filter': 'Invalid task filter.',
   'task.limit': 'limit must be 1–100.',

@@ -33,7 +33,7 @@ export type SettlementAnswer = z.infer<typeof SettlementAnswer>
 export const ReopenedAnswer = z.object({ reopened: Settlement })
 export type ReopenedAnswer = z.infer<typeof ReopenedAnswer>
 
-/** The API's sentences of its refusals, by which a page tells two of one status apart. They are those of domain/refusal.ts. */
+/** The API's sentences of its refusals, by which a page tells two of one status apart. domain/refusal.ts takes them from here. */
 export const settlementRefusals = {
   taken: 'This send is already settled.',
   early: 'Only a send that failed or is uncertain can be settled.',

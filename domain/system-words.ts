@@ -94,7 +94,7 @@ export const toldNow = (own: SupervisorAnswer, all: readonly ToldProcess[], nowM
 })
 
 /** The other processes on the database. */
-const beside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[]): ToldProcess[] =>
+export const beside = ({ process }: SupervisorAnswer, all: readonly ToldProcess[]): ToldProcess[] =>
   all.filter(({ owner }) => owner !== process.owner)
 
 /** "45 s", "7 min": how long ago, for reading. */

@@ -2,30 +2,13 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { insertCommands, projectCommands, type NewCommand } from '../../persistence/commands.ts'
+import { projectCommands } from '../../persistence/commands.ts'
 import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
+import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
 
-const ours = '00000000-0000-7000-8000-00000000000a'
-const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
-const at = (minute: number): string => new Date(Date.UTC(2026, 10, 22, 9, minute)).toISOString()
 const administrator = administratorOf(ours)
-const newCommand = (n: number): NewCommand => ({
-  id: idOf(n),
-  auditId: idOf(1000 + n),
-  organizationId: ours,
-  agentId: ours,
-  personId: ours,
-  idempotencyKey: `key-${n}`,
-  contentDigest: 'digest',
-  messageId: `message-${n}`,
-  title: `Command ${n}`,
-  body: { action: 'send', tenant: '', text: 'Do it.' },
-  taskId: null,
-  skillId: null,
-  status: 'dispatching',
-})
 const ended = (n: number, status: 'succeeded' | 'failed' | 'uncertain') => ({
   id: idOf(n),
   status,
@@ -38,17 +21,7 @@ describe.each(bothDatabases)('commands on %s', (database) => {
   let fresh: FreshDatabase
   beforeAll(async () => {
     fresh = await freshDatabase(database)
-    const { pool } = fresh.db
-    await pool.query(sql.unsafe`insert into organization (id, slug, name) values (${ours}, 'ours', 'Ours')`)
-    await pool.query(sql.unsafe`
-      insert into agent (id, organization_id, card_url, source, name) values (${ours}, ${ours}, 'http://agent.example/', 'managed', 'Agent')`)
-    await pool.transaction((tx) =>
-      insertCommands(
-        tx,
-        Array.from({ length: 6 }, (_, n) => newCommand(n)),
-        at(0),
-      ),
-    )
+    await placeCommands(fresh.db, 6)
   })
   afterAll(() => fresh.close())
 

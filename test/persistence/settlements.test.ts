@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Connection } from '../../persistence/connection.ts'
-import { insertCommands, projectCommands, unsettledCommands } from '../../persistence/commands.ts'
+import { projectCommands, unsettledCommands } from '../../persistence/commands.ts'
 import {
   deleteSettlement,
   findSettlement,
@@ -12,13 +12,11 @@ import {
   mayReplace,
 } from '../../persistence/settlements.ts'
 import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
+import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
 
-const ours = '00000000-0000-7000-8000-00000000000a'
 const viewer = administratorOf(ours)
-const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
-const at = (minute: number): string => new Date(Date.UTC(2026, 10, 22, 9, minute)).toISOString()
 const count = 5
 
 describe.each(bothDatabases)('settlements on %s', (database) => {
@@ -26,34 +24,21 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
   beforeAll(async () => {
     fresh = await freshDatabase(database)
     const { pool } = fresh.db
-    await pool.query(sql.unsafe`insert into organization (id, slug, name) values (${ours}, 'ours', 'Ours')`)
+    await placeCommands(fresh.db, count)
     await pool.query(sql.unsafe`insert into person (id, display_name) values (${ours}, 'Ada')`)
-    await pool.query(sql.unsafe`
-      insert into agent (id, organization_id, card_url, source, name) values (${ours}, ${ours}, 'http://agent.example/', 'managed', 'Agent')`)
-    await pool.transaction(async (tx) => {
-      const commands = Array.from({ length: count }, (_, n) => ({
-        id: idOf(n),
-        auditId: idOf(1000 + n),
-        organizationId: ours,
-        agentId: ours,
-        personId: ours,
-        idempotencyKey: `key-${n}`,
-        contentDigest: 'digest',
-        messageId: `message-${n}`,
-        title: `Command ${n}`,
-        body: { action: 'send' as const, tenant: '', text: 'Do it.' },
-        taskId: null,
-        skillId: null,
-        status: 'dispatching' as const,
-      }))
-      await insertCommands(tx, commands, at(0))
-      const lost = commands.slice(0, 3).map(({ id }) => ({ id, status: 'uncertain' as const }))
-      await projectCommands(
+    await pool.transaction((tx) =>
+      projectCommands(
         tx,
-        lost.map((ended) => ({ ...ended, error: 'Nobody knows.', reply: null, taskId: null })),
+        [0, 1, 2].map((n) => ({
+          id: idOf(n),
+          status: 'uncertain',
+          error: 'Nobody knows.',
+          reply: null,
+          taskId: null,
+        })),
         at(1),
-      )
-    })
+      ),
+    )
   })
   afterAll(() => fresh.close())
 

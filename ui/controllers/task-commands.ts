@@ -6,7 +6,7 @@ import type { LitElement, ReactiveController } from 'lit'
 import * as z from 'zod/mini'
 import { Command } from '../../domain/command.ts'
 import type { App } from '../app.ts'
-import { beingSettled } from '../elements/settle-send.ts'
+import { withBeingSettled } from '../elements/settle-send.ts'
 import type { Question } from '../queries.ts'
 import { Query } from './query.ts'
 
@@ -46,11 +46,7 @@ export class TaskCommands implements ReactiveController {
   /** `known`: those that came with the task, until its own are asked for. */
   shown(known: readonly Command[]): readonly Command[] {
     const fresh = this.#query.data?.commands ?? known
-    const settling = beingSettled(this.#host.renderRoot)
-    const held = this.#shown.filter(({ id }) => settling.has(id) && fresh.every((each) => each.id !== id))
-    // In one order, so that what is being written in is not moved about.
-    this.#shown =
-      held.length === 0 ? fresh : [...fresh, ...held].toSorted((a, b) => b.createdAt.localeCompare(a.createdAt))
+    this.#shown = withBeingSettled(this.#host.renderRoot, this.#shown, fresh, ({ createdAt }) => createdAt)
     return this.#shown
   }
 

@@ -3,10 +3,10 @@
  * telling why it did not work; what is shown of a send that is open again is its page's, which hears `reopened`.
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
-import { ReopenedAnswer, settleNoteLimit, whyNotSettled } from '../../domain/settlement.ts'
+import { ReopenedAnswer } from '../../domain/settlement.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
-import { icon } from './icon.ts'
+import { noteField, settleFault } from './settle-parts.ts'
 import { settleSheet } from './settle-sheet.ts'
 import { sheet } from './sheet.ts'
 
@@ -100,24 +100,7 @@ export class SignalboxReopen extends LitElement {
       @keydown=${(event: KeyboardEvent) => this.#key(event)}
     >
       <p>The decision is taken back, and the send needs a person again. The audit trail keeps both.</p>
-      <div class="field">
-        <label for="why">Note, if there is more to say</label>
-        <textarea
-          id="why"
-          rows="2"
-          maxlength=${settleNoteLimit}
-          dir="auto"
-          .value=${this._note}
-          @input=${({ currentTarget }: Event & { currentTarget: HTMLTextAreaElement }) => (this._note = currentTarget.value)}
-        ></textarea>
-      </div>
-      ${
-        this._fault
-          ? html`<p class="fault" role="alert">
-              ${icon('triangle-alert', 14)}<span>Not reopened: ${whyNotSettled(this._fault)}</span>
-            </p>`
-          : nothing
-      }
+      ${noteField(this._note, (note) => (this._note = note))} ${settleFault('Not reopened', this._fault)}
       <div class="row">
         <button class="primary small" ?disabled=${this._running}>${this._running ? 'Reopening…' : 'Reopen'}</button>
         <button type="button" class="ghost small" @click=${() => this.#fold()}>Leave it settled</button>

@@ -6,10 +6,8 @@
 import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import {
   settledBy,
-  settleNoteLimit,
   SettlementAnswer,
   settlementRefusals,
-  whyNotSettled,
   type SettleDecision,
   type Settlement,
 } from '../../domain/settlement.ts'
@@ -18,6 +16,7 @@ import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
 import { sentQuestion } from '../record-questions.ts'
 import { icon } from './icon.ts'
+import { noteField, settleFault } from './settle-parts.ts'
 import { settleSheet } from './settle-sheet.ts'
 import { sheet } from './sheet.ts'
 
@@ -31,8 +30,24 @@ const choices: readonly { readonly decision: SettleDecision; readonly words: str
 ]
 
 /** The commands that somebody is about to settle below `root`: their forms are unfolded. */
-export const beingSettled = (root: ParentNode): ReadonlySet<string> =>
+const beingSettled = (root: ParentNode): ReadonlySet<string> =>
   new Set([...root.querySelectorAll('signalbox-settle')].flatMap(({ open, commandId }) => (open ? [commandId] : [])))
+
+/**
+ * `fresh`, and of what was `shown` below `root` whatever somebody is settling: it stays until they are done, for that another was
+ * quicker is said there, and what they wrote with it. The newest by `at` first.
+ */
+export function withBeingSettled<T extends { readonly id: string }>(
+  root: ParentNode,
+  shown: readonly T[],
+  fresh: readonly T[],
+  at: (each: T) => string,
+): readonly T[] {
+  const settling = beingSettled(root)
+  const held = shown.filter(({ id }) => settling.has(id) && fresh.every((each) => each.id !== id))
+  // In one order, so that what is being written in is not moved about.
+  return held.length === 0 ? fresh : [...fresh, ...held].toSorted((a, b) => at(b).localeCompare(at(a)))
+}
 
 /** An address of a command, or its id alone. */
 const idIn = (text: string): string | undefined => /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i.exec(text)?.[0]
@@ -221,24 +236,7 @@ export class SignalboxSettle extends LitElement {
             </div>`
           : nothing
       }
-      <div class="field">
-        <label for="note">Note, if there is more to say</label>
-        <textarea
-          id="note"
-          rows="2"
-          maxlength=${settleNoteLimit}
-          dir="auto"
-          .value=${this._note}
-          @input=${({ currentTarget }: Event & { currentTarget: HTMLTextAreaElement }) => (this._note = currentTarget.value)}
-        ></textarea>
-      </div>
-      ${
-        this._fault
-          ? html`<p class="fault" role="alert">
-              ${icon('triangle-alert', 14)}<span>Not settled: ${whyNotSettled(this._fault)}</span>
-            </p>`
-          : nothing
-      }
+      ${noteField(this._note, (note) => (this._note = note))} ${settleFault('Not settled', this._fault)}
       <div class="row">
         <button class="primary small" ?disabled=${this._running}>${this._running ? 'Settling…' : 'Settle'}</button>
         <button type="button" class="ghost small" @click=${() => this.#fold()}>Leave it open</button>

@@ -22,7 +22,7 @@ import { Query } from '../controllers/query.ts'
 import { explanationSheet, knownList, remedyLinks } from '../pages/explanation-view.ts'
 import type { Question } from '../queries.ts'
 import { icon } from './icon.ts'
-import { beingSettled, SignalboxSettle } from './settle-send.ts'
+import { SignalboxSettle, withBeingSettled } from './settle-send.ts'
 import { sheet } from './sheet.ts'
 import { define } from './view.ts'
 
@@ -130,14 +130,7 @@ class SignalboxUnsettled extends LitElement {
   override willUpdate(): void {
     const { data } = this.#sends
     if (!data) return
-    // What somebody is settling stays until they are done: that another was quicker is said there, and what they wrote with it.
-    const settling = beingSettled(this.renderRoot)
-    const held = this.#shown.filter(({ id }) => settling.has(id) && data.sends.every((each) => each.id !== id))
-    // In one order, so that what is being written in is not moved about.
-    this.#shown =
-      held.length === 0
-        ? data.sends
-        : [...data.sends, ...held].toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+    this.#shown = withBeingSettled(this.renderRoot, this.#shown, data.sends, ({ updatedAt }) => updatedAt)
     const isEmpty = this.#shown.length === 0
     if (!isEmpty) this._isDone = false
     else if (this.shadowRoot?.activeElement) this._isDone = true

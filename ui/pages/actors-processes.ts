@@ -13,6 +13,7 @@ import {
 } from '../../domain/queue.ts'
 import { loopStanding, loopWords } from '../../domain/queue-words.ts'
 import {
+  beside,
   isSilent,
   processStanding,
   replacedOwners,
@@ -46,7 +47,7 @@ export function processTree(
   const { nowMs, toldMs } = seen
   const known = queues?.processes ?? []
   const self = toldNow(own, known, nowMs)
-  const others = known.filter(({ owner }) => owner !== self.owner)
+  const others = beside(own, known)
   const all = [self, ...others]
   const replaced = replacedOwners(all, toldMs)
   const asked = all.find(({ owner }) => owner === address.process)

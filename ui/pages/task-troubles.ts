@@ -15,7 +15,7 @@ import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxSettle } from '../elements/settle-send.ts'
 import { define } from '../elements/view.ts'
-import { knownList, remedyLinks } from './explanation-view.ts'
+import { knownList, remedyLinks, toneIcon } from './explanation-view.ts'
 
 define('signalbox-settle', SignalboxSettle)
 
@@ -105,7 +105,7 @@ function trouble({ app, localId, command, operable }: Trouble): TemplateResult |
   const here = { ...explanation, remedies }
   const settle = operable ? html`<signalbox-settle .app=${app} .commandId=${id}></signalbox-settle>` : nothing
   return html`<div class="notice ${explanation.tone}" role="note">
-    ${icon(explanation.tone === 'bad' ? 'circle-x' : 'triangle-alert', 15)}
+    ${icon(toneIcon(explanation.tone), 15)}
     <div class="grow">
       <b>${explanation.title}</b>
       <p class="muted">${action === 'cancelTask' ? 'A cancel' : 'A message'} of ${app.format.at(createdAt)}</p>
