@@ -21,8 +21,9 @@ export interface SseEvent {
 
 const lineFeed = 10
 const carriageReturn = 13
-/** Enough for ordinary events; a larger buffer is given back after its frame, so that an idle stream holds little. */
-const keptBufferBytes = 64 * 1024
+/** The first block is enough for ordinary events and kept; the others are given back with their frame, so that an idle stream holds little. */
+const firstBlockBytes = 64 * 1024
+const blockBytes = 1024 * 1024
 
 /**
  * Cuts a byte stream at blank lines, and looks at nothing else: decoding belongs to whoever reads the frame, perhaps on another thread.
@@ -31,7 +32,10 @@ const keptBufferBytes = 64 * 1024
  */
 export class FrameSplitter {
   readonly #limit: number
-  #held = new Uint8Array(0)
+  /** Full but for the last; a buffer that grew would copy what it holds with every step, in 25 MB twice over. */
+  #blocks: Uint8Array[] = []
+  /** Of the last block. */
+  #filled = 0
   #heldBytes = 0
   /** Nothing stands on the current line yet. */
   #lineIsEmpty = true
@@ -91,10 +95,16 @@ export class FrameSplitter {
     const bytes = this.#heldBytes + tail.length
     if (bytes > this.#limit) this.#fail()
     const frame = new Uint8Array(bytes)
-    frame.set(this.#held.subarray(0, this.#heldBytes))
-    frame.set(tail, this.#heldBytes)
+    let place = 0
+    for (const block of this.#blocks) {
+      const held = block.subarray(0, this.#heldBytes - place)
+      frame.set(held, place)
+      place += held.length
+    }
+    frame.set(tail, place)
     this.#heldBytes = 0
-    if (this.#held.length > keptBufferBytes) this.#held = new Uint8Array(0)
+    this.#filled = 0
+    this.#blocks.length = Math.min(this.#blocks.length, 1)
     return frame
   }
 
@@ -102,18 +112,30 @@ export class FrameSplitter {
     if (tail.length === 0) return
     const bytes = this.#heldBytes + tail.length
     if (bytes > this.#limit) this.#fail()
-    if (bytes > this.#held.length) {
-      const grown = new Uint8Array(Math.max(bytes, Math.min(this.#limit, this.#held.length * 2)))
-      grown.set(this.#held.subarray(0, this.#heldBytes))
-      this.#held = grown
-    }
-    this.#held.set(tail, this.#heldBytes)
     this.#heldBytes = bytes
+    for (let rest = tail; rest.length > 0;) {
+      const block = this.#roomy()
+      const fitting = rest.subarray(0, block.length - this.#filled)
+      block.set(fitting, this.#filled)
+      this.#filled += fitting.length
+      rest = rest.subarray(fitting.length)
+    }
+  }
+
+  /** A block that is not full. */
+  #roomy(): Uint8Array {
+    const last = this.#blocks.at(-1)
+    if (last && this.#filled < last.length) return last
+    const fresh = new Uint8Array(last ? blockBytes : firstBlockBytes)
+    this.#blocks.push(fresh)
+    this.#filled = 0
+    return fresh
   }
 
   #fail(): never {
     this.#failed = true
-    this.#held = new Uint8Array(0)
+    this.#blocks = []
+    this.#filled = 0
     this.#heldBytes = 0
     throw new FrameTooLarge(this.#limit)
   }

@@ -4,6 +4,7 @@
  */
 import type { AnyStateMachine } from 'xstate'
 import type { Fact, Report } from '../domain/fact.ts'
+import type { JsonText } from '../domain/json-text.ts'
 import type { ActorRef, Snapshot } from '../persistence/actors.ts'
 import type { Transaction } from '../persistence/connection.ts'
 import type { LockedTask } from '../persistence/tasks.ts'
@@ -48,7 +49,7 @@ export interface BatchContext {
   /** Statements that leave with the batch's last ones: each asks for all it has to write at once, and waits for nothing in between. */
   readonly writes: (() => Promise<unknown>)[]
   /** The reply that a command brought, by command id; `observe` puts it here, the command's projection stores it. */
-  readonly replies: Map<string, { readonly taskId: string; readonly reply: string }>
+  readonly replies: Map<string, { readonly taskId: string; readonly reply: JsonText }>
 }
 
 export interface Projected {

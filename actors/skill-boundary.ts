@@ -6,6 +6,7 @@
 import { mayHoldRoute, routedSkills, supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { AgentCard } from '../a2a/card.ts'
 import type { StreamResponse } from '../a2a/messages.ts'
+import { contentOf, decodeText } from '../domain/json-text.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readTaskSkill } from '../persistence/tasks.ts'
@@ -22,9 +23,9 @@ export interface Asked {
 
 /** Whether what the agent says of something of this skill names another. What has no skill has no boundary to leave. */
 export function claimsAnother({ event }: Pick<Observation, 'event'>, skillId: string | null): boolean {
-  if (skillId === null || !mayHoldRoute(event)) return false
+  if (skillId === null || !mayHoldRoute(contentOf(event))) return false
   // We wrote it from a checked event; only bytes were replaced by references.
-  return routedSkills(JSON.parse(event) as StreamResponse).some((named) => named !== skillId)
+  return routedSkills(JSON.parse(decodeText(event)) as StreamResponse).some((named) => named !== skillId)
 }
 
 /**

@@ -4,6 +4,7 @@
  * from a fact (actors/reactions.ts).
  */
 import type { EvidenceLook, LookedFor } from './evidence.ts'
+import type { JsonText } from './json-text.ts'
 import type { Observation } from './observation.ts'
 
 /** How an agent's words reached us. `sent` are our own words, stored beside the agent's. */
@@ -28,8 +29,8 @@ export interface ReportingCommand {
   readonly referenceTaskIds: readonly string[]
   /** What we sent, told together with the reply: it stands in the transcript only once it was delivered. */
   readonly sent: Observation | null
-  /** JSON text of the reply in its 1.0 shape, bytes replaced by references. */
-  readonly reply: string
+  /** The reply in its 1.0 shape, bytes replaced by references. */
+  readonly reply: JsonText
   /**
    * The agent's name of the task that was spoken to, null for a first word: whoever answers with a message need not name it
    * [a2a.proto v1.0.1, Message.task_id is optional].

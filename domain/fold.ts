@@ -3,6 +3,7 @@
  * order changes nothing, and a finished task never reopens. Does not read or write rows (persistence/tasks.ts).
  */
 import type { Source } from './fact.ts'
+import type { JsonText } from './json-text.ts'
 import { observationOf, type Observation, type ObservedArtifact } from './observation.ts'
 import { isTerminal } from './task.ts'
 
@@ -33,14 +34,14 @@ export interface FoldedMessage {
   readonly id: string
   readonly position: number
   readonly role: 'user' | 'agent'
-  readonly parts: string
+  readonly parts: JsonText
   readonly saidAt: string
   readonly fromStatus: boolean
 }
 
 export interface FoldedArtifact extends KnownArtifact {
   /** New parts by position; those at or beyond `partCount` came and went within one report. */
-  readonly newParts: ReadonlyMap<number, string>
+  readonly newParts: ReadonlyMap<number, JsonText>
   /** It had more parts before: what is stored at or beyond `partCount` is to be removed. */
   readonly isShorter: boolean
 }
@@ -48,7 +49,7 @@ export interface FoldedArtifact extends KnownArtifact {
 export interface FoldedEvent {
   readonly position: number
   readonly source: Source
-  readonly event: string
+  readonly event: JsonText
 }
 
 /** What folding changed; empty where the agent said nothing new. */
@@ -67,7 +68,7 @@ export interface Folded {
 }
 
 /** `chain(previous, part, digest)`: a digest of a digest and the next part, of which a digest may be known; the empty chain is ''. */
-export type Chain = (previous: string, part: string, digest: string | null) => string
+export type Chain = (previous: string, part: JsonText, digest: string | null) => string
 
 /**
  * Parts of one artifact that a view shows. What an agent sends beyond is kept in its events and counts for what the artifact
@@ -100,7 +101,7 @@ export class Fold {
   #version: number
   readonly #known: Set<string>
   readonly #artifacts: Map<string, KnownArtifact>
-  readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, string> }>()
+  readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, JsonText> }>()
   readonly #foldedEvents: FoldedEvent[] = []
   readonly #messages: FoldedMessage[] = []
   readonly #transitions: Folded['transitions'][number][] = []
@@ -239,7 +240,7 @@ export class Fold {
       return false
     const earlier = this.#foldedArtifacts.get(seen.artifactId)
     // Grown in place: copied for each of a report's events, a thousand small ones cost a second in a hundred megabytes.
-    const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, string>()
+    const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, JsonText>()
     const room = Math.max(0, partsLimit - start.partCount)
     seen.parts.slice(0, room).forEach((part, i) => newParts.set(start.partCount + i, part))
     if (after.partCount > partsLimit) newParts.set(partsLimit, partsCut)
@@ -251,7 +252,7 @@ export class Fold {
 
   /** Over all parts, those that are not shown included. */
   #chained(from: string, { parts, partDigests }: ObservedArtifact): string {
-    return parts.reduce((digest, part, i) => this.#chain(digest, part, partDigests?.get(i) ?? null), from)
+    return parts.reduce((digest: string, part, i) => this.#chain(digest, part, partDigests?.get(i) ?? null), from)
   }
 }
 

@@ -4,6 +4,7 @@
  * ready to insert: an agent's text may hold NUL or lone surrogates, which jsonb refuses and which escaped text carries.
  */
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/messages.ts'
+import type { JsonText } from './json-text.ts'
 import { isTerminal, stateSaid, type Part, type StoredBytes } from './task.ts'
 
 /** A part without its id: the id is its place, given when it is read. */
@@ -12,8 +13,8 @@ type StoredPart = Omit<Part, 'id'>
 export interface ObservedMessage {
   readonly id: string
   readonly role: 'user' | 'agent'
-  /** JSON text of StoredPart[]. */
-  readonly parts: string
+  /** StoredPart[]. */
+  readonly parts: JsonText
   readonly timestamp: string | null
   readonly fromStatus: boolean
 }
@@ -24,8 +25,8 @@ export interface ObservedArtifact {
   readonly description: string | null
   /** URIs of the extensions it belongs to: a trace is not something a person asked for. */
   readonly extensions: readonly string[]
-  /** JSON text of one StoredPart each. */
-  readonly parts: readonly string[]
+  /** One StoredPart each. */
+  readonly parts: readonly JsonText[]
   /** Digests of large parts by their place, where whoever parsed them has made them. */
   readonly partDigests?: ReadonlyMap<number, string>
   /** Adds to the artifact of that id; otherwise replaces it. */
@@ -38,8 +39,8 @@ export interface Observation {
   /** The agent's own ids. */
   readonly taskId: string | null
   readonly contextId: string | null
-  /** JSON text of the event in its 1.0 shape, bytes replaced by references. */
-  readonly event: string
+  /** The event in its 1.0 shape, bytes replaced by references. */
+  readonly event: JsonText
   readonly status: { readonly state: string; readonly timestamp: string | null } | null
   readonly messages: readonly ObservedMessage[]
   readonly artifacts: readonly ObservedArtifact[]
@@ -73,6 +74,14 @@ export function observationOf(event: string): Observation {
   const slim = JSON.parse(event) as StreamResponse
   return { ...changesOf(slim), event, stored: referencesOf(slim) }
 }
+
+/** The observation with every text of the agent's in another form. */
+export const withTexts = (observation: Observation, form: (text: JsonText) => JsonText): Observation => ({
+  ...observation,
+  event: form(observation.event),
+  messages: observation.messages.map((message) => ({ ...message, parts: form(message.parts) })),
+  artifacts: observation.artifacts.map((artifact) => ({ ...artifact, parts: artifact.parts.map(form) })),
+})
 
 function referencesOf(slim: StreamResponse): StoredBytes[] {
   const stored: StoredBytes[] = []

@@ -7,7 +7,9 @@ import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { Command, CommandBody, CommandStatus } from '../domain/command.ts'
 import type { GrantPermission } from '../domain/grant.ts'
+import { decodeText, isLong, type JsonText } from '../domain/json-text.ts'
 import { actorExpressions, type ActorBatch } from './actors.ts'
+import { textValue } from './bind-message.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { stands } from './presumptions.ts'
 import { storable } from './tasks.ts'
@@ -279,7 +281,7 @@ export interface CommandProjection {
   readonly id: string
   readonly status: CommandStatus
   readonly error: string | null
-  readonly reply: string | null
+  readonly reply: JsonText | null
   readonly taskId: string | null
 }
 
@@ -292,12 +294,26 @@ export async function projectCommands(
   commands: readonly CommandProjection[],
   at: string,
 ): Promise<void> {
-  await tx.query(sql.unsafe`
+  const isAlone = ({ reply }: CommandProjection): boolean => reply !== null && isLong(reply)
+  const together = commands.filter((command) => !isAlone(command))
+  const projections = commands.filter(isAlone).map(alone)
+  if (together.length > 0) projections.push(sql.fragment`${inOneSet(together)}`)
+  const statements = projections.map(
+    (projected) => sql.unsafe`
     update command c set status = p.status, error = p.error, reply = p.reply, task_id = p.task_id, updated_at = ${at},
       unsettled_at = case when p.status in ('failed', 'uncertain') then ${at}::timestamptz end
-    from ${sql.unnest(
-      commands.map((c) => [c.id, c.status, c.error, c.reply, c.taskId]),
-      ['uuid', 'text', 'text', 'text', 'uuid'],
-    )} as p(id, status, error, reply, task_id)
-    where c.id = p.id and c.status in ('pending', 'dispatching') and c.status <> p.status`)
+    from ${projected} as p(id, status, error, reply, task_id)
+    where c.id = p.id and c.status in ('pending', 'dispatching') and c.status <> p.status`,
+  )
+  await Promise.all(statements.map((statement) => tx.query(statement)))
 }
+
+const inOneSet = (commands: readonly CommandProjection[]) =>
+  sql.unnest(
+    commands.map((c) => [c.id, c.status, c.error, c.reply === null ? null : decodeText(c.reply), c.taskId]),
+    ['uuid', 'text', 'text', 'text', 'uuid'],
+  )
+
+/** A long reply goes as a plain value: in a list it would be searched for quotes, and copied. */
+const alone = ({ id, status, error, reply, taskId }: CommandProjection): FragmentSqlToken => sql.fragment`
+  (values (${id}::uuid, ${status}::text, ${error}::text, ${textValue(reply ?? '')}::text, ${taskId}::uuid))`

@@ -4,7 +4,7 @@
  */
 import { Duplex } from 'node:stream'
 import { callbackify } from 'node:util'
-import { Worker } from 'node:worker_threads'
+import { isMarkedAsUntransferable, Worker } from 'node:worker_threads'
 
 export interface ThreadOptions {
   readonly dataDir?: string
@@ -75,12 +75,14 @@ export class PgliteServer {
     return this.#lost.signal
   }
 
-  /** Large chunks are moved to the thread: their bytes are gone for the caller. */
+  /** Large chunks are moved to the thread, and their bytes are gone for the caller; those that must stay (bind-message.ts) are copied. */
   exchange(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
     this.unflushedBytes += chunks.reduce((sum, { length }) => sum + length, 0)
     const large = chunks.filter(({ length }) => length >= movedFrom)
-    const owned = new Set(large.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer))
-    return this.#ask({ kind: 'exchange', chunks }, [...owned])
+    const moved = large.flatMap(({ buffer }) =>
+      buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer) ? [buffer] : [],
+    )
+    return this.#ask({ kind: 'exchange', chunks }, [...new Set(moved)])
   }
 
   /** The data directory as a tar file: what `template` takes. */

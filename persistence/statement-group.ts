@@ -6,12 +6,13 @@
  */
 import type pg from 'pg'
 import type { FieldDef } from 'pg'
+import { bindMessage, type Value } from './bind-message.ts'
 import { isStalePlan } from './sqlstate.ts'
 
 export interface GroupedStatement {
   readonly text: string
   /** As `encoded` writes them. */
-  readonly values: readonly (string | null)[]
+  readonly values: readonly Value[]
   /** Under which it is prepared on the connection; the same name is always the same text. */
   readonly name: string
   readonly answered: (answer: GroupedAnswer) => void
@@ -97,7 +98,7 @@ export class StatementGroup implements pg.Submittable {
           connection.parse({ name: statement, text, types: [] }, true)
           if (carriesNames) sent.add(name)
         }
-        connection.bind({ statement, values: [...values] }, true)
+        bind(connection, statement, values)
         if (!columns.has(name)) connection.describe({ type: 'P', name: '' }, true)
         connection.execute({}, true)
       }
@@ -168,9 +169,15 @@ function rowOf(columns: readonly Column[], fields: RowMessage['fields']): Record
   return row
 }
 
-/** A value as the text that PostgreSQL reads; arrays as `{…}` [PostgreSQL, 8.15.2 "Array Value Input"]. */
-export function encoded(value: unknown): string | null {
-  if (value === null || value === undefined) return null
+function bind(connection: pg.Connection, statement: string, values: readonly Value[]): void {
+  if (values.every((value) => typeof value === 'string' || value === null))
+    connection.bind({ statement, values: [...values] }, true)
+  else for (const piece of bindMessage(statement, values)) connection.stream.write(piece)
+}
+
+/** A value as the text that PostgreSQL reads, or its bytes; arrays as `{…}` [PostgreSQL, 8.15.2 "Array Value Input"]. */
+export function encoded(value: unknown): Value {
+  if (value === null || value === undefined || value instanceof Uint8Array) return value ?? null
   switch (typeof value) {
     case 'string':
       return value
@@ -190,6 +197,7 @@ const special = /["\\]/
 function element(value: unknown): string {
   const text = encoded(value)
   if (text === null) return 'NULL'
+  if (typeof text !== 'string') throw new TypeError('Bytes are a value of their own, and not one of a list.')
   if (Array.isArray(value)) return text
   return special.test(text) ? `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"` : `"${text}"`
 }

@@ -6,6 +6,8 @@
  */
 import { sql, type QuerySqlToken } from 'slonik'
 import type { Folded } from '../domain/fold.ts'
+import { decodeText, isLong, type JsonText } from '../domain/json-text.ts'
+import { textValue } from './bind-message.ts'
 import type { Transaction } from './connection.ts'
 import { storable } from './tasks.ts'
 
@@ -98,11 +100,9 @@ const changed = (rows: readonly Row[], at: string): QuerySqlToken => sql.unsafe`
 /** A row with a text of an agent's: JSON as `JSON.stringify` writes it, so that no line feed stands in it. */
 interface Worded {
   readonly row: Row
-  readonly text: string
+  readonly text: JsonText
 }
 
-/** Characters. A longer text is a statement of its own: one parameter, encoded once, past the copies of a set of rows. */
-const aloneFrom = 32 * 1024
 /** Characters of one statement's texts together: what PostgreSQL keeps in memory of a set of rows (`work_mem`). */
 const togetherLimit = 1024 * 1024
 
@@ -127,7 +127,7 @@ function worded(
     characters = 0
   }
   for (const each of rows) {
-    if (each.text.length >= aloneFrom) {
+    if (isLong(each.text)) {
       statements.push(alone(each))
       continue
     }
@@ -139,7 +139,7 @@ function worded(
   return statements
 }
 
-const lines = (rows: readonly Worded[]): string => rows.map(({ text }) => text).join('\n')
+const lines = (rows: readonly Worded[]): string => rows.map(({ text }) => decodeText(text)).join('\n')
 /** A column of rows, as an array parameter. */
 const column = (
   rows: readonly Worded[],
@@ -159,7 +159,7 @@ function events(writes: readonly TaskWrite[], at: string): Statements {
     rows,
     ({ row: [id = null, position = null, source = null], text }) => sql.unsafe`
       insert into task_event (task_id, position, source, event, received_at)
-      values (${id}, ${position}, ${source}, ${text}, ${at})`,
+      values (${id}, ${position}, ${source}, ${textValue(text)}, ${at})`,
     (run) => sql.unsafe`
       insert into task_event (task_id, position, source, event, received_at)
       select e.*, ${at} from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'int4')}, ${column(run, 2, 'text')}),
@@ -181,7 +181,7 @@ function messages(writes: readonly TaskWrite[]): Statements {
       text,
     }) => sql.unsafe`
       insert into task_message (task_id, message_id, position, role, said_at, from_status, parts)
-      values (${id}, ${name}, ${position}, ${role}, ${saidAt}, ${fromStatus}, ${text})`,
+      values (${id}, ${name}, ${position}, ${role}, ${saidAt}, ${fromStatus}, ${textValue(text)})`,
     (run) => sql.unsafe`
       insert into task_message (task_id, message_id, position, role, said_at, from_status, parts)
       select m.* from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'text')}, ${column(run, 2, 'int8')},
@@ -222,7 +222,7 @@ function parts(writes: readonly TaskWrite[]): Statements {
   const filled = worded(
     rows,
     ({ row: [id = null, artifactId = null, position = null], text }) => sql.unsafe`
-      insert into task_artifact_part (task_id, artifact_id, position, part) values (${id}, ${artifactId}, ${position}, ${text})
+      insert into task_artifact_part (task_id, artifact_id, position, part) values (${id}, ${artifactId}, ${position}, ${textValue(text)})
       on conflict (task_id, artifact_id, position) do update set part = excluded.part`,
     (run) => sql.unsafe`
       insert into task_artifact_part (task_id, artifact_id, position, part)

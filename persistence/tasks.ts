@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
+import { contentOf } from '../domain/json-text.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { largeText, textDigest } from './text-digest.ts'
 
@@ -87,7 +88,7 @@ export const chainParts: Chain = (previous, part, digest) =>
   createHash('sha256')
     .update(previous)
     .update('\n')
-    .update(part.length < largeText ? part : (digest ?? textDigest(part)))
+    .update(part.length < largeText ? contentOf(part) : (digest ?? textDigest(part)))
     .digest('base64url')
 
 /** PostgreSQL's text cannot hold NUL, and a lone surrogate is not UTF-8. */

@@ -3,8 +3,9 @@
  * for the threads that parse make them (actors/threads/stream-parser.ts) and should not load what reads and writes rows.
  */
 import { createHash } from 'node:crypto'
+import { contentOf, type JsonText } from '../domain/json-text.ts'
 
 /** Characters; hashing shorter ones costs less than a few milliseconds. */
 export const largeText = 1024 * 1024
 
-export const textDigest = (text: string): string => createHash('sha256').update(text).digest('base64url')
+export const textDigest = (text: JsonText): string => createHash('sha256').update(contentOf(text)).digest('base64url')

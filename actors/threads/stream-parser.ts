@@ -11,7 +11,8 @@ import { WireError } from '../../a2a/proto-json.ts'
 import { parsePushBody } from '../../a2a/push.ts'
 import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
-import { observationFrom } from '../../domain/observation.ts'
+import { encodeLong, type JsonText } from '../../domain/json-text.ts'
+import { observationFrom, withTexts } from '../../domain/observation.ts'
 import type { KeepBytes, Observation } from '../../domain/observation.ts'
 import { largeText, textDigest } from '../../persistence/text-digest.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
@@ -144,11 +145,18 @@ function decodedBytes(base64: string, size: number): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** The thread's entry: the same work, its bytes moved back instead of copied. */
+/** The thread's entry: the same work, its bytes and long texts moved back instead of copied. */
 export function parseInThread(task: ParserTask): unknown {
-  const events = parseTask(task)
-  const buffers = events.flatMap((event) =>
-    event.kind === 'observation' ? event.blobs.map(({ bytes }) => bytes.buffer) : [],
-  )
-  return move({ [transferableSymbol]: buffers, [valueSymbol]: events })
+  const moved: ArrayBufferLike[] = []
+  const encoded = (text: JsonText): JsonText => {
+    const form = encodeLong(text)
+    if (typeof form !== 'string') moved.push(form.utf8.buffer)
+    return form
+  }
+  const events = parseTask(task).map((event) => {
+    if (event.kind !== 'observation') return event
+    moved.push(...event.blobs.map(({ bytes }) => bytes.buffer))
+    return { ...event, observation: withTexts(event.observation, encoded) }
+  })
+  return move({ [transferableSymbol]: moved, [valueSymbol]: events })
 }

@@ -1,6 +1,7 @@
 /** Door, codec and pool together against whole agents: the SDK's servers, every framing, and the faults of a raw one. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { decodeText } from '../../domain/json-text.ts'
 import { parseCard, selectInterface } from '../../a2a/card.ts'
 import { encodeRequest } from '../../a2a/client.ts'
 import type { Endpoint } from '../../a2a/operations.ts'
@@ -62,7 +63,9 @@ async function stream(endpoint: Endpoint, text: string, bounds = { ...limits.str
 const textsOf = (events: ParsedEvent[]): string[] =>
   events
     .flatMap((event) => (event.kind === 'observation' ? event.observation.artifacts : []))
-    .flatMap((artifact) => artifact.parts.map((part) => String((JSON.parse(part) as { value: unknown }).value)))
+    .flatMap((artifact) =>
+      artifact.parts.map((part) => String((JSON.parse(decodeText(part)) as { value: unknown }).value)),
+    )
 const stateOf = (event: ParsedEvent | undefined): string | undefined =>
   event?.kind === 'observation' ? event.observation.status?.state : event?.kind
 

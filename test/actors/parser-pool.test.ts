@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { decodeText } from '../../domain/json-text.ts'
 import type { Endpoint } from '../../a2a/operations.ts'
 import type { ParsedEvent } from '../../actors/threads/messages.ts'
 import { ParserPool, ParserPoolClosed, placeFor, runsOf, type ParserOptions } from '../../actors/threads/pool.ts'
@@ -90,6 +91,20 @@ describe('frames', () => {
     expect(shared.stats.framesInThreads).toBeGreaterThan(0)
   })
 
+  it('bring long texts as bytes of their own, whose length is that of the text', async () => {
+    const text = 'é😀"\n'.repeat(20_000)
+    const said = { artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] } } }
+    const frame = Buffer.from(`data: ${JSON.stringify({ jsonrpc: '2.0', id: format.requestId, result: said })}\n\n`)
+    const event = one(await stream().parse(frame))
+    if (event.kind !== 'observation') throw new Error(event.kind)
+    const { event: whole, artifacts } = event.observation
+    const part = artifacts[0]?.parts[0] ?? ''
+    expect([typeof whole, typeof part]).toEqual(['object', 'object'])
+    expect(JSON.parse(decodeText(whole))).toEqual(said)
+    expect(JSON.parse(decodeText(part))).toMatchObject({ kind: 'text', value: text })
+    expect([whole.length, part.length]).toEqual([whole, part].map((each) => decodeText(each).length))
+  })
+
   it('are parsed here when small and few, in a thread otherwise', () => {
     const bytes = (size: number): Uint8Array => new Uint8Array(size)
     expect(placeFor([])).toBe('here')
@@ -144,7 +159,7 @@ describe('bytes', () => {
     expect(event.blobs.map((blob) => blob.digest)).toEqual([digest])
     expect(content.equals(blob?.bytes ?? Buffer.alloc(0))).toBe(true)
     expect(event.observation.stored.map((bytes) => bytes.digest)).toEqual([digest])
-    expect(JSON.parse(artifactSeen?.parts[0] ?? '')).toMatchObject({
+    expect(JSON.parse(decodeText(artifactSeen?.parts[0] ?? ''))).toMatchObject({
       kind: 'raw',
       value: { digest, size, href: `/api/artifacts/${digest}` },
     })
@@ -158,7 +173,7 @@ describe('bytes', () => {
     const [seen] = event.observation.artifacts
     expect(event.blobs).toEqual([])
     expect(event.observation.stored).toEqual([])
-    expect(JSON.parse(seen?.parts[0] ?? '')).toMatchObject({
+    expect(JSON.parse(decodeText(seen?.parts[0] ?? ''))).toMatchObject({
       kind: 'unknown',
       value: 'Artifact exceeds the 16 MB persistence limit.',
     })

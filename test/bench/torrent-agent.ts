@@ -42,7 +42,18 @@ const taskOf = (id: string) => ({
   status: { state: isOver(id) ? 'TASK_STATE_COMPLETED' : 'TASK_STATE_WORKING' },
 })
 
-const texts = { small: 'x'.repeat(sizes.small - 200), huge: 'x'.repeat(sizes.huge) }
+/** Words in no order, the same each time: a letter repeated is stored in no room and no time, and prose is not. */
+function prose(characters: number): string {
+  const words = 'the agent said that its report on 42 orders is ready and none of them was late or lost'.split(' ')
+  let [text, random] = ['', 1]
+  while (text.length < characters) {
+    random = (random * 48_271) % 0x7fff_ffff
+    text += `${words[random % words.length]} `
+  }
+  return text.slice(0, characters)
+}
+
+const texts = { small: prose(sizes.small - 200), huge: prose(sizes.huge) }
 
 /** Resolves when the reader has taken what was written, or is gone. */
 const room = (response: ServerResponse): Promise<void> =>

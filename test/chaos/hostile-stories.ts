@@ -3,6 +3,7 @@
  * the stories and the reading of what was folded. Does not own what must hold of it (hostile-order*.test.ts).
  */
 import fc from 'fast-check'
+import { decodeText } from '../../domain/json-text.ts'
 import type { Message, StreamResponse, TaskStatus } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
 import { Fold, type KnownArtifact } from '../../domain/fold.ts'
@@ -142,7 +143,7 @@ export class Telling {
     for (const [id, { newParts, ...artifact }] of folded.artifacts) {
       this.#artifacts.set(id, artifact)
       const rows = (this.parts.get(id) ?? []).slice(0, artifact.partCount)
-      for (const [position, part] of newParts) if (position < artifact.partCount) rows[position] = part
+      for (const [position, part] of newParts) if (position < artifact.partCount) rows[position] = decodeText(part)
       this.parts.set(id, rows)
     }
   }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { decodeText } from '../../domain/json-text.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import { Fold, partsLimit, type Folded, type KnownTask } from '../../domain/fold.ts'
 import { observationFrom, type Observation } from '../../domain/observation.ts'
@@ -136,7 +137,7 @@ describe('folding', () => {
     const rows = new Map<number, string>()
     for (const observation of told) {
       const { artifacts, version, eventCount: events } = fold([observation], known)
-      for (const [place, part] of artifacts.get('a')?.newParts ?? []) rows.set(place, part)
+      for (const [place, part] of artifacts.get('a')?.newParts ?? []) rows.set(place, decodeText(part))
       known = { ...known, artifacts, version, events }
     }
     expect(streamed.events).toHaveLength(told.length)
@@ -159,7 +160,7 @@ describe('folding', () => {
     const [artifact] = seen.artifacts
     if (!artifact) throw new Error('There is an artifact.')
     const digest = createHash('sha256')
-      .update(artifact.parts[0] ?? '')
+      .update(decodeText(artifact.parts[0] ?? ''))
       .digest('base64url')
     const parsed = { ...seen, artifacts: [{ ...artifact, partDigests: new Map([[0, digest]]) }] }
     expect(fold([parsed]).artifacts.get('a')?.partsDigest).toBe(fold([seen]).artifacts.get('a')?.partsDigest)

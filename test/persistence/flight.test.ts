@@ -207,6 +207,36 @@ describe.each(bothDatabases)('a flight on %s', (kind) => {
     expect(odd).toEqual({ none: null, yes: true, list: ['a"b\\c', '', 'NULL', '{,}'] })
   })
 
+  it('carries bytes of UTF-8 as the text they are, beside other values, and leaves them to whoever gave them', async () => {
+    const Carried = z.object({
+      before: z.nullable(z.string()),
+      text: z.string(),
+      length: z.number(),
+      after: z.string(),
+    })
+    const said = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 })
+    const beside = fc.option(fc.constantFrom('', 'é', '{}'), { nil: null })
+    // Around what is moved to the embedded database's thread, and several socket buffers.
+    const times = fc.constantFrom(1, 1_000, 70_000)
+    await fc.assert(
+      fc.asyncProperty(said, times, beside, async (word, repeats, before) => {
+        const text = word.replaceAll('\0', '').toWellFormed().repeat(repeats)
+        const value = sql.binary(Buffer.from(text))
+        const ask = (tx: Pick<Database['pool'], 'one'>) =>
+          tx.one(sql.type(Carried)`
+            select ${before}::text as before, ${value}::text as text, octet_length(${value}::text) as length, ${'z'}::text as after`)
+        for (const seen of await db.fly((tx) => Promise.all([ask(tx), ask(tx)]))) {
+          expect(seen.text === text, `${repeats} times ${JSON.stringify(word)}`).toBe(true)
+          expect({ ...seen, text: '' }).toEqual({ before, text: '', length: Buffer.byteLength(text), after: 'z' })
+        }
+      }),
+      { numRuns: 20 },
+    )
+    const broken = db.fly((tx) => tx.query(sql.unsafe`select ${sql.binary(Buffer.from([0xc3, 0x28]))}::text`))
+    await expect(broken).rejects.toThrow('invalid byte sequence')
+    expect(await db.fly((tx) => tx.one(count))).toEqual({ n: 0 })
+  })
+
   it('many at once wait for each other, and none is lost', async () => {
     const ids = Array.from({ length: 24 }, (_, id) => id)
     const work = ids.map((id) => db.fly((tx) => tx.query(add(id)).then(() => id)))

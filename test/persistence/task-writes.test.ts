@@ -5,7 +5,8 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fold, type KnownTask } from '../../domain/fold.ts'
-import { observationFrom } from '../../domain/observation.ts'
+import { decodeText, encodeLong, type JsonText } from '../../domain/json-text.ts'
+import { observationFrom, withTexts } from '../../domain/observation.ts'
 import { writeTasks, type TaskWrite } from '../../persistence/task-writes.ts'
 import { chainParts } from '../../persistence/tasks.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -28,12 +29,14 @@ function writeOf(texts: readonly string[]): TaskWrite {
   const fold = new Fold(unseen, at, chainParts)
   const told = texts.map((said, n) => {
     const parts = [{ text: said }]
-    return observationFrom(
+    const observation = observationFrom(
       n % 2 === 0
         ? { artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts }, append: n > 0 } }
         : { message: { messageId: `m${n}`, role: 'ROLE_AGENT', parts } },
       () => ({ digest: '', size: 0, href: '' }),
     )
+    // As it comes from a parsing thread.
+    return withTexts(observation, encodeLong)
   })
   for (const observation of told) fold.add(observation, 'stream')
   return { id: randomUUID(), fresh: null, contextId: null, folded: fold.result() }
@@ -77,6 +80,21 @@ describe.each(bothDatabases)('on %s', (kind) => {
     )
   })
 
+  it('what a flight failed to write another writes as it was', async () => {
+    const { db } = fresh
+    const write = writeOf(['\u{1f682}'.repeat(40_000)])
+    const failing = db.fly(async (flight) => {
+      await writeTasks(flight, [write], at)
+      throw new Error('A conflict.')
+    })
+    await expect(failing).rejects.toThrow('A conflict.')
+    await db.fly((flight) => writeTasks(flight, [write], at))
+    const [event] = await db.pool.anyFirst(
+      sql.type(Text)`select event as text from task_event where task_id = ${write.id}`,
+    )
+    expect(digestible(event ?? '')).toBe(digestible(write.folded.events[0]?.event ?? 'none'))
+  })
+
   it('an artifact that becomes shorter keeps no part behind its end', async () => {
     const { db } = fresh
     const id = randomUUID()
@@ -111,4 +129,7 @@ describe.each(bothDatabases)('on %s', (kind) => {
 })
 
 /** A failure should not print a megabyte. */
-const digestible = (json: string): string => (json.length < 200 ? json : `${chainParts('', json, null)} ${json.length}`)
+const digestible = (text: JsonText): string => {
+  const json = decodeText(text)
+  return json.length < 200 ? json : `${chainParts('', json, null)} ${json.length}`
+}
