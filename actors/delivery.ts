@@ -114,21 +114,19 @@ export class Deliveries {
   }
 
   /**
-   * Nothing leaves for the agent but the request for its card, so this may be done again. It has three attempts, and a database
-   * that does not keep up takes none of them: it is read before each look, so that who waits for it asks the agent nothing.
+   * Nothing leaves for the agent but the request for its card, so this may be done again. The database is read before each look, so
+   * that who waits for it asks the agent nothing.
    */
   async discover({ ref }: LeasedActor, held: Held): Promise<Done> {
-    return unlessLost(ref, held, async () => {
-      const delivery = await this.#saved.read(ref.id)
-      if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
-      // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
-      const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(held.signal)])
-      if (card.kind === 'found') {
-        this.#select(ref.id, card.endpoint)
-        return found({ kind: 'found' })
-      }
-      return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
-    })
+    const delivery = await this.#saved.read(ref.id)
+    if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
+    // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
+    const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(held.signal)])
+    if (card.kind === 'found') {
+      this.#select(ref.id, card.endpoint)
+      return found({ kind: 'found' })
+    }
+    return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
   }
 
   /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */

@@ -76,7 +76,7 @@ export interface Kind {
   /** Its timers are dates that people chose, not waits: a clock that is set back puts them off. */
   readonly byCalendar?: true
   readonly work: Readonly<Record<string, WorkHandler>>
-  /** Work that may be done twice without harm: given back unbegun when the process drains. */
+  /** Work that may be done twice without harm: given back unbegun when the process drains, begun anew after an outage (outlast.ts). */
   readonly repeatable: ReadonlySet<string>
   /** Writes what people read of actors that moved; asks for all its statements at once, for COMMIT leaves with them. */
   readonly project?: (batch: BatchContext, moved: readonly Projected[]) => Promise<void>

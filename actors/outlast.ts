@@ -34,3 +34,16 @@ export async function unlessLost<T>(ref: ActorRef, held: Held, work: () => Promi
     throw isOutage(error) ? new LeaseLost(ref) : error
   }
 }
+
+/**
+ * A whole piece of repeatable work, begun anew after an outage: none of its tries is used up, and nothing is told of an agent that
+ * has done nothing. Only that it does not keep its place meanwhile from those who wait for it.
+ */
+export function repeated<T>(ref: ActorRef, held: Held, work: () => Promise<T>): Promise<T> {
+  let isAgain = false
+  return unlessLost(ref, held, () => {
+    if (isAgain && held.turn.aborted) throw new LeaseLost(ref)
+    isAgain = true
+    return work()
+  })
+}

@@ -13,7 +13,6 @@ import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
 import { refusalWords } from './agent-words.ts'
-import { unlessLost } from './outlast.ts'
 import { encoded, openLine, type AgentLine, type LineTools } from './task-line.ts'
 
 export interface PushTools extends LineTools {
@@ -38,16 +37,7 @@ export class Pushing {
     this.#t = tools
   }
 
-  /** Both have few tries, and a database that does not keep up takes none of them. */
-  register({ ref }: LeasedActor, held: Held): Promise<Done> {
-    return unlessLost(ref, held, () => this.#register(ref, held))
-  }
-
-  remove({ ref }: LeasedActor, held: Held): Promise<Done> {
-    return unlessLost(ref, held, () => this.#remove(ref, held))
-  }
-
-  async #register(ref: ActorRef, held: Held): Promise<Done> {
+  async register({ ref }: LeasedActor, held: Held): Promise<Done> {
     const { push, db } = this.#t
     if (!push) return registered({ kind: 'refused', reason: notConfigured })
     const task = await readFollowed(db.pool, ref.id)
@@ -65,7 +55,7 @@ export class Pushing {
     return registered(outcomeOf(answer))
   }
 
-  async #remove(ref: ActorRef, held: Held): Promise<Done> {
+  async remove({ ref }: LeasedActor, held: Held): Promise<Done> {
     const registration = await registrationOf(this.#t.db.pool, ref.id)
     if (!registration) return ended
     const found = await this.#found(ref, held)

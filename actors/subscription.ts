@@ -8,10 +8,8 @@ import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../m
 import { readProgress, toldSince } from '../persistence/following.ts'
 import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
-import { LeaseLost } from './lease.ts'
 import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
-import { unlessLost } from './outlast.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
@@ -64,7 +62,7 @@ export class Following {
     // What a stream missed, and what it said last, is settled by one look at the whole task.
     const look = end.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
     const settled = await this.#settled(line, actor, 'failures')
-    if (settled?.kind === 'finished') return ended(closedBy(look))
+    if (settled?.kind === 'finished') return ended({ ...closedBy(look), ...leftOutOf(end, look) })
     if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     if (settled) return ended(settled)
     if (end.kind === 'unsupported') return ended({ kind: 'unsupported' })
@@ -86,18 +84,10 @@ export class Following {
     return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
 
-  /**
-   * Looks once more at a task that is over. It has few tries, and a database that does not keep up, or a directory that is full, takes
-   * none of them; but it does not keep its place meanwhile from those who wait for it.
-   */
+  /** Looks once more at a task that is over. */
   async close({ ref }: LeasedActor, held: Held): Promise<Done> {
-    let isAgain = false
-    return unlessLost(ref, held, async () => {
-      if (isAgain && held.turn.aborted) throw new LeaseLost(ref)
-      isAgain = true
-      const task = await readFollowed(this.#t.db.pool, ref.id)
-      return ended(task ? await this.#close(task, held) : { kind: 'finished' })
-    })
+    const task = await readFollowed(this.#t.db.pool, ref.id)
+    return ended(task ? await this.#close(task, held) : { kind: 'finished' })
   }
 
   async #close(task: FollowedTask, held: Held): Promise<CloseOutcome> {
@@ -160,7 +150,7 @@ const neverWhole = (missing: string): CloseOutcome => ({ kind: 'finished', missi
 
 function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
   if (end.kind === 'yielded' && end.opened) return { kind: 'yielded' }
-  if (news) return { kind: 'ended', news }
+  if (news) return { kind: 'ended', news, ...leftOutOf(end, look) }
   // Neither the stream nor the whole task can be read: it would be the same for ever.
   if (end.kind === 'broken' && end.oversized && look.kind === 'unread' && look.oversized)
     return { kind: 'unreadable', reason: inWords(look.message) }
@@ -168,6 +158,14 @@ function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
   if (look.kind === 'seen') return { kind: 'ended', news }
   return wasOpen(end) ? broken(wordsOf(look), true) : troubleOf(look)
 }
+
+/** An event over a limit is not lost where the whole task could be read; that it was not read is said all the same. */
+const leftOutOf = (end: StreamEnd, look: Look): { readonly leftOut?: string } =>
+  end.kind === 'broken' && end.oversized && look.kind === 'seen'
+    ? {
+        leftOut: `${inWords(end.reason)} An event of the stream was left out, and the task was read as a whole instead.`,
+      }
+    : {}
 
 type Unseen = Exclude<Look, { kind: 'seen' }>
 

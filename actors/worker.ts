@@ -13,8 +13,9 @@ import { workEnded, type WorkEnded } from './diagnostics.ts'
 import { PassedOver } from './passed-over.ts'
 import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
-import type { Done, Kinds } from './kinds.ts'
+import type { Done, Held, Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
+import { repeated } from './outlast.ts'
 import type { Log } from './log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
@@ -143,7 +144,8 @@ export class Worker implements Intake {
 
   async #endOf(launch: Launch, lease: HeldLease): Promise<WorkEnded['end']> {
     const { ref, work, token } = launch
-    const handler = this.#room.kind(ref.kind).work[work]
+    const { work: handlers, repeatable } = this.#room.kind(ref.kind)
+    const [handler, isRepeatable] = [handlers[work], repeatable.has(work)]
     const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
     if (!isHeld()) return this.#giveUp(lease)
@@ -155,11 +157,12 @@ export class Worker implements Intake {
     let done: Done | Error
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
-      done = await handler(launch, { signal: lease.abort.signal, turn: lease.turn.signal, isHeld, record })
+      const held: Held = { signal: lease.abort.signal, turn: lease.turn.signal, isHeld, record }
+      done = await (isRepeatable ? repeated(ref, held, () => handler(launch, held)) : handler(launch, held))
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
     }
-    if (lease.abort.signal.aborted && this.#room.kind(ref.kind).repeatable.has(work)) return 'given back'
+    if (lease.abort.signal.aborted && isRepeatable) return 'given back'
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
     return this.#report(lease, done)

@@ -185,7 +185,15 @@ const table: Readonly<Record<string, Explain>> = {
       'Waiting to read the end',
       'The finished task could not be read as a whole. It is read again, three times at most.',
     ),
-  'subscription finished': () => quiet('Finished', 'The task is finished; nothing more can come.'),
+  'subscription finished': ({ actor: { context } }) =>
+    typeof context['missing'] === 'string'
+      ? warn(
+          'Not all of it may be here',
+          ['open-agent'],
+          'The task is finished; nothing more can come.',
+          context['missing'],
+        )
+      : quiet('Finished', 'The task is finished; nothing more can come.'),
   'ownership open.holder.unowned': () => quiet('Nobody’s', 'Nobody has claimed the task.'),
   'ownership open.holder.owned': () => quiet('Owned', 'One person holds the task.'),
   'ownership open.deadline.none': () => quiet('No due time', 'The task may take as long as it takes.'),

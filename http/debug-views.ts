@@ -34,7 +34,7 @@ export const definitionKey = (kind: string, version: string): string => `${kind}
 
 const shownContext: Readonly<Record<string, readonly string[]>> = {
   command: ['attempts', 'error'],
-  subscription: ['failures', 'reads', 'reason', 'answered'],
+  subscription: ['failures', 'reads', 'reason', 'answered', 'missing'],
   ownership: ['assignee', 'claimedAt', 'dueAt', 'level', 'escalatedAt'],
   reconciliation: ['failures', 'reason', 'listReason', 'passes'],
   push: ['failures', 'reason', 'settled'],

@@ -9,16 +9,16 @@ import { work, type Interrupted } from './work.ts'
 
 /**
  * `waiting`: the agent waits for a person. `finished`: the task is terminal, and was seen whole or never can be, for the reason
- * `missing`. `unseen`: it is terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was
+ * `missing`. `leftOut`: what could not be read of the stream, where the whole task was looked at instead. `unseen`: it is terminal, and the look at the whole of it failed: something may be missing. `ended`: the agent was
  * heard and still works; `news` says whether following brought anything. `yielded`: a good stream made room for who had waited. `broken`: it
  * could not be read; `heard` says whether the agent gave any sign of life. `unsupported`: the agent does not stream.
  * `unreadable`: it is over a limit, and will be the next time. `gone`: agent or task is no more. Reasons are safe to show.
  */
 export type FollowOutcome =
   | { readonly kind: 'waiting' }
-  | { readonly kind: 'finished'; readonly missing?: string }
+  | { readonly kind: 'finished'; readonly missing?: string; readonly leftOut?: string }
   | { readonly kind: 'unseen' }
-  | { readonly kind: 'ended'; readonly news: boolean }
+  | { readonly kind: 'ended'; readonly news: boolean; readonly leftOut?: string }
   | { readonly kind: 'yielded' }
   | { readonly kind: 'broken'; readonly reason: string; readonly heard: boolean }
   | { readonly kind: 'unsupported' }
@@ -66,7 +66,8 @@ const defect: FollowOutcome = { kind: 'broken', reason: 'Following the task fail
 
 const unseenWhole = 'The finished task could not be read as a whole.'
 
-const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
+const reasonOf = (outcome: FollowOutcome): string | null =>
+  'reason' in outcome ? outcome.reason : outcome.kind === 'ended' ? (outcome.leftOut ?? null) : null
 
 /** In these it reads the task itself, every 15 s at the least, once it has a place: whoever else reads would only repeat it. */
 export const readingStates = [{ polling: 'pausing' }, { polling: 'reading' }] as const
@@ -84,6 +85,8 @@ export const subscriptionMachine = setup({
       answered: boolean
       /** A person answered while the stream was being followed, whose end may still tell of the question. */
       rearmed: boolean
+      /** Why it may not all have been seen, once it is finished; absent where it was, and in rows from before this was kept. */
+      missing?: string
     },
     events: {} as SubscriptionEvent,
     emitted: {} as MachineFact,
@@ -106,10 +109,16 @@ export const subscriptionMachine = setup({
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
     /** The last word of it: nobody will look again. */
-    tellUnseen: emit({ type: 'subscription.failing', reason: unseenWhole }),
+    tellUnseen: enqueueActions(({ enqueue }) => {
+      enqueue.assign({ missing: unseenWhole })
+      enqueue.emit({ type: 'subscription.failing', reason: unseenWhole })
+    }),
     tellMissing: enqueueActions(({ enqueue }, { outcome }: { outcome: FollowOutcome }) => {
-      if (outcome.kind !== 'finished' || outcome.missing === undefined) return
-      enqueue.emit({ type: 'subscription.failing', reason: `${unseenWhole} ${outcome.missing}` })
+      if (outcome.kind !== 'finished') return
+      const missing = outcome.missing === undefined ? outcome.leftOut : `${unseenWhole} ${outcome.missing}`
+      if (missing === undefined) return
+      enqueue.assign({ missing })
+      enqueue.emit({ type: 'subscription.failing', reason: missing })
     }),
     /** What is told is told once: when the reason changes, and when the agent has been silent for long. */
     judge: enqueueActions(({ context, enqueue }, { outcome }: { outcome: FollowOutcome }) => {

@@ -6,6 +6,8 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { explainActor } from '../../domain/actor-explanation.ts'
+import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { TaskView } from '../../domain/task.ts'
 import { Following } from '../../domain/following.ts'
 import { followingOf } from '../../persistence/following.ts'
@@ -159,6 +161,22 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     await expect.poll(archived(localId)).toBe(1)
     expect(await made(localId)).toEqual(everything)
     expect(peer.callsOf('GetTask')).toBe(1)
+  })
+
+  it('was too large for the stream: is read instead, and the page says that not all of it may be there', async () => {
+    const { localId, taskId } = await streaming()
+    peer.script.fault('GetTask', whole(taskId), Infinity)
+    const artifact = { artifactId: 'large', parts: [{ text: 'x'.repeat(hugeBytes) }] }
+    peer.script.emit(taskId, { artifactUpdate: { taskId, artifact, lastChunk: true } })
+    await expect.poll(archived(localId), { timeout: 20_000 }).toBe(1)
+    expect(await made(localId)).toEqual(everything)
+    const { body } = await house.api.get(`/api/task-actors/${localId}`)
+    const answers = TaskActorsAnswer.parse(body)
+    const seen = answers.actors.find(({ actor }) => actor.kind === 'subscription')
+    if (!seen) throw new Error('The task has no subscription.')
+    const [explanation] = explainActor(seen, Date.parse(answers.at))
+    expect(explanation).toMatchObject({ tone: 'warn', title: 'Not all of it may be here' })
+    expect(explanation?.sentences.join(' ')).toContain(`${tooLarge} An event of the stream was left out`)
   })
 
   it.each<readonly [string, (taskId: string) => RawFault]>([

@@ -2,6 +2,8 @@
  * PostgreSQL crashes while commands are under way, and comes back. The process stays, nothing accepted is lost, nothing is
  * delivered twice, and what is known is recorded once the database answers again.
  */
+import { sql } from 'slonik'
+import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { migrateUp } from '../../persistence/migrate.ts'
@@ -45,6 +47,27 @@ describe('a PostgreSQL that crashes', () => {
     const done = await Promise.all(sent.map(({ id }) => running.finished(id)))
     expect(done.map((command) => command.status)).toEqual(sent.map(() => 'succeeded'))
     expect(sent.map(({ messageId }) => peer.receiptsOf(messageId))).toEqual(sent.map(() => 1))
+  })
+
+  it('is no failure of an agent whose stream ends meanwhile: nothing is told of it, and it is followed again', async () => {
+    const { id } = await running.send(agentId, { text: 'hold' }, 'talks on')
+    const { result } = await running.finished(id)
+    const localId = String(result?.localId)
+    await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
+    const taskId = peer.taskIds().at(-1)
+    await postgres.crash()
+    // Nobody can ask now whether the stream brought anything.
+    peer.script.emit(String(taskId), { statusUpdate: 'no such thing' })
+    await postgres.recover()
+    await expect.poll(() => peer.callsOf('SubscribeToTask'), { timeout: 30_000 }).toBe(2)
+    peer.script.finish()
+    await running.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
+    const Told = z.object({ event: z.string(), facts: z.array(z.string()) })
+    const log = await db.pool.any(sql.type(Told)`
+      select event, facts from actor_log where kind = 'subscription' and actor_id = ${localId}`)
+    expect(
+      log.filter(({ event, facts }) => event.includes('xstate.error') || facts.includes('subscription.failing')),
+    ).toEqual([])
   })
 
   it('leaves the process working: later commands are delivered as ever', async () => {

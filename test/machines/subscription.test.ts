@@ -168,8 +168,23 @@ describe('a subscription whose task has ended', () => {
     const vain = { kind: 'finished', missing: 'The agent was removed.' } as const
     for (const events of [[follow('finished')], [told(true), done('close', { kind: 'finished' })]])
       expect(walk(first, events).facts).toEqual(['subscription.finished'])
-    for (const events of [[done('follow', vain)], [told(true), done('close', vain)]])
-      expect(walk(first, events).facts).toEqual(['subscription.failing', 'subscription.finished'])
+    for (const events of [[done('follow', vain)], [told(true), done('close', vain)]]) {
+      const { facts, state } = walk(first, events)
+      expect(facts).toEqual(['subscription.failing', 'subscription.finished'])
+      expect(state.context.missing).toBe('The finished task could not be read as a whole. The agent was removed.')
+    }
+    const partly = done('follow', { kind: 'finished', leftOut: 'An event was left out.' })
+    const { facts, state } = walk(first, [partly])
+    expect([facts, state.context.missing]).toEqual([
+      ['subscription.failing', 'subscription.finished'],
+      'An event was left out.',
+    ])
+    const goesOn = after(
+      follow('waiting'),
+      { type: 'rearmed' },
+      done('follow', { kind: 'ended', news: true, leftOut: 'Left out.' }),
+    )
+    expect([goesOn.value, goesOn.context.reason, goesOn.context.failures]).toEqual(['backingOff', 'Left out.', 0])
   })
 
   it('looks again after an interruption, and hears of nothing else any more', () => {
