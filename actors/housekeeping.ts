@@ -3,6 +3,7 @@
  * forgetting what is old. One loop a process, under the supervisor. Everything is in bounded passes that other processes may
  * run at the same time. Does not own how anything is done (persistence/).
  */
+import { randomInt } from 'node:crypto'
 import { graceMs, shardCount, sweepShard } from '../persistence/artifact-sweep.ts'
 import type { Database } from '../persistence/database.ts'
 import { forgetSilentProcesses } from '../persistence/processes.ts'
@@ -52,7 +53,8 @@ const bornOnce: ReadonlySet<string> = new Set(['command'])
 
 export class Housekeeping {
   readonly #o: HousekeepingOptions
-  #shard = 0
+  /** Anywhere: a process that lives for less than a round would never come to the last ones. */
+  #shard = randomInt(shardCount)
   #forgotAt = -Infinity
 
   constructor(options: HousekeepingOptions) {

@@ -33,7 +33,9 @@ export class Supervisor {
   readonly #outages = new Map<string, LoopOutage>()
   readonly #supervised: SupervisedLoops
   readonly #actor: ActorRefFrom<Machine>
-  /** Rejects when the loops keep failing or the drain failed: the process must end non-zero. Resolves when stopped. */
+  /** What the start or the drain failed with. */
+  #fault: unknown = null
+  /** Rejects when the loops keep failing, or with what the start or the drain failed with: the process must end non-zero. Resolves when stopped. */
   readonly ended: Promise<void>
 
   constructor(supervised: SupervisedLoops, instruments: Instruments, log: Log) {
@@ -68,23 +70,34 @@ export class Supervisor {
     const machine = supervisorFor(supervised.left).provide({
       actors: {
         loop,
-        prepare: fromPromise<void>(() => supervised.prepare()),
-        finish: fromPromise<void>(() => supervised.finish()),
+        prepare: fromPromise<void>(() => this.#noting(supervised.prepare())),
+        finish: fromPromise<void>(() => this.#noting(supervised.finish())),
       },
     })
     this.#actor = createActor(machine)
     this.ended = waitFor(this.#actor, (state) => state.status !== 'active').then((state) => {
-      if (state.matches('broken'))
-        throw new Error(`The supervisor gave up: ${state.context.lastFailure ?? 'start or drain failed'}.`)
+      if (!state.matches('broken')) return
+      throw this.#fault ?? new Error(`The supervisor gave up: ${state.context.lastFailure}.`)
     })
     // Whoever starts the system awaits this; until then an early end must not be an unhandled rejection.
     this.ended.catch(() => undefined)
   }
 
-  /** Resolves when every loop runs. */
+  /** The machine knows that the start or the drain failed, and not why: that is for whoever ends the process. */
+  async #noting(work: Promise<void>): Promise<void> {
+    try {
+      await work
+    } catch (error) {
+      this.#fault = error
+      throw error
+    }
+  }
+
+  /** Resolves when every loop runs, or it has stopped before. Rejects with what the start failed with. */
   async start(): Promise<void> {
     this.#actor.start()
-    await Promise.race([waitFor(this.#actor, (state) => state.matches('running')), this.ended])
+    const state = await waitFor(this.#actor, (each) => each.matches('running') || each.status !== 'active')
+    if (state.status !== 'active') await this.ended
   }
 
   /** Drains and stops; resolves when everything is at rest. */

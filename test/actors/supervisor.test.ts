@@ -11,13 +11,18 @@ import { capturedLog } from '../support/system.ts'
 type Loop = (signal: AbortSignal) => Promise<void>
 const rests: Loop = async (signal) => void (await once(signal, 'abort'))
 
+const nothing = (): Promise<void> => Promise.resolve()
+
 /** Loops that rest, but for those that are given. */
-function supervised(given: Partial<Record<LoopName, Loop>>, monotonic = () => instruments.monotonic()) {
+function supervised(
+  given: Partial<Record<LoopName, Loop>>,
+  monotonic = () => instruments.monotonic(),
+  prepare = nothing,
+) {
   const { log, lines } = capturedLog()
   const resting = Object.fromEntries(loopNames.map((name) => [name, rests])) as Record<LoopName, Loop>
-  const nothing = (): Promise<void> => Promise.resolve()
   const supervisor = new Supervisor(
-    { left: new Set(), loops: { ...resting, ...given }, prepare: nothing, finish: nothing },
+    { left: new Set(), loops: { ...resting, ...given }, prepare, finish: nothing },
     { ...instruments, monotonic },
     log,
   )
@@ -64,4 +69,11 @@ it.each([new Overloaded(), new Undecided()])('waits while the store does not kee
   expect(lines.map(({ level }) => level)).toEqual(['warn'])
   expect(supervisor.snapshot.context.restarts).toBe(0)
   await supervisor.stop()
+})
+
+it('fails to start with what went wrong, so that whoever ends the process can say it', async () => {
+  const away = new DatabaseClosed()
+  const { supervisor } = supervised({}, undefined, () => Promise.reject(away))
+  await expect(supervisor.start()).rejects.toBe(away)
+  await expect(supervisor.ended).rejects.toBe(away)
 })
