@@ -1,17 +1,17 @@
 /**
  * Settling and reopening: the operations behind `POST /api/sends/{commandId}/settle` and `/reopen`. A person has looked at a send that
  * failed or is uncertain, and decides what that means; the decision, its audit row and the fact that wakes whoever shows it are one
- * transaction. It stands until somebody takes it back, of which the trail keeps both. Moves no actor and sends nothing: the command
+ * transaction. It stands until somebody takes it back; both are kept, with their notes. Moves no actor and sends nothing: the command
  * stays what it is.
  */
 import { createHash } from 'node:crypto'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { needsPerson, type Settlement } from '../domain/settlement.ts'
+import { needsPerson, type Reopening, type Settlement } from '../domain/settlement.ts'
 import type { Connection } from '../persistence/connection.ts'
 import {
-  deleteSettlement,
   findSettlement,
+  insertReopening,
   insertSettlement,
   lockCommand,
   mayReplace,
@@ -34,9 +34,9 @@ export class Settlements {
     return act(this.#tools, (tx, at) => settle(tx, viewer, commandId, decided, at.toISOString()))
   }
 
-  /** The decision that was taken back: a wrong one must not silence what is found out later. */
-  async reopen(viewer: Viewer, commandId: string, note: string | null): Promise<Settlement> {
-    return act(this.#tools, (tx) => reopen(tx, viewer, commandId, note))
+  /** A wrong decision must not silence what is found out later. */
+  async reopen(viewer: Viewer, commandId: string, note: string | null): Promise<Reopening> {
+    return act(this.#tools, (tx, at) => reopen(tx, viewer, commandId, note, at.toISOString()))
   }
 }
 
@@ -76,14 +76,16 @@ async function reopen(
   viewer: Viewer,
   commandId: string,
   note: string | null,
-): Promise<Acted<Settlement>> {
+  at: string,
+): Promise<Acted<Reopening>> {
   const command = await toDecide(tx, viewer, commandId)
   const settlement = await findSettlement(tx, viewer, commandId)
   if (!settlement) throw new Refusal('settlement.open')
-  await deleteSettlement(tx, commandId)
+  await insertReopening(tx, viewer, { commandId, note, at })
   const { decision, successorId } = settlement
+  const { userId: id, displayName: name } = viewer
   return {
-    result: settlement,
+    result: { settlement, note, at, by: { id, name } },
     acts: [recordOf('command.reopened', viewer, { commandId, command, decided: { decision, successorId, note } })],
   }
 }

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini'
 import { CommandEvidence } from './evidence.ts'
-import { Settlement } from './settlement.ts'
+import { Reopening, Settlement } from './settlement.ts'
 import type { ActorDetail, ActorStep, ActorSummary, StateValue } from './chart.ts'
 
 export const StateValueSchema: z.ZodMiniType<StateValue> = z.lazy(() =>
@@ -105,6 +105,8 @@ export interface ActorAnswer {
   readonly evidence: CommandEvidence | null
   /** Commands that a person settled. */
   readonly settlement: Settlement | null
+  /** Decisions about a command that were taken back, the newest first. */
+  readonly reopenings: readonly Reopening[]
   /** Commands that were sent in the place of an earlier one: its id. */
   readonly replaces: string | null
 }
@@ -115,6 +117,7 @@ export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   delivery: z.nullable(DeliveryRecord),
   evidence: z.nullable(CommandEvidence),
   settlement: z.nullable(Settlement),
+  reopenings: z.readonly(z.array(Reopening)),
   replaces: z.nullable(z.string()),
 })
 

@@ -25,12 +25,25 @@ export const Settlement = z.object({
 })
 export type Settlement = z.infer<typeof Settlement>
 
+/** A decision that somebody took back, and what they said of it. */
+export const Reopening = z.object({
+  settlement: Settlement,
+  note: z.nullable(z.string()),
+  by: z.object({ id: z.string(), name: z.string() }),
+  /** ISO 8601. */
+  at: z.string(),
+})
+export type Reopening = z.infer<typeof Reopening>
+
+/** The newest are enough to see why; each is in the audit trail. */
+export const reopeningsShown = 5
+
 /** `POST /api/sends/{commandId}/settle`. */
 export const SettlementAnswer = z.object({ settlement: Settlement })
 export type SettlementAnswer = z.infer<typeof SettlementAnswer>
 
-/** `POST /api/sends/{commandId}/reopen`: the decision that was taken back. */
-export const ReopenedAnswer = z.object({ reopened: Settlement })
+/** `POST /api/sends/{commandId}/reopen`: the decision that was taken back, and by whom. */
+export const ReopenedAnswer = z.object({ reopened: Settlement, reopening: Reopening })
 export type ReopenedAnswer = z.infer<typeof ReopenedAnswer>
 
 /** The API's sentences of its refusals, by which a page tells two of one status apart. domain/refusal.ts takes them from here. */

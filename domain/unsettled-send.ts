@@ -5,7 +5,7 @@
 import * as z from 'zod/mini'
 import { CommandStatus } from './command.ts'
 import { CommandEvidence } from './evidence.ts'
-import { Settlement } from './settlement.ts'
+import { Reopening, Settlement } from './settlement.ts'
 
 const ended = {
   id: z.string(),
@@ -56,6 +56,8 @@ export const SentWords = z.object({
   otherParts: z.number(),
   /** What a person decided about it; null while nobody has. */
   settlement: z.nullable(Settlement),
+  /** Decisions about it that were taken back, the newest first, `reopeningsShown` at most. */
+  reopenings: z.array(Reopening),
   /** The earlier send in whose place this one was sent; null where there is none to see. */
   replaces: z.nullable(z.string()),
 })

@@ -63,7 +63,7 @@ export const sendRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     const id = localId(request.params.commandId, 'command.unknown')
     const send = await findSend(db.pool, viewerOf(request), id)
     if (!send) throw new Refusal('command.unknown')
-    return { send }
+    return { send: { ...send, reopenings: [...send.reopenings] } }
   })
   done()
 }

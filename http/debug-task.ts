@@ -20,7 +20,7 @@ import { viewerOf } from './guard.ts'
 const OfTask = z.object({ taskId: z.string() })
 
 /** Who looks after a task is no command. */
-const ofNoCommand = { delivery: null, evidence: null, settlement: null, replaces: null }
+const ofNoCommand = { delivery: null, evidence: null, settlement: null, reopenings: [], replaces: null }
 
 const schema = {
   summary: 'Who looks after a task',

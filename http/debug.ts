@@ -123,6 +123,7 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
     delivery: send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand)),
     evidence: send && ((await readEvidence(db, viewer, [id])).get(id) ?? null),
     settlement: send && send.settlement,
+    reopenings: send ? send.reopenings : [],
     replaces: send && send.replaces,
   }
 }

@@ -64,7 +64,8 @@ export const settlementRoutes: FastifyPluginCallbackZod<Door> = (app, { system }
   })
   app.post('/api/sends/:commandId/reopen', { config, schema: reopening }, async (request): Promise<ReopenedAnswer> => {
     const id = localId(request.params.commandId, 'command.unknown')
-    return { reopened: await system.settlements.reopen(viewerOf(request), id, noteOf(request.body.note)) }
+    const reopening = await system.settlements.reopen(viewerOf(request), id, noteOf(request.body.note))
+    return { reopened: reopening.settlement, reopening }
   })
   done()
 }

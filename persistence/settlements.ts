@@ -1,5 +1,5 @@
 /**
- * Settlements as rows: what people decided about sends that failed or are uncertain, and which send took whose place. A settled
+ * Settlements as rows: what people decided about sends that failed or are uncertain and took back, and which send took whose place. A settled
  * command leaves the lists of what needs a person; its own status, error and chart are not touched. Does not own who may decide
  * (actors/settlement.ts) or the words (domain/settlement.ts).
  */
@@ -7,7 +7,7 @@ import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { CommandStatus } from '../domain/command.ts'
-import type { Settlement } from '../domain/settlement.ts'
+import { reopeningsShown, type Settlement } from '../domain/settlement.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
 import { held } from './visibility.ts'
@@ -17,12 +17,26 @@ const isSeen = (viewer: Viewer, id: FragmentSqlToken): FragmentSqlToken => sql.f
   exists (select 1 from command n where n.id = ${id} and n.organization_id = ${viewer.organizationId}
     and ${held(viewer, 'read', sql.fragment`n.agent_id`, sql.fragment`n.skill_id`)})`
 
+const isoOf = (at: FragmentSqlToken): FragmentSqlToken =>
+  sql.fragment`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** Of `person p` and a decision `s` that was made `at`. */
+const decisionOf = (viewer: Viewer, at: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  jsonb_build_object('decision', s.decision, 'note', s.note, 'by', jsonb_build_object('id', p.id, 'name', p.display_name),
+    'at', ${isoOf(at)},
+    'successorId', case when ${isSeen(viewer, sql.fragment`s.successor_id`)} then s.successor_id end)`
+
 /** Of `command c`: what was decided about it, as JSON; null while nobody has. */
 export const settlementOf = (viewer: Viewer): FragmentSqlToken => sql.fragment`(
-  select jsonb_build_object('decision', s.decision, 'note', s.note, 'by', jsonb_build_object('id', p.id, 'name', p.display_name),
-    'at', to_char(s.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'successorId', case when ${isSeen(viewer, sql.fragment`s.successor_id`)} then s.successor_id end)
+  select ${decisionOf(viewer, sql.fragment`s.at`)}
   from command_settlement s join person p on p.id = s.person_id where s.command_id = c.id)`
+
+/** Of `command c`: the decisions about it that were taken back, as a JSON list, the newest first. */
+export const reopeningsOf = (viewer: Viewer): FragmentSqlToken => sql.fragment`(
+  select coalesce(jsonb_agg(jsonb_build_object('settlement', ${decisionOf(viewer, sql.fragment`s.settled_at`)}, 'note', s.reopened_note,
+    'by', jsonb_build_object('id', r.id, 'name', r.display_name), 'at', ${isoOf(sql.fragment`s.reopened_at`)}) order by s.reopened_at desc), '[]')
+  from (select * from command_reopening o where o.command_id = c.id order by o.reopened_at desc limit ${reopeningsShown}) s
+  join person p on p.id = s.person_id join person r on r.id = s.reopened_by)`
 
 /** Of `command c`: the command in whose place it was sent, the newest where it was sent for several; null where there is none to see. */
 export const replacedBy = (viewer: Viewer): FragmentSqlToken => sql.fragment`(
@@ -100,11 +114,23 @@ export async function insertSettlement(tx: Connection, viewer: Viewer, settlemen
     update actor_archive set settled_at = ${at} where kind = 'command' and id = ${commandId}`)
 }
 
-/** Takes back the decision about a locked command that has one: it needs a person again, as it did since it ended. */
-export async function deleteSettlement(tx: Connection, commandId: string): Promise<void> {
+export interface NewReopening {
+  readonly commandId: string
+  readonly note: string | null
+  readonly at: string
+}
+
+/** Takes back the decision about a locked command that has one, and keeps both: it needs a person again, as it did since it ended. */
+export async function insertReopening(tx: Connection, viewer: Viewer, reopening: NewReopening): Promise<void> {
+  const { commandId, note, at } = reopening
   await tx.query(sql.unsafe`
     with undecided as (
-      delete from command_settlement where command_id = ${commandId}
+      delete from command_settlement where command_id = ${commandId} returning *
+    ), kept as (
+      insert into command_reopening (command_id, organization_id, person_id, decision, note, successor_id, settled_at,
+        reopened_by, reopened_note, reopened_at)
+      select u.command_id, u.organization_id, u.person_id, u.decision, u.note, u.successor_id, u.at, ${viewer.userId}, ${note}, ${at}
+      from undecided u
     ), listed as (
       update command set unsettled_at = updated_at where id = ${commandId}
     )

@@ -7,12 +7,12 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { wordsOf, type CommandBody, type CommandStatus } from '../domain/command.ts'
-import type { Settlement } from '../domain/settlement.ts'
+import type { Reopening, Settlement } from '../domain/settlement.ts'
 import type { UnsettledSend } from '../domain/unsettled-send.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
 import { readEvidence } from './evidence.ts'
-import { replacedBy, settlementOf } from './settlements.ts'
+import { reopeningsOf, replacedBy, settlementOf } from './settlements.ts'
 
 const Row = z.custom<Omit<UnsettledSend, 'evidence'>>()
 
@@ -63,6 +63,7 @@ export interface SendRecord {
   readonly operable: boolean
   /** Null while nobody has settled it. */
   readonly settlement: Settlement | null
+  readonly reopenings: readonly Reopening[]
   /** The command in whose place it was sent. */
   readonly replaces: string | null
   /** What was to be said; empty where it was no words. */
@@ -78,7 +79,7 @@ export async function findSend(db: Connection, viewer: Viewer, id: string): Prom
     select c.id, c.agent_id as "agentId", a.name as "agentName", c.action, c.status, c.error, t.id as "localId",
       c.remote_task_id as "taskId", c.tenant, c.skill_id as "skillId", c.message_id as "messageId", coalesce(c.title, t.title, '') as title,
       c.created_at as "createdAt", c.body, ${commandHeld(viewer, 'operate')} as operable, ${settlementOf(viewer)} as settlement,
-      ${replacedBy(viewer)} as replaces
+      ${reopeningsOf(viewer)} as reopenings, ${replacedBy(viewer)} as replaces
     from command c join agent a on a.id = c.agent_id ${aboutTask}
     where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`)
   if (!row) return null

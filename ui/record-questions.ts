@@ -26,7 +26,7 @@ export const sentQuestion = (commandId: string): Question<SentWordsAnswer> => ({
 /** What a command sent, with how it stands by what is on record of it now; that is asked for again with every change. */
 export function asItStands(send: SentWords, record: ActorAnswer | undefined): SentWords {
   if (record?.actor.kind !== 'command' || record.actor.id !== send.id) return send
-  const { actor, settlement, replaces } = record
+  const { actor, settlement, reopenings, replaces } = record
   const { data: status = send.status } = CommandStatus.safeParse(actor.value)
-  return { ...send, status, settlement, replaces }
+  return { ...send, status, settlement, reopenings: [...reopenings], replaces }
 }

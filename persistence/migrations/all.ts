@@ -14,6 +14,7 @@ import { lighterUpdates } from './0011-lighter-updates.ts'
 import { processes } from './0012-processes.ts'
 import { pushTakesBack } from './0013-push-takes-back.ts'
 import { settlements } from './0014-settlements.ts'
+import { reopenings } from './0015-reopenings.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   processes,
   pushTakesBack,
   settlements,
+  reopenings,
 ]

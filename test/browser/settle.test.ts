@@ -164,7 +164,7 @@ describe('a send that needs a person', () => {
 
   it('is reopened on its own page, asked once more in place', async () => {
     const { id } = await lost({ text: 'pay the tailor' })
-    await server.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'arrived', note: 'It is in their log.' })
     const page = await open(`/actors/command/${id}`)
     const told = page.getByRole('region', { name: 'What there is to know' })
     await told.getByRole('button', { name: 'Reopen…' }).click()
@@ -173,8 +173,13 @@ describe('a send that needs a person', () => {
     await page.keyboard.press('Escape')
     expect(await focused(page)).toBe('Reopen…')
     await page.keyboard.press('Enter')
+    await told.getByLabel('Note').fill('It was another one.')
     await told.getByRole('button', { name: 'Reopen', exact: true }).click()
     await page.getByRole('note').filter({ hasText: 'Outcome unknown' }).waitFor()
+    const takenBack = told.getByRole('list', { name: 'Decisions that were taken back' })
+    await takenBack.getByText('“It is in their log.”').waitFor()
+    await takenBack.getByText('“It was another one.”').waitFor()
+    await expectClean(page)
     await told.getByRole('button', { name: 'Settle…' }).waitFor()
     expect(await page.evaluate(() => document.activeElement !== document.body)).toBe(true)
     expect(await settlementOf(id)).toBeNull()

@@ -5,8 +5,8 @@ import { z } from 'zod'
 import type { Connection } from '../../persistence/connection.ts'
 import { projectCommands, unsettledCommands } from '../../persistence/commands.ts'
 import {
-  deleteSettlement,
   findSettlement,
+  insertReopening,
   insertSettlement,
   lockCommand,
   mayReplace,
@@ -146,7 +146,7 @@ describe.each(bothDatabases)('settlements on %s', (database) => {
   test('there is one decision a command; taken back, it needs a person as since its end, and may be decided anew', async () => {
     const { pool } = fresh.db
     await expect(pool.transaction((tx) => decide(tx, 0))).rejects.toThrow(/unique/)
-    await pool.transaction((tx) => deleteSettlement(tx, idOf(0)))
+    await pool.transaction((tx) => insertReopening(tx, viewer, { commandId: idOf(0), note: 'Wrong.', at: at(2) }))
     expect(await findSettlement(pool, viewer, idOf(0))).toBeNull()
     const [send] = await listUnsettledSends(pool, viewer, at(0), 10, null)
     expect([send?.id, send?.updatedAt]).toEqual([idOf(0), at(1)])

@@ -155,7 +155,13 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     const woken = Promise.withResolvers<void>()
     const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())
     const reply = await reopen(admin, command, { note: ' It was in the other log. ' })
-    expect([reply.status, ReopenedAnswer.parse(reply.body).reopened]).toEqual([200, settlement])
+    const { reopened, reopening } = ReopenedAnswer.parse(reply.body)
+    expect([reply.status, reopened]).toEqual([200, settlement])
+    expect(reopening).toMatchObject({
+      settlement,
+      note: 'It was in the other log.',
+      by: { id: admin.viewer.userId, name: 'Ada' },
+    })
     await woken.promise
     silence()
     expect(await needing(command.id)).toEqual(before)
@@ -170,7 +176,15 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
       { kind: 'command.reopened', data: { ...decided, noteDigest } },
       { kind: 'command.settled', data: { ...decided, noteDigest: expect.any(String) } },
     ])
-    expect((await settled(grace, command, { decision: 'arrived' })).decision).toBe('arrived')
+    // Whoever decides next can read why the first decision does not stand.
+    const again = await settled(grace, command, { decision: 'arrived' })
+    expect(await sendOf(grace, command.id)).toMatchObject({ settlement: again, reopenings: [reopening] })
+    expect((await reopen(grace, command)).status).toBe(200)
+    const { reopenings } = await sendOf(admin, command.id)
+    expect(reopenings.map((each) => [each.settlement.decision, each.note])).toEqual([
+      ['arrived', null],
+      ['not-arrived', 'It was in the other log.'],
+    ])
   })
 
   test('only what is settled can be reopened, and only by who may act on it', async () => {

@@ -99,7 +99,7 @@ export class SignalboxReopen extends LitElement {
       @submit=${(event: SubmitEvent) => void this.#reopen(event)}
       @keydown=${(event: KeyboardEvent) => this.#key(event)}
     >
-      <p>The decision is taken back, and the send needs a person again. The audit trail keeps both.</p>
+      <p>The decision is taken back, and the send needs a person again. Both stay on this page, with their notes.</p>
       ${noteField(this._note, (note) => (this._note = note))} ${settleFault('Not reopened', this._fault)}
       <div class="row">
         <button class="primary small" ?disabled=${this._running}>${this._running ? 'Reopening…' : 'Reopen'}</button>

@@ -52,7 +52,7 @@ function deciding({ app, seen, send }: Told): TemplateResult | typeof nothing {
 export function toldPart(told: Told): TemplateResult | typeof nothing {
   const { app, seen, send, above } = told
   if (above.length === 0 && !send) return nothing
-  const { evidence, replaces } = seen
+  const { evidence, reopenings, replaces } = seen
   const subject = subjectOf(app, seen)
   const focus = ({ currentTarget }: Event): void => {
     if (currentTarget instanceof HTMLElement) currentTarget.focus()
@@ -72,6 +72,7 @@ export function toldPart(told: Told): TemplateResult | typeof nothing {
             .send=${send}
             .foundTaskId=${evidence?.taskId ?? null}
             .replaces=${replaces}
+            .reopenings=${reopenings}
           ></signalbox-sent>`
         : nothing
     }

@@ -3,6 +3,7 @@
  * unfolding and copying; reading the words is its page's (`GET /api/sends/{id}`, for whoever may see the command).
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { settledBy, type Reopening } from '../../domain/settlement.ts'
 import type { SentWords } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
@@ -19,6 +20,7 @@ const drawnLength = 400
  * @prop send - the command's words and names
  * @prop foundTaskId - the agent's own name of the task where the message was found; null where it was not
  * @prop replaces - the earlier command in whose place it was sent; null where there is none
+ * @prop reopenings - decisions about it that were taken back, the newest first
  */
 export class SignalboxSent extends LitElement {
   static override properties: PropertyDeclarations = {
@@ -26,6 +28,7 @@ export class SignalboxSent extends LitElement {
     send: { attribute: false },
     foundTaskId: { attribute: false },
     replaces: { attribute: false },
+    reopenings: { attribute: false },
     _unfolded: { state: true },
     _copied: { state: true },
   }
@@ -87,12 +90,23 @@ export class SignalboxSent extends LitElement {
         min-width: 0;
         overflow-wrap: anywhere;
       }
+      ul {
+        margin: 6px 0 2px;
+        padding: 0;
+        list-style: none;
+        overflow-wrap: anywhere;
+      }
+      li + li {
+        margin-top: 4px;
+      }
     `,
   ]
   declare app: App | undefined
   declare send: SentWords | undefined
   declare foundTaskId: string | null
   declare replaces: string | null
+  /** As they stand now: what was sent never changes, and is asked for once. */
+  declare reopenings: readonly Reopening[]
   /** The command whose words are shown in full. */
   declare _unfolded: string | null
   declare _copied: { readonly text: string; readonly done: boolean } | null
@@ -101,6 +115,7 @@ export class SignalboxSent extends LitElement {
     super()
     this.foundTaskId = null
     this.replaces = null
+    this.reopenings = []
     this._unfolded = null
     this._copied = null
   }
@@ -129,6 +144,7 @@ export class SignalboxSent extends LitElement {
         ${isCancel ? this.#name('Request id', send.id) : this.#name('Message id', send.messageId)}
         ${taskId === null ? nothing : this.#name('The agent’s task id', taskId)}
       </dl>
+      ${this.#takenBack(app)}
       <p class="sr" role="status">${this._copied ? copiedWords(this._copied.done) : ''}</p>
     </section>`
   }
@@ -140,6 +156,21 @@ export class SignalboxSent extends LitElement {
       It was sent in the place of
       <a class="link" href=${app.router.href(path)} data-route=${path}>an earlier one</a>
     </p>`
+  }
+
+  /** What was decided and is not so any more: whoever decides next should know why. */
+  #takenBack(app: App): TemplateResult | typeof nothing {
+    if (this.reopenings.length === 0) return nothing
+    const said = (note: string | null) => (note === null ? nothing : html`: “<bdi>${note}</bdi>”`)
+    return html`<ul aria-label="Decisions that were taken back">
+      ${this.reopenings.map(
+        ({ settlement, by, at, note }) =>
+          html`<li>
+            <span class="muted">${app.format.at(settlement.at)}</span> ${settledBy(settlement)}${said(settlement.note)}
+            <br /><span class="muted">${app.format.at(at)}</span> <bdi>${by.name}</bdi> took that back${said(note)}
+          </li>`,
+      )}
+    </ul>`
   }
 
   #cancel(app: App, { localId, title }: SentWords, agent: TemplateResult): TemplateResult {
