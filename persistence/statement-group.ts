@@ -172,7 +172,9 @@ function rowOf(columns: readonly Column[], fields: RowMessage['fields']): Record
 function bind(connection: pg.Connection, statement: string, values: readonly Value[]): void {
   if (values.every((value) => typeof value === 'string' || value === null))
     connection.bind({ statement, values: [...values] }, true)
-  else for (const piece of bindMessage(statement, values)) connection.stream.write(piece)
+  // As node-postgres does: a line that is gone is told by its own events.
+  else if (connection.stream.writable)
+    for (const piece of bindMessage(statement, values)) connection.stream.write(piece)
 }
 
 /** A value as the text that PostgreSQL reads, or its bytes; arrays as `{…}` [PostgreSQL, 8.15.2 "Array Value Input"]. */
