@@ -65,8 +65,11 @@ export function queueStanding(
 ): Standing {
   if (queue.oldestDueAt === null) return { tone: 'ok', words: 'Nothing waits' }
   const trouble = queueTrouble(queue, leases, places, nowMs)
+  // A moment is nothing to worry about; that somebody takes it is said only where somebody is there.
+  const isSomebodyThere =
+    places !== null || leases.some(({ kind, held, expired }) => kind === queue.kind && held > expired)
   return trouble === null
-    ? { tone: 'quiet', words: 'Being taken' }
+    ? { tone: 'quiet', words: isSomebodyThere ? 'Being taken' : 'Not taken yet' }
     : { tone: 'warn', words: `${trouble.what}: ${trouble.why}` }
 }
 
