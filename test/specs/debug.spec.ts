@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { Outbound } from '../../actors/outbound.ts'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
-import { lostAnswers } from '../../domain/lost-answer.ts'
+import { answeredError, answeredStatus, lostAnswers } from '../../domain/lost-answer.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { UnderWayAnswer } from '../../domain/under-way.ts'
@@ -342,7 +342,8 @@ describe('what came instead of an answer', () => {
     ['too much', { fault: 'flood', bytes: 30 * 1024 * 1024 }, 'Agent response exceeds the safety limit.'],
     ['a redirect', { fault: 'redirect', location: 'http://127.0.0.1:1/' }, 'Agent redirects are not permitted.'],
     ['garbage', { fault: 'body', body: '{"jsonrpc": "2.0", "resu' }, lostAnswers.undecided],
-    ['an agent’s own words', { fault: 'error', code: -32603, message: 'token sk-4711 expired' }, lostAnswers.undecided],
+    ['an error of its own', { fault: 'error', code: -32603, message: 'token sk-4711 expired' }, answeredError(-32603)],
+    ['a status', { fault: 'status', status: 503 }, answeredStatus(503)],
   ] as const)('tells %s in words of ours, and nothing that the agent wrote', async (_, fault, cause) => {
     faulty.script.fault('SendMessage', fault)
     const { id, status } = await running.finished((await running.send(agentId, { text: 'hello' })).id)
