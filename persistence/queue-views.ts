@@ -6,6 +6,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
+import { silentAfterMs, stuckAfterMs } from '../domain/actor-explanation.ts'
 import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswer } from '../domain/queue.ts'
 import { abandoned, isInState, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './connection.ts'
@@ -100,7 +101,7 @@ async function countAttention(
   return new Map(rows.map(({ kind, count }) => [kind, count]))
 }
 
-/** Who holds the places that an actor waits for, by leases that have not run out: by process, of its own lane (an agent) and of its kind. */
+/** Who holds the places that an actor waits for, by leases that have not run out, and lives: by process, of its own lane (an agent) and of its kind. */
 const Taken = z.object({ owner: z.string(), taken: z.number(), ofLane: z.number() })
 const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead: z.number() })
 
@@ -111,7 +112,7 @@ export interface StoredWait {
   readonly taken: z.infer<typeof Taken>[]
 }
 
-/** Null unless its work is due and nobody does it; also for who is no administrator, for what is before it is others'. */
+/** Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
 export async function readWait(
   db: Connection,
   { organizationId, role }: Viewer,
@@ -126,13 +127,15 @@ export async function readWait(
           and b.organization_id = a.organization_id limit ${queueCountLimit + 1}) earlier) as ahead
     from actor a
     where a.kind = ${kind} and a.id = ${id} and a.organization_id = ${organizationId}
-      and a.work is not null and a.lease_token is null and a.wake_at <= now()`)
+      and a.lease_token is null
+      and a.wake_at <= now() - case when a.work is null then ${stuckAfterMs} else 0 end * interval '1 millisecond'`)
   if (!waiting) return null
   const { lane, dueAt, ahead } = waiting
   const taken = await db.any(sql.type(Taken)`
     select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane"
     from actor
     where kind = ${kind} and wake_at is not null and lease_until > now() and organization_id = ${organizationId}
+      and lease_owner not in (select p.owner from process p where p.seen_at < now() - ${silentAfterMs} * interval '1 millisecond')
     group by lease_owner order by lease_owner`)
   return { dueAt, ahead, taken: [...taken] }
 }
