@@ -180,6 +180,24 @@ describe('several processes', () => {
         'warn',
         '2 of 3 workers are silent',
       ],
+      [
+        'each by the next, in a loop of crashes',
+        [cameAgo('third', 20_000), { ...gone('second', 40_000), firstSeenAt: ago(60_000) }, gone('first', 80_000)],
+        'ok',
+        all,
+      ],
+      [
+        'the first by one that is missed itself',
+        [second, { ...gone('next', 40_000), firstSeenAt: ago(60_000) }, gone('first', 80_000)],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
+      [
+        'not by itself, though it was heard of once',
+        [second, { ...gone('once', 40_000), firstSeenAt: ago(40_000) }],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
       ['a web, by a web', [second, cameAgo('new', 60_000, false), gone('old', 80_000, false)], 'ok', all],
     ] as const)('are missed unless they were replaced: %s', (_, processes, tone, words) => {
       expect(standing(...processes)).toEqual({ tone, words })
