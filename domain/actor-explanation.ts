@@ -117,11 +117,11 @@ function listTrouble({ actor: { context } }: Seen): string | null {
   return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
 
+const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
+
 /** Until when an answer is waited for: from the commit that marks the request begun, so a little sooner than to the last byte. */
 const answerDue = ({ actor: { work } }: Seen): Known[] =>
-  work?.startedAt
-    ? [{ words: 'It has time until about', at: new Date(Date.parse(work.startedAt) + answerDeadlineMs).toISOString() }]
-    : []
+  work?.startedAt ? [{ words: 'It has time until about', at: answerBy(work.startedAt) }] : []
 
 type Explain = (seen: Seen) => Explanation
 
@@ -334,7 +334,7 @@ function waiting(seen: Seen, nowMs: number): Explanation | null {
       placesTaken(wait),
       wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
     ),
-    known: [{ words: 'Due', at: wait.dueAt }],
+    known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
     remedies: ['see-queues'],
   }
 }
@@ -354,6 +354,12 @@ function left(seen: Seen): Explanation | null {
 
 const isFull = ({ taken, places, perAgent }: ActorWait): boolean =>
   taken.length > 0 && taken.every((each) => each.taken >= places || each.ofLane >= perAgent)
+
+/** An answer is not waited for longer than that, so neither is its place taken. */
+const freeBy = ({ taken, perAgent, requestSince }: ActorWait): Known[] =>
+  requestSince === null || !taken.some(({ ofLane }) => ofLane >= perAgent)
+    ? []
+    : [{ words: 'The first place of its agent is free by about', at: answerBy(requestSince) }]
 
 /** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
 function placesTaken(wait: ActorWait): string {

@@ -73,6 +73,8 @@ export const ActorWait = z.object({
   /** Places of one process for this kind, and how many of them one agent may take. */
   places: z.number(),
   perAgent: z.number(),
+  /** Since when the oldest request to the same agent is on its way; null where there is none. */
+  requestSince: z.nullable(z.string()),
 })
 export type ActorWait = z.infer<typeof ActorWait>
 

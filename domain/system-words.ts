@@ -267,5 +267,6 @@ export function placesOf(
   return {
     taken: places.reduce((sum, each) => sum + each.taken, 0),
     limit: places.reduce((sum, each) => sum + each.limit, 0),
+    perAgent: places.reduce((sum, each) => sum + each.perAgent, 0),
   }
 }

@@ -113,7 +113,7 @@ describe('work that nobody does', () => {
       'Waits for a worker',
     ],
   ] as const)('says whose places it waits for: %s', (_, taken, sentence, title) => {
-    const wait = { dueAt: at(-1), ahead: 3, taken: [...taken], places: 8, perAgent: 4 }
+    const wait = { dueAt: at(-1), ahead: 3, taken: [...taken], places: 8, perAgent: 4, requestSince: null }
     const [told] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs)
     // Not late yet, so what it waits in is as quiet as where it waits.
     expect(told).toMatchObject({ tone: 'quiet', title, known: [{ words: 'Due', at: wait.dueAt }] })
@@ -126,7 +126,7 @@ describe('work that nobody does', () => {
 
 describe('a following that fails and waits for a place', () => {
   it.each(['following', { polling: 'reading' }])('is not said to be tried now, in %j', (value) => {
-    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4 }
+    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4, requestSince: null }
     const actor = actorIn('subscription', value, { context: { failures: 3, reason: 'HTTP 503' } })
     const words = (more: Partial<Seen>) => explainActor(seen(actor, more), nowMs).flatMap(({ sentences }) => sentences)
     expect(words({})).toContain('It is tried again right now.')

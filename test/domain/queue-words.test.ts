@@ -30,6 +30,17 @@ describe('a queue', () => {
     expect(standing.words).toContain(words)
   })
 
+  it('is said to wait for the agent that hangs, where one has all its places taken', () => {
+    const waits = (atAgent: number) => {
+      const busiest = { name: 'Ledger Agent', held: atAgent }
+      return queueStanding({ ...queue(stuckAfterMs), busiest }, [held()], places(5), nowMs).words
+    }
+    expect(waits(4)).toBe(
+      'Waits: for room, or for an agent that has all its places taken, as \u2068Ledger Agent\u2069 has',
+    )
+    expect(waits(3)).not.toContain('Ledger Agent')
+  })
+
   it('is named in words where nothing else says which it is', () => {
     expect(queueSentence(queue(stuckAfterMs - 1), [], null, nowMs)).toBeNull()
     expect(queueSentence(queue(stuckAfterMs), [], null, nowMs)).toBe('Delivering messages is stuck: nobody works on it')

@@ -55,10 +55,23 @@ describe('a try that is due', () => {
   })
 
   it('is told with whose places are taken to whoever may know it', () => {
-    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4 }
+    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4, requestSince: null }
     const actor = actorIn('subscription', 'away', { ...failing, timers: [{ id: 't', dueAt: wait.dueAt }] })
     const titles = explainActor(seen(actor, { wait }), nowMs).map(({ title }) => title)
     expect(titles).toEqual(['Waits for a worker', 'The agent cannot be read'])
+  })
+})
+
+describe('a send behind others to an agent that hangs', () => {
+  const told = (ofLane: number) => {
+    const taken = [{ owner: 'a/1', taken: 6, ofLane }]
+    const wait = { dueAt: at(-20_000), ahead: 1, taken, places: 8, perAgent: 4, requestSince: at(-50_000) }
+    return explainActor(seen(actorIn('command', { pending: 'discovering' }), { wait }), nowMs)[0]?.known.slice(1)
+  }
+
+  it('is told when the first of their places is free at the latest, where it waits for one', () => {
+    expect(told(4)).toEqual([{ words: 'The first place of its agent is free by about', at: at(10_000) }])
+    expect(told(3)).toEqual([])
   })
 })
 

@@ -255,7 +255,7 @@ describe('several processes', () => {
   it('have their places together, those that live', () => {
     const two = worker({ owner: 'worker 2' })
     const dead = worker({ owner: 'dead', seenAt: ago(20_000) })
-    expect(placesOf(web, [worker(), two, dead], 'command', nowMs)).toEqual({ taken: 6, limit: 16 })
+    expect(placesOf(web, [worker(), two, dead], 'command', nowMs)).toEqual({ taken: 6, limit: 16, perAgent: 8 })
     expect(placesOf(web, [], 'command', nowMs)).toBeNull()
     const full = worker({}, [loop({ places: places(8) })])
     const late = { kinds: [queue(stuckAfterMs)], leases: [held({ owner: 'worker' })], processes: [full] }

@@ -272,6 +272,25 @@ describe('what is stuck or uncertain', () => {
     expect(leases).toEqual([])
   })
 
+  it('names the agent that has all its places taken, and since when the oldest of them waits for its answer', async () => {
+    const places = 64
+    faulty.script.holdReplies()
+    onTestFinished(() => faulty.script.release())
+    const sends = Array.from({ length: places + 1 }, (_, n) => running.send(uncertain.agentId, { text: `hung ${n}` }))
+    const ids = (await Promise.all(sends)).map(({ id }) => id)
+    const waits = async () => {
+      const all = await Promise.all(ids.map((id) => running.api.get(`/api/actors/command/${id}`)))
+      return all.flatMap(({ body }) => ActorAnswer.parse(body).wait ?? [])
+    }
+    await expect
+      .poll(waits, { timeout: 15_000, interval: 200 })
+      .toEqual([expect.objectContaining({ taken: [expect.objectContaining({ ofLane: places })] })])
+    const [wait] = await waits()
+    expect(Date.parse(wait?.requestSince ?? '')).toBeLessThanOrEqual(Date.now())
+    const { kinds } = QueuesAnswer.parse((await running.api.get('/api/queues')).body)
+    expect(kinds.find(({ kind }) => kind === 'command')?.busiest).toEqual({ name: 'Ledger Agent', held: places })
+  })
+
   it('lists what a person sent and nobody delivered yet, and to nobody else', async () => {
     const who = { stranger: { organizationId: stranger }, colleague: { userId: crypto.randomUUID() } }
     const waiting = await startConsole({
