@@ -12,7 +12,7 @@ import { WireError } from '../a2a/wire.ts'
 import type { Message, Part } from '../a2a/messages.ts'
 import { commandErrors, wordsOf, type CommandBody } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
-import { lostAnswers } from '../domain/lost-answer.ts'
+import { answeredError, answeredStatus, lostAnswers } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
@@ -166,12 +166,12 @@ export class Deliveries {
     const parse = () => pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
     const event = await pool.heavy.take(reply.body.length, parse)
     if (event.kind === 'refused' && mayHaveWorked(event.error))
-      return ended({ kind: 'unknown', cause: doubtOf(sent.status, refusalOf(event.error, denial)) })
+      return ended({ kind: 'unknown', cause: doubtOf(sent.status, event.error.code, refusalOf(event.error, denial)) })
     if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error, denial) })
     if (event.kind === 'invalid')
       return ended({
         kind: 'unknown',
-        cause: doubtOf(sent.status, printable(event.message) || 'It could not be read.'),
+        cause: doubtOf(sent.status, null, printable(event.message) || 'It could not be read.'),
       })
     const asked = { ...delivery, tenant: delivery.body.tenant, remoteTaskId: delivery.body.taskId ?? null }
     if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
@@ -349,8 +349,14 @@ function refusalOf(error: AgentError, denial: string): string {
 /** The network's own sentence says one thing of a silence and of a broken connection; a person has to tell them apart. */
 const lostWords: Partial<Record<OutboundCode, string>> = lostAnswers
 
-/** What came instead of an answer. A redirect is not followed, and whether it was a no is the agent's secret. */
-const doubtOf = (status: number, words: string): string =>
-  status >= 300 && status < 400 ? 'Agent redirects are not permitted.' : words
+/**
+ * What came instead of an answer: where an error did, its number in a sentence that may be shown, and then what was written.
+ * A redirect is not followed, and whether it was a no is the agent's secret.
+ */
+function doubtOf(status: number, code: number | null, words: string): string {
+  if (status >= 300 && status < 400) return 'Agent redirects are not permitted.'
+  if (status >= 400) return `${answeredStatus(status)} ${words}`
+  return code === null ? words : `${answeredError(code)} ${words}`
+}
 
 const printable = (text: string): string => plainWords(text, messageLimit)

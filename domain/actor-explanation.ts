@@ -10,11 +10,24 @@ import { explainCommand } from './command-explanation.ts'
 import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
 import type { Settlement } from './settlement.ts'
+import {
+  askedMeanwhile,
+  isOverdue,
+  leftWaiting,
+  nextTryOf,
+  nothingLost,
+  sinceKnown,
+  unreadTitle,
+} from './unread-agent.ts'
 
 /** An actor with what is on record about it elsewhere. */
 export interface Seen {
+  /** When it was seen so, by the server's clock: nobody is called missing by what is old. */
+  readonly at: string
   readonly actor: ActorDetail
   readonly wait: ActorWait | null
+  readonly since: string | null
+  readonly holderSeenAt: string | null
   readonly delivery: DeliveryRecord | null
   readonly evidence: CommandEvidence | null
   readonly settlement: Settlement | null
@@ -22,6 +35,9 @@ export interface Seen {
 
 /** A lease that ran out is somebody's business only after this: whoever takes over needs a moment. Milliseconds. */
 export const leaseGraceMs = 5_000
+
+/** Every process tells of itself each five seconds: three times that it did not. Milliseconds. */
+export const silentAfterMs = 15_000
 
 export const isAbandoned = ({ work, lease }: Pick<ActorDetail, 'work' | 'lease'>, nowMs: number): boolean =>
   work !== null && lease !== null && Date.parse(lease.until) + leaseGraceMs < nowMs
@@ -63,19 +79,34 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
 /** Due work is not done while nobody has taken it up. */
-const triedNow = ({ wait }: Seen): string =>
-  wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
-export const goesOnWith = (tasks: 'the task is' | 'its unfinished tasks are'): string =>
-  `Meanwhile ${tasks} asked for about every 15 seconds; what the agent did shows as soon as it can be read, and nothing is lost.`
-const goesOn = goesOnWith('the task is')
+const triedNow = (seen: Seen): string =>
+  seen.wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
+
+const firstTimer = ({ actor: { timers } }: Seen): string | null =>
+  timers.map(({ dueAt }) => dueAt).toSorted()[0] ?? null
+
+/** Its timer is over, and nobody has taken it up: since when; null where that is not so. By what was seen, for old news accuses nobody. */
+const leftSince = (seen: Seen): string | null => {
+  const dueAt = firstTimer(seen)
+  return seen.actor.lease === null && dueAt !== null && isOverdue(dueAt, Date.parse(seen.at)) ? dueAt : null
+}
+
+/** Nobody takes it up, so who would ask for the task meanwhile is not promised either. */
+const isLeft = (seen: Seen): boolean => (seen.wait === null ? leftSince(seen) !== null : seen.wait.taken.length === 0)
+
+/** Who reads by itself is asked for by nobody else. */
+const goesOn = (seen: Seen): string => (isLeft(seen) || readsItself(seen) ? nothingLost : askedMeanwhile('the task is'))
+
+const readsItself = ({ actor: { kind, value } }: Seen): boolean =>
+  kind === 'subscription' && typeof value !== 'string' && value['polling'] !== undefined && value['polling'] !== 'away'
 
 const away = (seen: Seen): Explanation =>
   warn(
-    'The agent is away',
+    unreadTitle,
     ['open-agent', 'open-task'],
-    'It has given no sign of life for minutes. It is tried again every 30 seconds.',
+    'Following the task has failed for minutes. It is tried again every 30 seconds, and as soon as anything is heard of the agent.',
     reason(seen),
-    'As soon as anything is heard of it, the task is followed again; nothing is lost.',
+    goesOn(seen),
   )
 
 const troubled = (title: string, ...sentences: readonly string[]): Explanation =>
@@ -86,17 +117,11 @@ function listTrouble({ actor: { context } }: Seen): string | null {
   return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
 
-/** When it is tried again by itself: the earliest of its timers. */
-const nextTry = ({ actor: { timers } }: Seen): Known[] => {
-  const [first] = timers.toSorted((a, b) => a.dueAt.localeCompare(b.dueAt))
-  return first ? [{ words: 'The next try', at: first.dueAt }] : []
-}
+const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
 
 /** Until when an answer is waited for: from the commit that marks the request begun, so a little sooner than to the last byte. */
 const answerDue = ({ actor: { work } }: Seen): Known[] =>
-  work?.startedAt
-    ? [{ words: 'It has time until about', at: new Date(Date.parse(work.startedAt) + answerDeadlineMs).toISOString() }]
-    : []
+  work?.startedAt ? [{ words: 'It has time until about', at: answerBy(work.startedAt) }] : []
 
 type Explain = (seen: Seen) => Explanation
 
@@ -141,18 +166,18 @@ const table: Readonly<Record<string, Explain>> = {
           reason(seen),
           tries(seen, 'failures', null),
           triedNow(seen),
-          goesOn,
+          goesOn(seen),
         )
       : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
-      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
+      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
       : quiet('Waiting to follow again', 'The stream is over and the agent still works, so it is followed again.'),
   'subscription away': (seen) => away(seen),
   'subscription polling.away': (seen) => away(seen),
   'subscription polling.pausing': (seen) =>
     isTroubled(seen)
-      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn)
+      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
       : quiet(
           'Read at intervals',
           'The agent does not stream, so its task is read again and again, less often as it goes on.',
@@ -165,7 +190,7 @@ const table: Readonly<Record<string, Explain>> = {
           reason(seen),
           tries(seen, 'failures', null),
           triedNow(seen),
-          goesOn,
+          goesOn(seen),
         )
       : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
@@ -213,8 +238,12 @@ const table: Readonly<Record<string, Explain>> = {
     quiet('Waiting to ask again', ...listOf('Everything unfinished was asked for.', listTrouble(seen))),
   'reconciliation backingOff': (seen) =>
     (failedOften(seen) ? troubled : quiet)(
-      'The agent cannot be read',
-      ...listOf(tries(seen, 'failures', null), reason(seen), goesOn),
+      unreadTitle,
+      ...listOf(
+        tries(seen, 'failures', null),
+        reason(seen),
+        isLeft(seen) ? nothingLost : askedMeanwhile('its unfinished tasks are'),
+      ),
     ),
   'push registering': (seen) =>
     quiet(
@@ -248,35 +277,63 @@ const unknown = (path: readonly string[]): Explanation =>
 export const hasWords = (kind: string, path: readonly string[]): boolean =>
   Object.hasOwn(table, `${kind} ${path.join('.')}`)
 
-/** Live work whose holder stopped renewing. */
-function silent({ kind, work, lease }: ActorDetail, nowMs: number): Explanation | null {
-  if (work === null || lease === null || !isAbandoned({ work, lease }, nowMs)) return null
+/** Whoever takes over work that was begun. */
+const takesOver = ({ kind, work }: ActorDetail): string[] =>
+  kind === 'command' && work?.id === 'deliver'
+    ? [
+        'Whoever does cannot know whether the agent received it: its outcome is then unknown, and nothing is sent again.',
+      ]
+    : []
+
+/** The process that holds it has not told of itself for long, as far as that was known when it was seen. */
+export const isHolderSilent = ({ at, holderSeenAt }: Pick<Seen, 'at' | 'holderSeenAt'>): boolean =>
+  holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
+
+/** Live work whose holder stopped renewing, or is not heard of any more while its lease still lasts. */
+function silent(seen: Seen, nowMs: number): Explanation | null {
+  const { work, lease } = seen.actor
+  if (work === null || lease === null) return null
+  const begun: Known[] = work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]
+  const told = { tone: 'warn', title: 'Its worker is silent', remedies: ['see-queues'] } as const
+  if (isAbandoned({ work, lease }, nowMs))
+    return {
+      ...told,
+      sentences: [
+        `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
+        'Another worker takes over within seconds; if none does, no worker is running.',
+        ...takesOver(seen.actor),
+      ],
+      known: [...begun, { words: 'The lease ran out', at: lease.until }],
+    }
+  if (!isHolderSilent(seen)) return null
   return {
-    tone: 'warn',
-    title: 'Its worker is silent',
+    ...told,
     sentences: [
-      `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
-      'Another worker takes over within seconds; if none does, no worker is running.',
-      ...(kind === 'command' && work.id === 'deliver'
-        ? [
-            'Whoever does cannot know whether the agent received it: its outcome is then unknown, and nothing is sent again.',
-          ]
-        : []),
+      `${lease.owner} holds "${work.id}" and does not tell of itself any more: it ended without a word, or does not reach the database.`,
+      'When its lease is over, another worker takes over; if none does, no worker is running.',
+      ...takesOver(seen.actor),
     ],
     known: [
-      ...(work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]),
-      { words: 'The lease ran out', at: lease.until },
+      ...begun,
+      { words: 'It was last heard of', at: seen.holderSeenAt },
+      { words: Date.parse(lease.until) > nowMs ? 'The lease ends' : 'The lease ran out', at: lease.until },
     ],
-    remedies: ['see-queues'],
   }
+}
+
+/** Waits, is held or is overdue: what becomes of it may commit nothing, and then no signal of a change tells of it. */
+export const isUnheard = (seen: Seen, nowMs: number): boolean => {
+  const dueAt = firstTimer(seen)
+  return seen.wait !== null || seen.actor.lease !== null || (dueAt !== null && isOverdue(dueAt, nowMs))
 }
 
 /** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */
 export const stuckAfterMs = 10_000
 
-/** Due and held by nobody: for room, or for a worker. */
-function waiting({ wait }: Seen, nowMs: number): Explanation | null {
-  if (wait === null) return null
+/** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
+function waiting(seen: Seen, nowMs: number): Explanation | null {
+  const { wait } = seen
+  if (wait === null) return left(seen)
   const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
   return {
     tone: late ? 'warn' : 'quiet',
@@ -285,13 +342,32 @@ function waiting({ wait }: Seen, nowMs: number): Explanation | null {
       placesTaken(wait),
       wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
     ),
-    known: [{ words: 'Due', at: wait.dueAt }],
+    known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
     remedies: ['see-queues'],
+  }
+}
+
+/** A timer that is over is not work yet, and waits for a worker like it. */
+function left(seen: Seen): Explanation | null {
+  const since = leftSince(seen)
+  if (since === null || Date.parse(seen.at) - Date.parse(since) <= stuckAfterMs) return null
+  return {
+    tone: 'warn',
+    title: 'Waits for a worker',
+    sentences: [leftWaiting],
+    known: [{ words: 'Due', at: since }],
+    remedies: [],
   }
 }
 
 const isFull = ({ taken, places, perAgent }: ActorWait): boolean =>
   taken.length > 0 && taken.every((each) => each.taken >= places || each.ofLane >= perAgent)
+
+/** An answer is not waited for longer than that, so neither is its place taken. */
+const freeBy = ({ taken, perAgent, requestSince }: ActorWait): Known[] =>
+  requestSince === null || !taken.some(({ ofLane }) => ofLane >= perAgent)
+    ? []
+    : [{ words: 'The first place of its agent is free by about', at: answerBy(requestSince) }]
 
 /** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
 function placesTaken(wait: ActorWait): string {
@@ -310,13 +386,14 @@ const order = { bad: 0, warn: 1, quiet: 2 } as const
 /** Everything that is to be said about an actor, what needs a person first. Never empty. */
 export function explainActor(seen: Seen, nowMs: number): readonly Explanation[] {
   const { actor } = seen
-  const above = [silent(actor, nowMs), waiting(seen, nowMs)].filter((each) => each !== null)
+  const above = [silent(seen, nowMs), waiting(seen, nowMs)].filter((each) => each !== null)
   const here = pathsOf(actor.value).map((path) => {
     const explain = table[`${actor.kind} ${path.join('.')}`]
     const said = explain ? explain(seen) : unknown(path)
-    return said.tone === 'quiet' || said.known.length > 0 ? said : { ...said, known: nextTry(seen) }
+    if (said.tone === 'quiet' || said.known.length > 0) return said
+    return { ...said, known: [...sinceKnown(seen.since), ...nextTryOf(actor.kind, firstTimer(seen), nowMs)] }
   })
-  // What a state does is not so while its work waits for somebody to do it.
-  const holds = seen.wait === null ? here : here.filter(({ tone }) => tone !== 'quiet')
+  // What a state does is not so while its work waits for somebody to do it, or for somebody who is gone.
+  const holds = above.length === 0 ? here : here.filter(({ tone }) => tone !== 'quiet')
   return [...above, ...holds].toSorted((a, b) => order[a.tone] - order[b.tone])
 }

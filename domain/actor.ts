@@ -73,6 +73,8 @@ export const ActorWait = z.object({
   /** Places of one process for this kind, and how many of them one agent may take. */
   places: z.number(),
   perAgent: z.number(),
+  /** Since when the oldest request to the same agent is on its way; null where there is none. */
+  requestSince: z.nullable(z.string()),
 })
 export type ActorWait = z.infer<typeof ActorWait>
 
@@ -97,8 +99,12 @@ export interface ActorAnswer {
   /** The server's clock, by which leases and timers are to be read. */
   readonly at: string
   readonly actor: ActorDetail
-  /** Null unless its work is due and nobody does it. */
+  /** Null unless its work is due and nobody does it, or its timer is over for long; and to whoever is no administrator. */
   readonly wait: ActorWait | null
+  /** Since about when it does not go well, as its log tells; null while it does, and where the log does not go back so far. */
+  readonly since: string | null
+  /** When the process that holds it was last heard of; null where nobody does, or processes do not tell of themselves. */
+  readonly holderSeenAt: string | null
   /** Commands only. */
   readonly delivery: DeliveryRecord | null
   /** Commands whose outcome is uncertain. */
@@ -114,6 +120,8 @@ export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   at: z.string(),
   actor: Detail,
   wait: z.nullable(ActorWait),
+  since: z.nullable(z.string()),
+  holderSeenAt: z.nullable(z.string()),
   delivery: z.nullable(DeliveryRecord),
   evidence: z.nullable(CommandEvidence),
   settlement: z.nullable(Settlement),

@@ -4,8 +4,16 @@
  * own sends (under-way.ts) or those that ended (unsettled-send.ts).
  */
 import * as z from 'zod/mini'
-import { goesOnWith } from './actor-explanation.ts'
 import { withStop, type Explanation, type Known } from './explanation.ts'
+import {
+  askedMeanwhile,
+  isOverdue,
+  leftWaiting,
+  nextTryOf,
+  nothingLost,
+  sinceKnown,
+  unreadTitle,
+} from './unread-agent.ts'
 
 const when = z.nullable(z.string())
 
@@ -25,6 +33,8 @@ const UnfollowedTask = z.object({
   title: z.string(),
   reason: z.nullable(z.string()),
   since: when,
+  /** Null while it is being tried, and where nothing is tried by itself. */
+  nextTryAt: when,
 })
 export type UnfollowedTask = z.infer<typeof UnfollowedTask>
 
@@ -57,27 +67,35 @@ const at = (words: string, time: string | null): Known[] => (time === null ? [] 
 const tasks = (count: number, isWhole: boolean): string =>
   count === 1 && isWhole ? '1 task' : `${count}${isWhole ? '' : '+'} tasks`
 
-/** That it cannot be reached, and what that means for its tasks; null: it can, as far as is known. */
-export function unreachedWords({ looks, unfollowed, cardReadAt }: AgentTroubles): Explanation | null {
+/** That it cannot be reached, and what that means for its tasks; null: it can, as far as is known. Its times are judged by `at`. */
+export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: AgentTroubles): Explanation | null {
   const { count, isWhole } = unfollowed
   const isUnread = looks.count > 0
   if (!isUnread && count === 0) return null
   const failing = [...looks.scopes, ...unfollowed.tasks]
   const reasons = new Set(failing.flatMap(({ reason }) => reason ?? []))
   const [reason] = reasons
+  const nowMs = Date.parse(seenAt)
+  const nextLook = earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))
+  const nextFollow = earliest(unfollowed.tasks.map(({ nextTryAt }) => nextTryAt))
+  const isLeft = [nextLook, nextFollow].some((next) => next !== null && isOverdue(next, nowMs))
   const cannot = `${tasks(count, isWhole)} cannot be followed`
   return {
     tone: 'warn',
-    title: isUnread ? 'The agent cannot be read' : cannot,
+    title: isUnread ? unreadTitle : cannot,
     sentences: [
       ...(isUnread && count > 0 ? [`${cannot}.`] : []),
       ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
-      goesOnWith(count === 1 && isWhole ? 'the task is' : 'its unfinished tasks are'),
+      ...(isLeft
+        ? [leftWaiting, nothingLost]
+        : [askedMeanwhile(count === 1 && isWhole ? 'the task is' : 'its unfinished tasks are')]),
     ],
     known: [
-      ...at('Since about', earliest(failing.map(({ since }) => since))),
-      ...at('Its card was last read', cardReadAt),
-      ...at('The next try', earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))),
+      ...sinceKnown(earliest(failing.map(({ since }) => since))),
+      // A card may still be shown by an agent of which nothing else can be read.
+      ...at('It last showed its card', cardReadAt),
+      ...nextTryOf('reconciliation', nextLook, nowMs),
+      ...nextTryOf('subscription', nextFollow, nowMs),
     ],
     remedies: [],
   }

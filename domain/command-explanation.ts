@@ -95,7 +95,7 @@ function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explana
   const why =
     error === commandErrors.leaseExpired
       ? 'the process that sent it ended, or stood still, before it could say how it went'
-      : 'there was no answer that can be read'
+      : 'there was no answer that says whether it was done'
   return {
     tone: 'warn',
     title: 'Outcome unknown',
@@ -182,7 +182,7 @@ const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = 
   replied: 'The agent answered',
   refused: 'The agent answered that it did nothing',
   unsent: 'No connection could be opened, so no byte left',
-  unknown: 'It ended without an answer that can be read',
+  unknown: 'It ended without an answer that says whether it was done',
   interrupted: 'The process that sent it had stopped renewing its lease, and was found gone',
   undelivered: 'Given up before anything was sent',
 }

@@ -14,6 +14,11 @@ export const lostAnswers = {
   undecided: 'An answer that cannot be read, or does not say whether it was done.',
 } as const
 
+/** Of what did answer, only not so that anybody knows what it did: the numbers, which are no agent's words. */
+export const answeredStatus = (status: number): string => `The agent answered with HTTP status ${status}.`
+export const answeredError = (code: number): string => `The agent answered with the error code ${code}.`
+const answered = /^The agent answered with (?:HTTP status \d{3}|the error code -?\d{1,12})\./
+
 /** What logs hold besides: the network's own sentences, and those of before there were these. */
 const known: ReadonlySet<string> = new Set([
   ...Object.values(lostAnswers),
@@ -23,5 +28,6 @@ const known: ReadonlySet<string> = new Set([
   'It could not be read.',
 ])
 
-/** A cause as a log holds it, as it may be shown: what an agent wrote is not repeated. */
-export const shownCause = (cause: string): string => (known.has(cause) ? cause : lostAnswers.undecided)
+/** A cause as a log holds it, as it may be shown: what an agent wrote, after a sentence of ours or instead of one, is not repeated. */
+export const shownCause = (cause: string): string =>
+  answered.exec(cause)?.[0] ?? (known.has(cause) ? cause : lostAnswers.undecided)

@@ -99,6 +99,9 @@ const guards: Readonly<Record<string, string>> = {
   closingTriesLeft: 'a try is left',
 }
 
+/** Of what ended so that a person has to decide: its machine is done with it. */
+export const nextByPerson = 'Nothing by itself. A person settles it, or asks the agent anew with another command.'
+
 /** Guards are questions, so the name of one that is not known is almost words: `triesLeft` → "tries left". */
 export const guardWords = (guard: string): string => guards[guard] ?? spaced(guard)
 

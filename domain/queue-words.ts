@@ -3,6 +3,7 @@
  * times that are handed in. Does not own the numbers (domain/queue.ts), nor processes and the whole (domain/system-words.ts).
  */
 import { stuckAfterMs } from './actor-explanation.ts'
+import { isolated } from './isolation.ts'
 import type { HeldLeases, KindQueue, LoopView } from './queue.ts'
 
 export interface Standing {
@@ -18,7 +19,7 @@ export const countWords = (count: number, limit: number, format: (count: number)
 export const oldestAgeMs = ({ oldestDueAt }: Pick<KindQueue, 'oldestDueAt'>, nowMs: number): number | null =>
   oldestDueAt === null ? null : Math.max(0, nowMs - Date.parse(oldestDueAt))
 
-export type Places = Pick<NonNullable<LoopView['places']>, 'taken' | 'limit'>
+export type Places = NonNullable<LoopView['places']>
 
 const kindTitles: Readonly<Record<string, string>> = {
   command: 'Delivering messages',
@@ -54,7 +55,10 @@ function queueTrouble(
   if (holders.length === 0) return { what: 'Stuck', why: 'nobody works on it' }
   if (places !== null && places.taken >= places.limit)
     return { what: 'Waits for room', why: `${places.taken} of ${places.limit} places are taken` }
-  return { what: 'Waits', why: 'for room, or for an agent that has all its places taken' }
+  const { busiest } = queue
+  const which =
+    busiest !== null && places !== null && busiest.held >= places.perAgent ? `, as ${isolated(busiest.name)} has` : ''
+  return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}` }
 }
 
 export function queueStanding(
@@ -65,8 +69,11 @@ export function queueStanding(
 ): Standing {
   if (queue.oldestDueAt === null) return { tone: 'ok', words: 'Nothing waits' }
   const trouble = queueTrouble(queue, leases, places, nowMs)
+  // A moment is nothing to worry about; that somebody takes it is said only where somebody is there.
+  const isSomebodyThere =
+    places !== null || leases.some(({ kind, held, expired }) => kind === queue.kind && held > expired)
   return trouble === null
-    ? { tone: 'quiet', words: 'Being taken' }
+    ? { tone: 'quiet', words: isSomebodyThere ? 'Being taken' : 'Not taken yet' }
     : { tone: 'warn', words: `${trouble.what}: ${trouble.why}` }
 }
 

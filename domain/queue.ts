@@ -19,6 +19,8 @@ export const KindQueue = z.object({
   oldestDueAt: when,
   /** Actors that need a person. */
   attention: z.number(),
+  /** The agent that most of what is under way is for, in all processes; null where nothing is, or nothing for an agent. */
+  busiest: z.nullable(z.object({ name: z.string(), held: z.number() })),
 })
 export type KindQueue = z.infer<typeof KindQueue>
 

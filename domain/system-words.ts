@@ -3,6 +3,7 @@
  * told of itself. What is not known is said to be so, and never judged. Pure, by times that are handed in. Does not own the
  * numbers (domain/queue.ts) or how one queue or loop stands (domain/queue-words.ts).
  */
+import { silentAfterMs } from './actor-explanation.ts'
 import { queueCountLimit, type QueuesAnswer, type SupervisorAnswer, type ToldProcess } from './queue.ts'
 import {
   inside,
@@ -40,8 +41,6 @@ export function missingStanding({ why, since }: Missing): Standing {
   return { tone: 'warn', words: since === null ? away[why] : `${away[why]}; numbers as of ${since}` }
 }
 
-/** Three times that it did not tell of itself. */
-const silentAfterMs = 15_000
 const silenceMs = ({ seenAt }: ToldProcess, nowMs: number): number => nowMs - Date.parse(seenAt)
 export const isSilent = (process: ToldProcess, nowMs: number): boolean => silenceMs(process, nowMs) >= silentAfterMs
 
@@ -102,21 +101,23 @@ const agoWords = (ms: number): string => (ms < 60_000 ? `${Math.floor(ms / 1000)
 
 /**
  * Who is silent and nobody need miss: they hold nothing any more, and for each of them another of its kind (one that works, or one
- * that only serves) was first heard of after it was heard of last, and lives. `processes`: all of them, the one that answers among them.
+ * that only serves) was first heard of after it was heard of last. Whether that one lives is its own affair: if it ended too, it is the
+ * one to be missed, unless it was replaced itself. `processes`: all of them, the one that answers among them.
  */
 export function replacedOwners(processes: readonly ToldProcess[], nowMs: number): ReadonlySet<string> {
   const replaced = new Set<string>()
   for (const works of [true, false]) {
     const ofKind = processes.filter(({ told }) => told?.process.works === works)
     const since = ofKind
-      .filter((each) => !isSilent(each, nowMs) && isIn(each, 'starting', 'running'))
-      .map(({ firstSeenAt }) => Date.parse(firstSeenAt))
-      .toSorted((a, b) => a - b)
+      .filter((each) => isIn(each, 'starting', 'running'))
+      .map(({ owner, firstSeenAt }) => ({ owner, firstMs: Date.parse(firstSeenAt) }))
+      .toSorted((a, b) => a.firstMs - b.firstMs)
     // Who drained is not missed anyway, so it needs no successor.
     const gone = ofKind.filter((each) => isSilent(each, nowMs) && !isIn(each, 'draining', 'stopped') && !each.holds)
     // The first to fall silent has the first that came after it.
     for (const { owner, seenAt } of gone.toSorted((a, b) => a.seenAt.localeCompare(b.seenAt))) {
-      const successor = since.findIndex((firstMs) => firstMs >= Date.parse(seenAt))
+      // Who told of itself once was heard of first and last at the same time.
+      const successor = since.findIndex((each) => each.owner !== owner && each.firstMs >= Date.parse(seenAt))
       if (successor < 0) break
       since.splice(0, successor + 1)
       replaced.add(owner)
@@ -266,5 +267,6 @@ export function placesOf(
   return {
     taken: places.reduce((sum, each) => sum + each.taken, 0),
     limit: places.reduce((sum, each) => sum + each.limit, 0),
+    perAgent: places.reduce((sum, each) => sum + each.perAgent, 0),
   }
 }

@@ -11,6 +11,8 @@ import type { ActorAnswer } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { TaskActorsAnswer } from '../domain/task-actors.ts'
 import { findActors } from '../persistence/actor-views.ts'
+import { readFailingSince } from '../persistence/failing-since.ts'
+import { readSeenAt } from '../persistence/processes.ts'
 import { readWait } from '../persistence/queue-views.ts'
 import { readHeard, readScope } from '../persistence/task-actors.ts'
 import { detailOf, placesOf } from './debug-views.ts'
@@ -50,7 +52,9 @@ export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, d
     for (const record of records) {
       const wait = await readWait(db.pool, viewer, record.kind, record.id)
       const actor = detailOf(record, definitions)
-      actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), ...ofNoCommand })
+      const since = await readFailingSince(db.pool, record)
+      const holderSeenAt = await readSeenAt(db.pool, record.leaseOwner)
+      actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), since, holderSeenAt, ...ofNoCommand })
     }
     return { at, actors, heard: [...(await readHeard(db.pool, id))] }
   })

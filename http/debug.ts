@@ -13,7 +13,9 @@ import { Refusal } from '../domain/refusal.ts'
 import { findActor, listActors, readActorLog, type ActorRecord } from '../persistence/actor-views.ts'
 import type { Connection } from '../persistence/connection.ts'
 import { readEvidence } from '../persistence/evidence.ts'
+import { readFailingSince } from '../persistence/failing-since.ts'
 import { namesOf } from '../persistence/person-names.ts'
+import { readSeenAt } from '../persistence/processes.ts'
 import { readWait } from '../persistence/queue-views.ts'
 import { findSend } from '../persistence/unsettled-sends.ts'
 import { CursorText, cursorOf, placeOf, rowsUpTo } from './cursors.ts'
@@ -120,6 +122,8 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
     at: record.seenAt,
     actor: detailOf(record, definitions),
     wait: placesOf(wait, kinds[kind]),
+    since: await readFailingSince(db, record),
+    holderSeenAt: await readSeenAt(db, record.leaseOwner),
     delivery: send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand)),
     evidence: send && ((await readEvidence(db, viewer, [id])).get(id) ?? null),
     settlement: send && send.settlement,

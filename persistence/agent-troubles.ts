@@ -18,21 +18,11 @@ import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
+import { failingSince } from './failing-since.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
-
-/** Steps of a log that are read for the beginning of a trouble: rounds that merely repeat are not in it. */
-const stepsRead = 50
-
-/** Of `actor a`: when it was first told to fail, since it last was told to do well. */
-const failingSince = (fine: readonly string[], failing: readonly string[]): FragmentSqlToken => sql.fragment`(
-  with latest as (
-    select l.revision, l.at, l.facts from actor_log l where l.actor_id = a.id and l.kind = a.kind
-    order by l.revision desc limit ${stepsRead})
-  select min(at) from latest where facts && ${sql.array([...failing], 'text')}
-    and revision > coalesce((select max(revision) from latest where facts && ${sql.array([...fine], 'text')}), 0))`
 
 const context = sql.fragment`a.snapshot->'context'`
 /** One failure is weather (domain/actor-explanation.ts). */
@@ -44,12 +34,15 @@ type Found<Part> = { readonly searched: number } & (
   | (Part & { readonly id: string; readonly count: number })
 )
 
+/** While somebody holds it, it is being tried; what is due and nobody holds is a time that has passed. */
+const nextTry = sql.fragment`case when a.lease_until is null or a.lease_until <= now() then a.wake_at end`
+
 type Look = AgentTroubles['looks']['scopes'][number]
 
 /** Who holds a skill alone has nothing searched, as if there were nothing: the condition is one of the agent, not of a row. */
 export const looksOf = (viewer: Viewer, agentId: string): FragmentSqlToken => sql.fragment`
   with looking as materialized (
-    select a.id, a.kind, a.snapshot, a.work, a.wake_at from actor a
+    select a.id, a.kind, a.snapshot, a.lease_until, a.wake_at from actor a
     where a.kind = 'reconciliation' and a.lane = ${agentId} and a.organization_id = ${viewer.organizationId}
       and ${held(viewer, 'read', sql.fragment`${agentId}::uuid`, null)}
     limit ${looksSearched}
@@ -58,8 +51,8 @@ export const looksOf = (viewer: Viewer, agentId: string): FragmentSqlToken => sq
     where ${failedOften} order by (${context}->>'failures')::int desc, a.id limit ${looksShown}
   )
   select bound.searched, a.id, a.count, ${context}->>'reason' as reason,
-    ${failingSince(['reconciliation.recovered', 'reconciliation.woken'], ['reconciliation.failing'])} as since,
-    case when a.work is null then a.wake_at end as "nextTryAt"
+    ${failingSince('reconciliation')} as since,
+    ${nextTry} as "nextTryAt"
   from (select count(*)::int as searched from looking) bound left join failing a on true
   order by (${context}->>'failures')::int desc, a.id`
 
@@ -85,19 +78,16 @@ export const unfollowedOf = (
     where t.agent_id = ${agentId} and t.organization_id = ${viewer.organizationId} and ${unfinished}
     order by t.agent_id desc, t.tenant desc, t.id desc limit ${unfollowedSearched}
   ), failing as (
-    select t.title, a.id, a.kind, a.reason, (count(*) over ())::int as count
+    select t.title, a.id, a.kind, a.reason, a."nextTryAt", (count(*) over ())::int as count
     from searched t join lateral (
-      select a.id, a.kind, ${context}->>'reason' as reason from actor a
+      select a.id, a.kind, ${context}->>'reason' as reason, ${nextTry} as "nextTryAt" from actor a
       where a.kind = 'subscription' and a.id = t.id and ${context}->>'reason' is not null
         and (${failedOften} or ${isInState(attention)}) limit 1) a on true
     where ${taskHeld(viewer, 'read')}
     order by a.id desc limit ${unfollowedShown}
   )
   select bound.searched, a.id, a.count, coalesce(a.title, '') as title, a.reason,
-    ${failingSince(
-      ['subscription.recovered', 'subscription.started', 'subscription.paused'],
-      ['subscription.failing', 'subscription.stopped'],
-    )} as since
+    ${failingSince('subscription')} as since, a."nextTryAt"
   from (select count(*)::int as searched from searched) bound left join failing a on true
   order by a.id desc`
 
@@ -110,7 +100,7 @@ async function readUnfollowed(
   const rows = await db.any(sql.type(z.custom<Found<Unfollowed>>())`${unfollowedOf(viewer, agentId, attention)}`)
   const failing = rows.filter((row) => row.id !== null)
   return {
-    tasks: failing.map(({ id, title, reason, since }) => ({ localId: id, title, reason, since })),
+    tasks: failing.map(({ id, title, reason, since, nextTryAt }) => ({ localId: id, title, reason, since, nextTryAt })),
     count: failing[0]?.count ?? 0,
     isWhole: rows.every(({ searched }) => searched < unfollowedSearched),
   }

@@ -40,3 +40,11 @@ export async function readProcesses(db: Connection): Promise<Omit<ToldProcess, '
     .map(({ told, ...row }) => ({ ...row, told: SupervisorAnswer.safeParse(told).data ?? null }))
     .toSorted((a, b) => a.owner.localeCompare(b.owner))
 }
+
+const Seen = z.object({ seenAt: z.string() })
+
+/** When a process last told of itself; null where it is not known, as of one that left, or of the only one that there can be. */
+export async function readSeenAt(db: Connection, owner: string | null): Promise<string | null> {
+  if (owner === null) return null
+  return db.maybeOneFirst(sql.type(Seen)`select seen_at as "seenAt" from process where owner = ${owner}`)
+}

@@ -6,6 +6,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
+import { silentAfterMs, stuckAfterMs } from '../domain/actor-explanation.ts'
 import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswer } from '../domain/queue.ts'
 import { abandoned, isInState, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './connection.ts'
@@ -24,6 +25,7 @@ const Held = z.object({
 /** A process works for every organization: there is a row also of what it holds for others alone, without numbers. */
 const isOurs = (row: z.infer<typeof Held>): row is HeldLeases => row.held > 0
 const Commands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: z.string().nullable() })
+const Busiest = z.object({ kind: z.string(), name: z.string(), held: z.number() })
 const Needing = z.object({ kind: z.string(), count: z.number() })
 
 /** By the database's clock, which is the one that leases and timers live by. */
@@ -36,13 +38,18 @@ export async function readQueues(
   const { at } = await db.one(sql.type(Clock)`select now() as at`)
   const due = await readDue(db, organizationId, kinds)
   const held = await readHeld(db, organizationId)
+  const busiest = new Map((await readBusiest(db, organizationId)).map(({ kind, ...each }) => [kind, each]))
   const holding = new Set(held.map(({ owner }) => owner))
   const commands = await readOpenCommands(db, organizationId)
   const needing = await countAttention(db, organizationId, attention)
   const processes = await readProcesses(db)
   return {
     at,
-    kinds: due.map((row) => ({ ...row, attention: needing.get(row.kind) ?? 0 })),
+    kinds: due.map((row) => ({
+      ...row,
+      attention: needing.get(row.kind) ?? 0,
+      busiest: busiest.get(row.kind) ?? null,
+    })),
     leases: held.filter(isOurs),
     commands,
     processes: processes.map((each) => ({ ...each, holds: holding.has(each.owner) })),
@@ -73,6 +80,17 @@ const readHeld = (db: Connection, organizationId: string) =>
       from actor where wake_at is not null and lease_owner is not null) leased
     group by lease_owner, kind order by lease_owner, kind`)
 
+/** Of each kind the agent that most leases are for, in the same way. */
+const readBusiest = (db: Connection, organizationId: string) =>
+  db.any(sql.type(Busiest)`
+    select distinct on (of.kind) of.kind, g.name, of.held
+    from (
+      select kind, lane, count(*)::int as held from actor
+      where wake_at is not null and lease_until > now() and organization_id = ${organizationId} and lane is not null
+      group by kind, lane) of
+    join agent g on g.id = of.lane
+    order by of.kind, of.held desc, g.id`)
+
 /** Commands' ids grow with time, so the first by id are the oldest: no index by age is needed. */
 const readOpenCommands = (db: Connection, organizationId: string) =>
   db.one(sql.type(Commands)`
@@ -100,18 +118,25 @@ async function countAttention(
   return new Map(rows.map(({ kind, count }) => [kind, count]))
 }
 
-/** Who holds the places that an actor waits for, by leases that have not run out: by process, of its own lane (an agent) and of its kind. */
-const Taken = z.object({ owner: z.string(), taken: z.number(), ofLane: z.number() })
+/** Who holds the places that an actor waits for, by leases that have not run out, and lives: by process, of its own lane (an agent) and of its kind. */
+const Taken = z.object({
+  owner: z.string(),
+  taken: z.number(),
+  ofLane: z.number(),
+  requestSince: z.string().nullable(),
+})
 const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead: z.number() })
 
 export interface StoredWait {
   readonly dueAt: string
   /** How many of its kind have waited longer. */
   readonly ahead: number
-  readonly taken: z.infer<typeof Taken>[]
+  readonly taken: Omit<z.infer<typeof Taken>, 'requestSince'>[]
+  /** When the oldest request of the same lane began that is on its way. */
+  readonly requestSince: string | null
 }
 
-/** Null unless its work is due and nobody does it; also for who is no administrator, for what is before it is others'. */
+/** Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
 export async function readWait(
   db: Connection,
   { organizationId, role }: Viewer,
@@ -126,13 +151,17 @@ export async function readWait(
           and b.organization_id = a.organization_id limit ${queueCountLimit + 1}) earlier) as ahead
     from actor a
     where a.kind = ${kind} and a.id = ${id} and a.organization_id = ${organizationId}
-      and a.work is not null and a.lease_token is null and a.wake_at <= now()`)
+      and a.lease_token is null
+      and a.wake_at <= now() - case when a.work is null then ${stuckAfterMs} else 0 end * interval '1 millisecond'`)
   if (!waiting) return null
   const { lane, dueAt, ahead } = waiting
   const taken = await db.any(sql.type(Taken)`
-    select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane"
+    select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane",
+      min(work_started_at) filter (where lane = ${lane} and kind = 'command' and work = 'deliver') as "requestSince"
     from actor
     where kind = ${kind} and wake_at is not null and lease_until > now() and organization_id = ${organizationId}
+      and lease_owner not in (select p.owner from process p where p.seen_at < now() - ${silentAfterMs} * interval '1 millisecond')
     group by lease_owner order by lease_owner`)
-  return { dueAt, ahead, taken: [...taken] }
+  const [requestSince = null] = taken.flatMap((each) => each.requestSince ?? []).toSorted()
+  return { dueAt, ahead, taken: taken.map(({ requestSince: _, ...each }) => each), requestSince }
 }

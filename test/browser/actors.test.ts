@@ -104,7 +104,7 @@ describe('the Actors page', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Looking at step 2', { exact: true }).waitFor()
     await page.keyboard.press('Escape')
-    await page.getByText('Finished', { exact: true }).waitFor()
+    await page.getByText('Needs a person', { exact: true }).waitFor()
     expect(new URL(page.url()).search).toBe('')
   })
 
@@ -132,7 +132,7 @@ describe('the Actors page', () => {
     const page = await open(`${pathOf(failed)}?step=2`)
     await page.getByText('Looking at step 2', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Go live' }).click()
-    await page.getByText('Finished', { exact: true }).waitFor()
+    await page.getByText('Needs a person', { exact: true }).waitFor()
     expect(new URL(page.url()).search).toBe('')
   })
 

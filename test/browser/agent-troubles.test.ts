@@ -87,7 +87,7 @@ describe('an agent that cannot be read', () => {
     expect(await notice.innerText()).not.toContain('Look at the task')
     await expectClean(page)
     await notice.getByRole('link', { name: 'What the command did' }).click()
-    await page.getByRole('note').getByText('It ended without an answer that can be read').waitFor()
+    await page.getByRole('note').getByText('It ended without an answer that says whether it was done').waitFor()
   })
 
   it.each([

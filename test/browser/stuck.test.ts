@@ -68,9 +68,13 @@ describe('a send whose outcome is unknown', () => {
     await strip(page).getByText('Outcome unknown').waitFor()
     expect(await strip(page).innerText()).not.toMatch(/fail/i)
     await strip(page).getByRole('link', { name: 'What the command did' }).click()
-    await page.getByRole('note').getByText('It ended without an answer that can be read').waitFor()
+    await page.getByRole('note').getByText('It ended without an answer that says whether it was done').waitFor()
     await page.getByRole('note').getByText('From here on the request may have left').waitFor()
     expect(new URL(page.url()).pathname).toBe(`/actors/command/${uncertain.id}`)
+    // Its machine is done with it, and a person is not.
+    await page.getByRole('complementary', { name: 'Actor details' }).getByText('A person settles it').waitFor()
+    await page.locator('signalbox-actor header').getByText('Needs a person', { exact: true }).waitFor()
+    expect(await page.getByText('It is finished').count()).toBe(0)
   })
 
   it('leaves a draft alone that a person had begun, and shows the words beside it', async () => {
@@ -162,7 +166,9 @@ describe('a send whose outcome is unknown', () => {
     const page = await open(`${server.url}/tasks/${sent.result?.localId}`)
     const notice = page.getByRole('status').filter({ hasText: 'Following does not work' })
     await notice.getByText('Reason: Agent network request failed.').waitFor()
-    await notice.getByText('The next try').waitFor()
+    await notice.getByText('The next try to follow').waitFor()
+    await notice.getByText('Since about').waitFor()
+    await notice.getByText('about every 15 seconds, up to a minute apart while that fails too').waitFor()
     const beside = page.getByRole('complementary', { name: 'Details' })
     await beside.getByRole('link', { name: 'Following does not work' }).waitFor()
     await expectClean(page)
@@ -191,7 +197,7 @@ describe('a send whose outcome is unknown', () => {
     const page = await open(`${server.url}/actors/command/${id}`, { viewport: { width: 390, height: 844 } })
     const parts = page.getByRole('group', { name: 'Parts of this page' })
     const told = page.getByRole('region', { name: 'What there is to know' })
-    await told.getByText('It ended without an answer that can be read').waitFor()
+    await told.getByText('It ended without an answer that says whether it was done').waitFor()
     await told.getByRole('link', { name: 'Send again…' }).waitFor()
     // Nothing of it is out of sight.
     expect(await told.evaluate((box) => box.scrollHeight - box.clientHeight)).toBeLessThanOrEqual(0)

@@ -1,53 +1,15 @@
 /** Every state of every durable machine explains itself, and what a machine marks for a person is told as needing one. */
 import { describe, expect, it } from 'vitest'
 import { evidenceSentence, type CommandEvidence } from '../../domain/evidence.ts'
-import {
-  liveLeaves,
-  activeNodes,
-  pathsOf,
-  spaced,
-  whatCanHappen,
-  type ActorDetail,
-  type StateValue,
-} from '../../domain/chart.ts'
+import { liveLeaves, activeNodes, pathsOf, spaced, whatCanHappen, type StateValue } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import { explainActor, hasWords, leaseGraceMs, stuckAfterMs, type Seen } from '../../domain/actor-explanation.ts'
+import { answeredError, answeredStatus, lostAnswers, shownCause } from '../../domain/lost-answer.ts'
 import { eventWords, guardWords } from '../../domain/next-words.ts'
 import { chartOf } from '../../machines/chart.ts'
+import { actorIn, at, nowMs, seen } from './seen-actors.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
-
-const nowMs = Date.parse('2026-11-21T12:00:00Z')
-const at = (ms: number): string => new Date(nowMs + ms).toISOString()
-
-const actorIn = (kind: string, value: StateValue, more: Partial<ActorDetail> = {}): ActorDetail => ({
-  kind,
-  id: '00000000-0000-7000-8000-000000000001',
-  value,
-  status: 'active',
-  revision: 2,
-  machineVersion: '1',
-  updatedAt: at(0),
-  attention: false,
-  title: '',
-  createdAt: at(-1000),
-  context: {},
-  work: null,
-  timers: [],
-  lease: null,
-  next: [],
-  agentId: null,
-  taskId: null,
-  ...more,
-})
-const seen = (actor: ActorDetail, more: Partial<Omit<Seen, 'actor'>> = {}): Seen => ({
-  actor,
-  wait: null,
-  delivery: null,
-  evidence: null,
-  settlement: null,
-  ...more,
-})
 
 describe.each(durableMachines.map(({ machine, events }) => ({ name: machine.id, machine, events })))(
   'the $name machine',
@@ -151,7 +113,7 @@ describe('work that nobody does', () => {
       'Waits for a worker',
     ],
   ] as const)('says whose places it waits for: %s', (_, taken, sentence, title) => {
-    const wait = { dueAt: at(-1), ahead: 3, taken: [...taken], places: 8, perAgent: 4 }
+    const wait = { dueAt: at(-1), ahead: 3, taken: [...taken], places: 8, perAgent: 4, requestSince: null }
     const [told] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs)
     // Not late yet, so what it waits in is as quiet as where it waits.
     expect(told).toMatchObject({ tone: 'quiet', title, known: [{ words: 'Due', at: wait.dueAt }] })
@@ -164,7 +126,7 @@ describe('work that nobody does', () => {
 
 describe('a following that fails and waits for a place', () => {
   it.each(['following', { polling: 'reading' }])('is not said to be tried now, in %j', (value) => {
-    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4 }
+    const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4, requestSince: null }
     const actor = actorIn('subscription', value, { context: { failures: 3, reason: 'HTTP 503' } })
     const words = (more: Partial<Seen>) => explainActor(seen(actor, more), nowMs).flatMap(({ sentences }) => sentences)
     expect(words({})).toContain('It is tried again right now.')
@@ -225,6 +187,19 @@ describe('a command', () => {
     const record = { ...delivery, ended: 'unknown', cause: 'Agent response exceeds the safety limit.' } as const
     const words = explainCommand(uncertain, record)?.known.map((each) => each.words)
     expect(words).toContain('What came instead: Agent response exceeds the safety limit')
+  })
+
+  it('does not call an answer unreadable that was read, and tells its number and none of its words', () => {
+    const doubt = { status: 'uncertain', error: null, action: 'send' } as const
+    const told = (cause: string) => explainCommand(doubt, { ...delivery, ended: 'unknown', cause: shownCause(cause) })
+    for (const ours of [answeredStatus(503), answeredError(-32603)]) {
+      const words = JSON.stringify(told(`${ours} token sk-4711 expired`))
+      expect(words).toContain(`What came instead: ${ours.replace(/\.$/, '')}`)
+      expect(words).not.toMatch(/sk-4711|can be read/)
+    }
+    // As logs held it before.
+    expect(shownCause('token sk-4711 expired')).toBe(lostAnswers.undecided)
+    expect(shownCause(lostAnswers.reset)).toBe(lostAnswers.reset)
   })
 
   it('says nothing where nothing went wrong', () => {

@@ -12,7 +12,7 @@ const well: AgentTroubles = {
 }
 const look = { id: 'l', reason: 'Agent network request failed.', since: at(4), nextTryAt: at(9) }
 const looksOf = (...scopes: AgentTroubles['looks']['scopes']) => ({ scopes, count: scopes.length, isWhole: true })
-const task = { localId: 't', title: 'hold', reason: 'No answer', since: at(3) }
+const task = { localId: 't', title: 'hold', reason: 'No answer', since: at(3), nextTryAt: at(9) }
 
 describe('an agent', () => {
   it('that is well has nothing said of it', () => {
@@ -32,9 +32,17 @@ describe('an agent', () => {
     // The first to fail tells since when.
     expect(told?.known).toEqual([
       { words: 'Since about', at: at(3) },
-      { words: 'Its card was last read', at: at(1) },
-      { words: 'The next try', at: at(9) },
+      { words: 'It last showed its card', at: at(1) },
+      { words: 'The next look at its tasks', at: at(9) },
+      { words: 'The next try to follow', at: at(9) },
     ])
+  })
+
+  it('is promised no try that nobody makes, once its times have passed', () => {
+    const told = unreachedWords({ ...well, at: '2026-11-23T09:09:06.000Z', looks: looksOf(look) })
+    expect(told?.known.at(-1)).toEqual({ words: 'Its tasks were to be looked at again', at: at(9) })
+    expect(told?.sentences.join(' ')).toContain('no worker has taken it up')
+    expect(JSON.stringify(told)).not.toMatch(/The next|Meanwhile/)
   })
 
   it.each([

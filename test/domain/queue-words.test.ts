@@ -15,7 +15,10 @@ import { nowMs, ago, queue, held, places, loop } from './seen-queues.ts'
 describe('a queue', () => {
   it.each([
     ['nothing', queue(null), [], null, 'ok', 'Nothing waits'],
-    ['what is taken at once', queue(stuckAfterMs - 1), [], null, 'quiet', 'Being taken'],
+    ['what is taken at once', queue(stuckAfterMs - 1), [], places(0), 'quiet', 'Being taken'],
+    ['what its holder takes at once', queue(stuckAfterMs - 1), [held()], null, 'quiet', 'Being taken'],
+    ['what nobody is there to take', queue(stuckAfterMs - 1), [held({ kind: 'push' })], null, 'quiet', 'Not taken yet'],
+    ['what only the dead held', queue(stuckAfterMs - 1), [held({ expired: 2 })], null, 'quiet', 'Not taken yet'],
     ['nobody', queue(stuckAfterMs), [], null, 'warn', 'Stuck: nobody works on it'],
     ['nobody of its kind', queue(stuckAfterMs), [held({ kind: 'push' })], null, 'warn', 'Stuck: nobody works on it'],
     ['room here', queue(stuckAfterMs), [held()], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
@@ -25,6 +28,17 @@ describe('a queue', () => {
     const standing = queueStanding(of, leases, room, nowMs)
     expect(standing.tone).toBe(tone)
     expect(standing.words).toContain(words)
+  })
+
+  it('is said to wait for the agent that hangs, where one has all its places taken', () => {
+    const waits = (atAgent: number) => {
+      const busiest = { name: 'Ledger Agent', held: atAgent }
+      return queueStanding({ ...queue(stuckAfterMs), busiest }, [held()], places(5), nowMs).words
+    }
+    expect(waits(4)).toBe(
+      'Waits: for room, or for an agent that has all its places taken, as \u2068Ledger Agent\u2069 has',
+    )
+    expect(waits(3)).not.toContain('Ledger Agent')
   })
 
   it('is named in words where nothing else says which it is', () => {

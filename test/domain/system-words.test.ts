@@ -180,6 +180,24 @@ describe('several processes', () => {
         'warn',
         '2 of 3 workers are silent',
       ],
+      [
+        'each by the next, in a loop of crashes',
+        [cameAgo('third', 20_000), { ...gone('second', 40_000), firstSeenAt: ago(60_000) }, gone('first', 80_000)],
+        'ok',
+        all,
+      ],
+      [
+        'the first by one that is missed itself',
+        [second, { ...gone('next', 40_000), firstSeenAt: ago(60_000) }, gone('first', 80_000)],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
+      [
+        'not by itself, though it was heard of once',
+        [second, { ...gone('once', 40_000), firstSeenAt: ago(40_000) }],
+        'warn',
+        '1 of 2 workers is silent',
+      ],
       ['a web, by a web', [second, cameAgo('new', 60_000, false), gone('old', 80_000, false)], 'ok', all],
     ] as const)('are missed unless they were replaced: %s', (_, processes, tone, words) => {
       expect(standing(...processes)).toEqual({ tone, words })
@@ -237,7 +255,7 @@ describe('several processes', () => {
   it('have their places together, those that live', () => {
     const two = worker({ owner: 'worker 2' })
     const dead = worker({ owner: 'dead', seenAt: ago(20_000) })
-    expect(placesOf(web, [worker(), two, dead], 'command', nowMs)).toEqual({ taken: 6, limit: 16 })
+    expect(placesOf(web, [worker(), two, dead], 'command', nowMs)).toEqual({ taken: 6, limit: 16, perAgent: 8 })
     expect(placesOf(web, [], 'command', nowMs)).toBeNull()
     const full = worker({}, [loop({ places: places(8) })])
     const late = { kinds: [queue(stuckAfterMs)], leases: [held({ owner: 'worker' })], processes: [full] }

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { statesOf } from '../../domain/chart.ts'
+import { stuckAfterMs } from '../../domain/actor-explanation.ts'
 import { chartOf } from '../../machines/chart.ts'
 import {
   isInState,
@@ -209,6 +210,23 @@ describe('many actors', () => {
   it('tells of work that waits how many wait before it, and whose places are taken', async () => {
     const wait = await readWait(fresh.db.pool, administrator, 'subscription', 'a0000000-0000-7000-8000-000000000004')
     expect(wait).toMatchObject({ ahead: 1, taken: [{ owner: 'host/1', taken: 2, ofLane: 1 }] })
+    const ofTimer = (overdueMs: number) =>
+      fresh.db.pool.transaction(async (tx) => {
+        const id = 'a0000000-0000-7000-8000-00000000000b'
+        const due = sql.fragment`now() - ${overdueMs} * interval '1 millisecond'`
+        await tx.query(sql.unsafe`update actor set wake_at = ${due} where kind = 'subscription' and id = ${id}`)
+        const found = await readWait(tx, administrator, 'subscription', id)
+        await tx.query(sql.unsafe`update actor set wake_at = null where kind = 'subscription' and id = ${id}`)
+        return found
+      })
+    // A timer that rings is taken up within a second: one that is not waits like work.
+    expect(await ofTimer(stuckAfterMs - 1)).toBeNull()
+    expect(await ofTimer(stuckAfterMs)).toMatchObject({ taken: [{ owner: 'host/1' }] })
+    // Places of who is not heard of any more are nobody's.
+    await fresh.db.pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values ('host/1', now() - interval '16 seconds', '{}')`)
+    expect(await ofTimer(stuckAfterMs)).toMatchObject({ taken: [] })
+    await fresh.db.pool.query(sql.unsafe`delete from process`)
     expect(
       await readWait(fresh.db.pool, administrator, 'subscription', 'a0000000-0000-7000-8000-000000000001'),
     ).toBeNull()

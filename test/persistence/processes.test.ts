@@ -2,7 +2,13 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SupervisorAnswer } from '../../domain/queue.ts'
-import { forgetProcess, forgetSilentProcesses, readProcesses, tellOfProcess } from '../../persistence/processes.ts'
+import {
+  forgetProcess,
+  forgetSilentProcesses,
+  readProcesses,
+  readSeenAt,
+  tellOfProcess,
+} from '../../persistence/processes.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const says = (restarts: number): SupervisorAnswer => ({
@@ -31,7 +37,10 @@ describe.each(bothDatabases)('processes on %s', (kind) => {
     await tellOfProcess(pool, 'a', says(2))
     const [first, second] = await readProcesses(pool)
     expect([first?.owner, first?.told, second?.owner]).toEqual(['a', says(2), 'b'])
+    expect(await readSeenAt(pool, 'a')).toBe(first?.seenAt)
     await forgetProcess(pool, 'a')
+    // Nobody misses who left, or nobody.
+    expect([await readSeenAt(pool, 'a'), await readSeenAt(pool, null)]).toEqual([null, null])
     expect(await owners()).toEqual(['b'])
     await forgetProcess(pool, 'b')
   })

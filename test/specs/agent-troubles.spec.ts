@@ -1,7 +1,7 @@
 /** What stands in an agent's way: told to whoever may see it, of this agent alone, and nothing where all is well. */
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ActorPage } from '../../domain/actor.ts'
+import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import { AgentTroubles } from '../../domain/agent-troubles.ts'
 import { UnderWayAnswer } from '../../domain/under-way.ts'
 import { UnsettledAnswer } from '../../domain/unsettled-send.ts'
@@ -79,8 +79,12 @@ describe('an agent', () => {
         title: 'hold the line',
         reason: 'Agent network request failed.',
         since: expect.any(String),
+        nextTryAt: unfollowed.tasks[0]?.nextTryAt,
       },
     ])
+    // The task's page tells of the same.
+    const follower = ActorAnswer.parse(await get(`/api/actors/subscription/${sent.result?.localId}`))
+    expect(follower.since).toBe(unfollowed.tasks[0]?.since)
     for (const { since } of [...looks.scopes, ...unfollowed.tasks])
       expect(Date.parse(since ?? '')).toBeGreaterThanOrEqual(before)
     expect(await troublesOf(well)).toMatchObject(nothing)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { Outbound } from '../../actors/outbound.ts'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
-import { lostAnswers } from '../../domain/lost-answer.ts'
+import { answeredError, answeredStatus, lostAnswers } from '../../domain/lost-answer.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { UnderWayAnswer } from '../../domain/under-way.ts'
@@ -272,6 +272,25 @@ describe('what is stuck or uncertain', () => {
     expect(leases).toEqual([])
   })
 
+  it('names the agent that has all its places taken, and since when the oldest of them waits for its answer', async () => {
+    const places = 64
+    faulty.script.holdReplies()
+    onTestFinished(() => faulty.script.release())
+    const sends = Array.from({ length: places + 1 }, (_, n) => running.send(uncertain.agentId, { text: `hung ${n}` }))
+    const ids = (await Promise.all(sends)).map(({ id }) => id)
+    const waits = async () => {
+      const all = await Promise.all(ids.map((id) => running.api.get(`/api/actors/command/${id}`)))
+      return all.flatMap(({ body }) => ActorAnswer.parse(body).wait ?? [])
+    }
+    await expect
+      .poll(waits, { timeout: 15_000, interval: 200 })
+      .toEqual([expect.objectContaining({ taken: [expect.objectContaining({ ofLane: places })] })])
+    const [wait] = await waits()
+    expect(Date.parse(wait?.requestSince ?? '')).toBeLessThanOrEqual(Date.now())
+    const { kinds } = QueuesAnswer.parse((await running.api.get('/api/queues')).body)
+    expect(kinds.find(({ kind }) => kind === 'command')?.busiest).toEqual({ name: 'Ledger Agent', held: places })
+  })
+
   it('lists what a person sent and nobody delivered yet, and to nobody else', async () => {
     const who = { stranger: { organizationId: stranger }, colleague: { userId: crypto.randomUUID() } }
     const waiting = await startConsole({
@@ -342,7 +361,8 @@ describe('what came instead of an answer', () => {
     ['too much', { fault: 'flood', bytes: 30 * 1024 * 1024 }, 'Agent response exceeds the safety limit.'],
     ['a redirect', { fault: 'redirect', location: 'http://127.0.0.1:1/' }, 'Agent redirects are not permitted.'],
     ['garbage', { fault: 'body', body: '{"jsonrpc": "2.0", "resu' }, lostAnswers.undecided],
-    ['an agent’s own words', { fault: 'error', code: -32603, message: 'token sk-4711 expired' }, lostAnswers.undecided],
+    ['an error of its own', { fault: 'error', code: -32603, message: 'token sk-4711 expired' }, answeredError(-32603)],
+    ['a status', { fault: 'status', status: 503 }, answeredStatus(503)],
   ] as const)('tells %s in words of ours, and nothing that the agent wrote', async (_, fault, cause) => {
     faulty.script.fault('SendMessage', fault)
     const { id, status } = await running.finished((await running.send(agentId, { text: 'hello' })).id)

@@ -4,7 +4,7 @@
  */
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
-import { explainActor } from '../../domain/actor-explanation.ts'
+import { explainActor, isHolderSilent, isUnheard } from '../../domain/actor-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { describeEvent, type ActorDetail, type ActorStep, type StateValue } from '../../domain/chart.ts'
 import { Again } from '../controllers/again.ts'
@@ -95,12 +95,13 @@ export class SignalboxActor extends View {
     this._pane = null
     this._copied = 'no'
     new Clock(this)
-    // Who waits for a place commits nothing, and whose places it waits for may be of another process.
+    // Who waits commits nothing, and whose places it waits for, or who holds it and is gone, may be another process.
     new Again(
       this,
       () => this.app,
       () => {
-        if (this.#actor.data?.wait) this.#actor.refresh()
+        const { data } = this.#actor
+        if (data && isUnheard(data, this.#nowMs)) this.#actor.refresh()
       },
     )
     new Seconds(this, () => {
@@ -254,6 +255,7 @@ export class SignalboxActor extends View {
             past,
             app: this.app,
             nowMs: this.#nowMs,
+            isSilent: this.#actor.data !== undefined && isHolderSilent(this.#actor.data),
             explanations: this.#explanations.filter((each) => !this.#actor.data || !isAbove(each, this.#actor.data)),
             agentName: this.#sent.data?.send.agentName ?? null,
           })}

@@ -11,7 +11,8 @@ import {
   type StateValue,
 } from '../../domain/chart.ts'
 import type { Explanation } from '../../domain/explanation.ts'
-import { eventWords, guardWords, timerWords, workWords } from '../../domain/next-words.ts'
+import { eventWords, guardWords, nextByPerson, timerWords, workWords } from '../../domain/next-words.ts'
+import { isOverdue } from '../../domain/unread-agent.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import type { Format } from '../format.ts'
@@ -24,6 +25,8 @@ export interface Inspected {
   readonly past: ActorStep | undefined
   readonly app: App
   readonly nowMs: number
+  /** Who holds it has not told of itself for long. */
+  readonly isSilent: boolean
   /** What is to be said about it; what needs a person stands above the chart already. */
   readonly explanations: readonly Explanation[]
   /** The name of the agent that a command was sent to; null while it is not known. */
@@ -49,7 +52,7 @@ export function inspector(inspected: Inspected): TemplateResult {
     past ? `State after step ${past.revision}` : 'State',
     html`${statePaths(value)}${past ? nothing : meaning(inspected)}`,
   )}
-  ${section(past ? 'Could happen next' : 'Can happen next', nextEvents(definition, value))}
+  ${section(past ? 'Could happen next' : 'Can happen next', nextEvents(definition, value, !past && actor.attention))}
   ${past ? section(`Step ${past.revision}`, stepFacts(past)) : nothing}
   ${past ? html`<p class="muted then">The rest is stored now and was not kept for step ${past.revision}.</p>` : nothing}
   ${stored(inspected)}`
@@ -73,10 +76,10 @@ const statePaths = (value: StateValue): TemplateResult =>
       </ol>`,
   )}`
 
-function nextEvents(definition: ChartDefinition | undefined, value: StateValue): TemplateResult {
+function nextEvents(definition: ChartDefinition | undefined, value: StateValue, needsPerson: boolean): TemplateResult {
   if (!definition) return html`<p class="faint">Not known without its chart.</p>`
   const events = whatCanHappen(definition, value)
-  if (events.length === 0) return html`<p class="faint">Nothing. It is finished.</p>`
+  if (events.length === 0) return html`<p class="faint">${needsPerson ? nextByPerson : 'Nothing. It is finished.'}</p>`
   return html`<ul class="next">
     ${[...Map.groupBy(events, ({ event }) => event).values()].map(nextEvent)}
   </ul>`
@@ -121,12 +124,12 @@ const stepFacts = (step: ActorStep): TemplateResult => {
 
 function stored(inspected: Inspected): TemplateResult {
   const { actor, app, nowMs } = inspected
-  return html`${actor.work === null && actor.lease === null ? nothing : section('Work', work(actor, app.format, nowMs))}
+  return html`${actor.work === null && actor.lease === null ? nothing : section('Work', work(inspected))}
   ${actor.timers.length === 0 ? nothing : section('Pending timers', timers(actor, app.format, nowMs))}
   ${section('Context', context(actor))} ${section('Stored', rowFacts(inspected))}`
 }
 
-function work({ work: wanted, lease }: ActorDetail, format: Format, nowMs: number): TemplateResult {
+function work({ actor: { work: wanted, lease }, app: { format }, nowMs, isSilent }: Inspected): TemplateResult {
   const expired = lease !== null && Date.parse(lease.until) <= nowMs
   return html`<dl>
     ${
@@ -149,7 +152,9 @@ function work({ work: wanted, lease }: ActorDetail, format: Format, nowMs: numbe
           </div>`
         : html`<div>
               <dt>Held by</dt>
-              <dd class="mono">${lease.owner}</dd>
+              <dd class="mono">
+                ${lease.owner}${isSilent ? html` <span class="tone-warn">${icon('triangle-alert', 13)} silent</span>` : nothing}
+              </dd>
             </div>
             <div>
               <dt>Until</dt>
@@ -167,7 +172,13 @@ const timers = ({ timers: pending }: ActorDetail, format: Format, nowMs: number)
       ({ id, dueAt }) =>
         html`<li class="row">
           ${icon(actorsDrawings.timer, 13)}<span class="grow" title=${id}>${timerWords(id)}</span>
-          <time class="num" datetime=${dueAt} title=${format.full(dueAt)}>${left(format, dueAt, nowMs)}</time>
+          ${
+            isOverdue(dueAt, nowMs)
+              ? html`<span class="tone-warn num">due since ${format.at(dueAt)}</span>`
+              : html`<time class="num" datetime=${dueAt} title=${format.full(dueAt)}
+                  >${left(format, dueAt, nowMs)}</time
+                >`
+          }
         </li>`,
     )}
   </ul>`

@@ -12,7 +12,14 @@ import {
   type SupervisorAnswer,
 } from '../../domain/queue.ts'
 import { countWords, kindTitle, oldestAgeMs, queueStanding, type Standing } from '../../domain/queue-words.ts'
-import { needingStanding, placesOf, shortOwner, systemStanding, type QueuesNews } from '../../domain/system-words.ts'
+import {
+  isSilent,
+  needingStanding,
+  placesOf,
+  shortOwner,
+  systemStanding,
+  type QueuesNews,
+} from '../../domain/system-words.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
@@ -157,7 +164,8 @@ export class SignalboxSystem extends LitElement {
     </tr>`
   }
 
-  #leaseTable(seen: Seen, { leases }: QueuesAnswer): TemplateResult {
+  #leaseTable(seen: Seen, { leases, processes }: QueuesAnswer): TemplateResult {
+    const silent = new Set(processes.filter((each) => isSilent(each, seen.toldMs)).map(({ owner }) => owner))
     return html`<section>
       <h2>Leases</h2>
       ${
@@ -177,14 +185,15 @@ export class SignalboxSystem extends LitElement {
                 </tr>
               </thead>
               <tbody>
-                ${leases.map((lease) => this.#leaseRow(seen, lease))}
+                ${leases.map((lease) => this.#leaseRow(seen, lease, silent.has(lease.owner)))}
               </tbody>
             </table>`
       }
     </section>`
   }
 
-  #leaseRow({ app, toldMs }: Seen, { owner, kind, held, expired, oldestSince, nextEndAt }: HeldLeases): TemplateResult {
+  #leaseRow({ app, toldMs }: Seen, lease: HeldLeases, isSilentOwner: boolean): TemplateResult {
+    const { owner, kind, held, expired, oldestSince, nextEndAt } = lease
     const leftMs = Date.parse(nextEndAt) - toldMs
     const left = leftMs <= 0 ? 'ran out' : `in ${app.format.duration(Math.ceil(leftMs / 1000) * 1000)}`
     const isOwn = owner === this.#supervisor.data?.process.owner
@@ -192,6 +201,7 @@ export class SignalboxSystem extends LitElement {
       <th scope="row">
         <span class="mono" title=${owner}>${shortOwner(owner)}</span>
         ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
+        ${isSilentOwner && !isOwn ? standingMark({ tone: 'warn', words: 'silent' }) : nothing}
       </th>
       <td class="mono">${kind}</td>
       <td class="end num" data-label="Held">

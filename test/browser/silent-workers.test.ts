@@ -1,0 +1,78 @@
+/**
+ * What a person sees of work that nobody does, in a real browser over a real server in which nobody works: by rows as a killed worker
+ * leaves them, before any lease has run out.
+ */
+import type { Browser, Page } from 'playwright-core'
+import { sql } from 'slonik'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+
+describe('a worker that is not heard of any more', () => {
+  let browser: Browser
+  let watched: WatchedPage
+  let idle: TestConsole
+  let agentId: string
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    idle = await startConsole({ database: 'postgresql', system: { works: false } })
+    agentId = (await idle.system.agents.register(idle.viewer, 'http://127.0.0.1:1/card.json')).id
+  })
+  afterAll(async () => {
+    await browser.close()
+    await idle.close()
+  })
+  afterEach(async () => {
+    await watched.page.context().close()
+    expect(watched.violations).toEqual([])
+  })
+
+  async function open(url: string): Promise<Page> {
+    watched = await openPage(browser)
+    await watched.page.goto(url)
+    return watched.page
+  }
+  async function expectClean(page: Page): Promise<void> {
+    const { violations } = await axeOn(page).analyze()
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+  }
+
+  it('is told before its lease ends, also beside what it holds', async () => {
+    const { id } = await idle.send(agentId, { text: 'still there' })
+    const { pool } = idle.db
+    await pool.query(sql.unsafe`
+      update actor set lease_token = gen_random_uuid(), lease_owner = 'elsewhere/42/hushed', work_started_at = now() - interval '20 seconds',
+        lease_until = now() + interval '5 minutes', wake_at = now() + interval '5 minutes'
+      where kind = 'command' and id = ${id}`)
+    await pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values ('elsewhere/42/hushed', now() - interval '20 seconds', '{}')`)
+    const page = await open(`${idle.url}/actors/command/${id}`)
+    const note = page.getByRole('note').filter({ hasText: 'Its worker is silent' })
+    await note.getByText('elsewhere/42/hushed holds "discover" and does not tell of itself any more').waitFor()
+    await note.getByText('The lease ends').waitFor()
+    await page.getByRole('complementary', { name: 'Actor details' }).getByText('hushed silent').waitFor()
+    await expectClean(page)
+    await note.getByRole('link', { name: 'See the queues' }).click()
+    await page.getByRole('row', { name: /elsewhere\/42\/hushed silent command 1 .* in \d/ }).waitFor()
+  })
+
+  it('leaves a timer that is over to nobody, and no next try is promised', async () => {
+    const { id } = await idle.send(agentId, { text: 'later' })
+    await idle.db.pool.query(sql.unsafe`
+      update actor set snapshot = jsonb_set(snapshot, '{value}', '{"pending": "waiting"}'), work = null, wake_at = now() - interval '1 minute',
+        timers = jsonb_build_object('later', jsonb_build_object('event', '{"type": "xstate.after.backoff.command.pending.waiting"}'::jsonb,
+          'dueAt', to_char((now() - interval '1 minute') at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
+      where kind = 'command' and id = ${id}`)
+    const page = await open(`${idle.url}/actors/command/${id}`)
+    const note = page.getByRole('note').filter({ hasText: 'Waits for a worker' })
+    await note.getByText('No process works on its kind at the moment.').waitFor()
+    await note.getByText('Due').waitFor()
+    expect(await page.getByText('The next try').count()).toBe(0)
+    await page
+      .getByRole('complementary', { name: 'Actor details' })
+      .getByText(/due since \d/)
+      .waitFor()
+    await expectClean(page)
+  })
+})
