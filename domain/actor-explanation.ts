@@ -55,6 +55,9 @@ function tries({ actor: { context } }: Seen, field: string, of: number | null): 
   return of === null ? `${count} ${count === 1 ? 'try' : 'tries'} in a row failed.` : `This is try ${count} of ${of}.`
 }
 
+/** Following, or asking, that fails for so long since its first failure needs a person to know. Milliseconds. */
+export const failingToldAfterMs = 60_000
+
 /** One failure is weather. */
 const failedOften = ({ actor: { context } }: Seen): boolean =>
   typeof context['failures'] === 'number' && context['failures'] > 1

@@ -19,6 +19,8 @@ export const KindQueue = z.object({
   oldestDueAt: when,
   /** Actors that need a person. */
   attention: z.number(),
+  /** Of these, those for whose sake an agent's work goes on unseen: of tasks to be followed, of agents to be asked. Not of removed agents. */
+  unseen: z.number(),
 })
 export type KindQueue = z.infer<typeof KindQueue>
 

@@ -124,7 +124,7 @@ export function summaryOf(record: ActorRecord, definitions: Definitions): ActorS
     revision,
     machineVersion,
     updatedAt,
-    attention: isSilent(record) || marked,
+    attention: isSilent(record) || record.failsForLong || marked,
     title: title ?? '',
   }
 }

@@ -21,6 +21,7 @@ import { agentTroubleRoutes } from './debug-agent.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
 import { taskActorRoutes } from './debug-task.ts'
+import { troubleRoutes } from './debug-troubles.ts'
 import {
   attentionStates,
   deliveryOf,
@@ -178,6 +179,7 @@ export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => 
   app.register(sendRoutes, door)
   app.register(taskActorRoutes, door)
   app.register(agentTroubleRoutes, door)
+  app.register(troubleRoutes, door)
   const definitions = chartsOf(system.kinds)
   const asked = (request: FastifyRequest): Asked => ({
     db: db.pool,

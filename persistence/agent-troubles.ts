@@ -18,25 +18,13 @@ import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
+import { failedOften, failingSince } from './failing.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
 
-/** Steps of a log that are read for the beginning of a trouble: rounds that merely repeat are not in it. */
-const stepsRead = 50
-
-/** Of `actor a`: when it was first told to fail, since it last was told to do well. */
-const failingSince = (fine: readonly string[], failing: readonly string[]): FragmentSqlToken => sql.fragment`(
-  with latest as (
-    select l.revision, l.at, l.facts from actor_log l where l.actor_id = a.id and l.kind = a.kind
-    order by l.revision desc limit ${stepsRead})
-  select min(at) from latest where facts && ${sql.array([...failing], 'text')}
-    and revision > coalesce((select max(revision) from latest where facts && ${sql.array([...fine], 'text')}), 0))`
-
 const context = sql.fragment`a.snapshot->'context'`
-/** One failure is weather (domain/actor-explanation.ts). */
-const failedOften = sql.fragment`(${context}->>'failures')::int > 1`
 
 /** One row without an id where nothing fails: that too is said of what was searched. */
 type Found<Part> = { readonly searched: number } & (
@@ -58,7 +46,7 @@ export const looksOf = (viewer: Viewer, agentId: string): FragmentSqlToken => sq
     where ${failedOften} order by (${context}->>'failures')::int desc, a.id limit ${looksShown}
   )
   select bound.searched, a.id, a.count, ${context}->>'reason' as reason,
-    ${failingSince(['reconciliation.recovered', 'reconciliation.woken'], ['reconciliation.failing'])} as since,
+    ${failingSince} as since,
     case when a.work is null then a.wake_at end as "nextTryAt"
   from (select count(*)::int as searched from looking) bound left join failing a on true
   order by (${context}->>'failures')::int desc, a.id`
@@ -94,10 +82,7 @@ export const unfollowedOf = (
     order by a.id desc limit ${unfollowedShown}
   )
   select bound.searched, a.id, a.count, coalesce(a.title, '') as title, a.reason,
-    ${failingSince(
-      ['subscription.recovered', 'subscription.started', 'subscription.paused'],
-      ['subscription.failing', 'subscription.stopped'],
-    )} as since
+    ${failingSince} as since
   from (select count(*)::int as searched from searched) bound left join failing a on true
   order by a.id desc`
 

@@ -9,6 +9,7 @@ export const queue = (dueMs: number | null): KindQueue => ({
   due: dueMs === null ? 0 : 3,
   oldestDueAt: dueMs === null ? null : ago(dueMs),
   attention: 0,
+  unseen: 0,
 })
 export const held = (more: Partial<HeldLeases> = {}): HeldLeases => ({
   owner: 'host/1/ab',
