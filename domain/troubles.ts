@@ -26,7 +26,7 @@ export const unsettledSearched = 2_000
 const words: Readonly<Record<Trouble, string>> = {
   unread: 'Cannot be read',
   unfollowed: 'Tasks not followed',
-  unsettled: 'Sends in doubt or failed',
+  unsettled: 'Sends need you',
   undelivered: 'Sends not delivered',
 }
 

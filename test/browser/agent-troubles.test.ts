@@ -115,7 +115,7 @@ describe('an agent that cannot be read', () => {
   it('is marked among the others in the list of agents, in words that its link is read out with', async () => {
     const page = await open('/agents')
     const marked = page.getByRole('link', {
-      name: /Ledger Agent .* Cannot be read, tasks not followed, sends in doubt/,
+      name: /Ledger Agent .* Cannot be read, tasks not followed, sends need you/,
     })
     await marked.waitFor(patience)
     // The other does not answer any more either, but nothing of it is unfinished.

@@ -25,6 +25,7 @@ export function troubleMark(answer: TroubledAgentsAnswer | undefined, id: string
 
 export const agentMarksSheet = css`
   .names:has(.troubles) {
+    grid-template-columns: minmax(0, 1fr);
     padding: 5px 0;
   }
   .troubles {
@@ -33,5 +34,12 @@ export const agentMarksSheet = css`
     align-items: center;
     min-width: 0;
     font-size: var(--sb-text-s);
+  }
+  /* Below the other cells there is room, where its own has next to none. */
+  @container console (max-width: 720px) {
+    tr:not(:has(.broken)) .troubles {
+      width: max-content;
+      max-width: calc(100cqw - 136px);
+    }
   }
 `
