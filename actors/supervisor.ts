@@ -34,7 +34,7 @@ export class Supervisor {
   readonly #supervised: SupervisedLoops
   readonly #actor: ActorRefFrom<Machine>
   /** What the start or the drain failed with. */
-  #fault: unknown = null
+  #fault: Error | null = null
   /** Rejects when the loops keep failing, or with what the start or the drain failed with: the process must end non-zero. Resolves when stopped. */
   readonly ended: Promise<void>
 
@@ -88,7 +88,7 @@ export class Supervisor {
     try {
       await work
     } catch (error) {
-      this.#fault = error
+      this.#fault = error instanceof Error ? error : new Error(String(error))
       throw error
     }
   }

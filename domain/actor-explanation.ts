@@ -9,6 +9,7 @@ import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
+import { isAbandoned, isHolderSilent, stuckAfterMs } from './patience.ts'
 import type { Settlement } from './settlement.ts'
 import {
   askedMeanwhile,
@@ -32,15 +33,6 @@ export interface Seen {
   readonly evidence: CommandEvidence | null
   readonly settlement: Settlement | null
 }
-
-/** A lease that ran out is somebody's business only after this: whoever takes over needs a moment. Milliseconds. */
-export const leaseGraceMs = 5_000
-
-/** Every process tells of itself each five seconds: three times that it did not. Milliseconds. */
-export const silentAfterMs = 15_000
-
-export const isAbandoned = ({ work, lease }: Pick<ActorDetail, 'work' | 'lease'>, nowMs: number): boolean =>
-  work !== null && lease !== null && Date.parse(lease.until) + leaseGraceMs < nowMs
 
 const quiet = (title: string, ...sentences: readonly string[]): Explanation => ({
   tone: 'quiet',
@@ -285,10 +277,6 @@ const takesOver = ({ kind, work }: ActorDetail): string[] =>
       ]
     : []
 
-/** The process that holds it has not told of itself for long, as far as that was known when it was seen. */
-export const isHolderSilent = ({ at, holderSeenAt }: Pick<Seen, 'at' | 'holderSeenAt'>): boolean =>
-  holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
-
 /** Live work whose holder stopped renewing, or is not heard of any more while its lease still lasts. */
 function silent(seen: Seen, nowMs: number): Explanation | null {
   const { work, lease } = seen.actor
@@ -326,9 +314,6 @@ export const isUnheard = (seen: Seen, nowMs: number): boolean => {
   const dueAt = firstTimer(seen)
   return seen.wait !== null || seen.actor.lease !== null || (dueAt !== null && isOverdue(dueAt, nowMs))
 }
-
-/** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */
-export const stuckAfterMs = 10_000
 
 /** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
 function waiting(seen: Seen, nowMs: number): Explanation | null {

@@ -2,7 +2,7 @@
  * How queues and loops stand, in words and a tone: what is said beside a number so that a colour never stands alone. Pure, by
  * times that are handed in. Does not own the numbers (domain/queue.ts), nor processes and the whole (domain/system-words.ts).
  */
-import { stuckAfterMs } from './actor-explanation.ts'
+import { stuckAfterMs } from './patience.ts'
 import { isolated } from './isolation.ts'
 import type { HeldLeases, KindQueue, LoopView } from './queue.ts'
 

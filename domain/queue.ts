@@ -21,6 +21,8 @@ export const KindQueue = z.object({
   attention: z.number(),
   /** The agent that most of what is under way is for, in all processes; null where nothing is, or nothing for an agent. */
   busiest: z.nullable(z.object({ name: z.string(), held: z.number() })),
+  /** Of these, those for whose sake an agent's work goes on unseen: of tasks to be followed, of agents to be asked. Not of removed agents. */
+  unseen: z.number(),
 })
 export type KindQueue = z.infer<typeof KindQueue>
 

@@ -3,8 +3,15 @@
  * told of itself. What is not known is said to be so, and never judged. Pure, by times that are handed in. Does not own the
  * numbers (domain/queue.ts) or how one queue or loop stands (domain/queue-words.ts).
  */
-import { silentAfterMs } from './actor-explanation.ts'
-import { queueCountLimit, type QueuesAnswer, type SupervisorAnswer, type ToldProcess } from './queue.ts'
+import { silentAfterMs } from './patience.ts'
+import {
+  attentionCountLimit,
+  queueCountLimit,
+  type KindQueue,
+  type QueuesAnswer,
+  type SupervisorAnswer,
+  type ToldProcess,
+} from './queue.ts'
 import {
   inside,
   kindTitle,
@@ -240,12 +247,24 @@ function queuesStanding(answer: SupervisorAnswer, { kinds, leases, processes }: 
   if (first && late.length === 1) return { tone: 'warn', words: first.sentence }
   if (first)
     return { tone: 'warn', words: `Waiting too long: ${late.map(({ kind }) => inside(kindTitle(kind))).join(', ')}` }
+  const unseen = unseenWords(kinds)
+  if (unseen !== null) return { tone: 'warn', words: unseen }
   const due = kinds.reduce((sum, queue) => sum + queue.due, 0)
   const more = due > queueCountLimit ? '+' : ''
   return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due` }
 }
 
-/** Said beside how the whole stands, for it is no fault of the machinery: how many actors need a person. Null: none is known to. */
+/** What the machinery is for does not come about, though all of it runs: agents' work goes on unseen. Null: nothing is known to. */
+function unseenWords(kinds: readonly KindQueue[]): string | null {
+  const unseen = (kind: string): number => kinds.find((queue) => queue.kind === kind)?.unseen ?? 0
+  const tasks = unseen('subscription')
+  const unread = unseen('reconciliation') > 0
+  if (tasks === 0) return unread ? 'An agent cannot be read' : null
+  const counted = tasks > attentionCountLimit ? `${attentionCountLimit}+` : tasks
+  return `${counted} ${tasks === 1 ? 'task is' : 'tasks are'} not followed${unread ? ', an agent cannot be read' : ''}`
+}
+
+/** Said beside how the whole stands, for most of it is no fault of the machinery: how many actors need a person. Null: none is known to. */
 export function needingStanding(news: QueuesNews): Standing | null {
   const needing = 'known' in news ? news.known.kinds.reduce((sum, { attention }) => sum + attention, 0) : 0
   if (needing === 0) return null

@@ -19,7 +19,7 @@ import {
 import type { LivingChart } from '../actors/charts.ts'
 import type { Kind } from '../actors/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
-import { isAbandoned } from '../domain/actor-explanation.ts'
+import { isAbandoned } from '../domain/patience.ts'
 import { shownCause } from '../domain/lost-answer.ts'
 import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
@@ -124,7 +124,7 @@ export function summaryOf(record: ActorRecord, definitions: Definitions): ActorS
     revision,
     machineVersion,
     updatedAt,
-    attention: isSilent(record) || marked,
+    attention: isSilent(record) || record.failsForLong || marked,
     title: title ?? '',
   }
 }

@@ -13,7 +13,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { findActor, listActors, readActorLog, type ActorRecord } from '../persistence/actor-views.ts'
 import type { Connection } from '../persistence/connection.ts'
 import { readEvidence } from '../persistence/evidence.ts'
-import { readFailingSince } from '../persistence/failing-since.ts'
+import { readFailingSince } from '../persistence/failing.ts'
 import { namesOf } from '../persistence/person-names.ts'
 import { readSeenAt } from '../persistence/processes.ts'
 import { readWait } from '../persistence/queue-views.ts'
@@ -23,6 +23,7 @@ import { agentTroubleRoutes } from './debug-agent.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
 import { taskActorRoutes } from './debug-task.ts'
+import { troubleRoutes } from './debug-troubles.ts'
 import {
   attentionStates,
   deliveryOf,
@@ -183,6 +184,7 @@ export const debugRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => 
   app.register(sendRoutes, door)
   app.register(taskActorRoutes, door)
   app.register(agentTroubleRoutes, door)
+  app.register(troubleRoutes, door)
   const definitions = chartsOf(system.kinds)
   const asked = (request: FastifyRequest): Asked => ({
     db: db.pool,

@@ -5,10 +5,11 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import type { Viewer } from '../domain/access.ts'
-import { leaseGraceMs } from '../domain/actor-explanation.ts'
+import { leaseGraceMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
+import { failsForLong } from './failing.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
 
@@ -27,6 +28,8 @@ export interface ActorRecord {
   readonly updatedAt: string
   /** When a person settled the command that it was; null while nobody has, and of all others. */
   readonly settledAt: string | null
+  /** It has failed for so long that a person should know, whatever its state is called. */
+  readonly failsForLong: boolean
   /** The database's clock at this read: leases and timers are set by it. */
   readonly seenAt: string
   /** What a person calls it: the task's title, the first words of the message, or the agent that it is about. */
@@ -56,6 +59,7 @@ const Record_ = z.object({
   createdAt: z.string(),
   updatedAt: z.string(),
   settledAt: z.string().nullable(),
+  failsForLong: z.boolean(),
   seenAt: z.string(),
   title: z.string().nullable(),
   agentId: z.string().nullable(),
@@ -73,7 +77,7 @@ export interface ActorFilter {
   readonly kinds: readonly string[]
   /** A state's name, anywhere in the state value. */
   readonly state: string | null
-  /** Only what is in one of these states, or whose lease ran out. Null: everything. */
+  /** Only what is in one of these states, whose lease ran out or what fails for long. Null: everything. */
   readonly attention: readonly AttentionState[] | null
   /** Part of the id, of the kind, or in letters of any case of the title or the state: by its own name, or by its words (`polling › backing off`). */
   readonly q: string | null
@@ -97,7 +101,8 @@ const everyActor = sql.fragment`
 const selected = sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
     a.lease_until as "leaseUntil", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
-    a.updated_at as "updatedAt", a.settled_at as "settledAt", now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
+    a.updated_at as "updatedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
+    now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 
 /** What the command of `a` is called: a send by its task or its words, a cancel by the task that it is to end. */
@@ -115,7 +120,7 @@ const subjects = sql.fragment`
   left join agent g on g.id = a.lane and t.id is null and c.agent_id is null`
 
 /** Live work whose holder stopped renewing, and nobody has taken it over. */
-export const abandoned = sql.fragment`
+const abandoned = sql.fragment`
   (a.work is not null and a.lease_until < now() - ${leaseGraceMs} * interval '1 millisecond')`
 
 /** Of `actor a` or `actor_archive a`: in one of these states. The array is compared first: a subplan a row costs twice that. */
@@ -132,6 +137,10 @@ export const isInState = (states: readonly AttentionState[]) =>
             states.map(({ kind, state }) => [kind, state]),
             ['text', 'text'],
           )} as wanted(kind, state) where wanted.kind = a.kind and a.snapshot->'value' @> wanted.state::jsonb))`
+
+/** Of `actor a`: it needs a person. */
+export const needsPerson = (states: readonly AttentionState[]) =>
+  sql.fragment`(${isInState(states)} or ${abandoned} or ${failsForLong})`
 
 /** In the words of the index `actor_archive_unusual`, which the planner looks for: unlike most, and settled by nobody. */
 export const unsettledEnd = sql.fragment`
@@ -170,7 +179,7 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
     ...agentConditions(filter, sql.fragment`a.lane = ${filter.agentId} or`),
     ...seenBy(viewer, ownLane),
   ]
-  if (filter.attention !== null) live.push(sql.fragment`(${isInState(filter.attention)} or ${abandoned})`)
+  if (filter.attention !== null) live.push(needsPerson(filter.attention))
   return db.any(sql.type(Record_)`
     with found as (
       (select a.kind, a.id, a.updated_at from actor a where ${allOf(live)} ${page})

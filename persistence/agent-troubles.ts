@@ -6,7 +6,7 @@
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
-import { stuckAfterMs } from '../domain/actor-explanation.ts'
+import { stuckAfterMs } from '../domain/patience.ts'
 import {
   looksSearched,
   looksShown,
@@ -18,15 +18,13 @@ import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failingSince } from './failing-since.ts'
+import { failedOften, failingSince } from './failing.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
 
 const context = sql.fragment`a.snapshot->'context'`
-/** One failure is weather (domain/actor-explanation.ts). */
-const failedOften = sql.fragment`(${context}->>'failures')::int > 1`
 
 /** One row without an id where nothing fails: that too is said of what was searched. */
 type Found<Part> = { readonly searched: number } & (
@@ -51,7 +49,7 @@ export const looksOf = (viewer: Viewer, agentId: string): FragmentSqlToken => sq
     where ${failedOften} order by (${context}->>'failures')::int desc, a.id limit ${looksShown}
   )
   select bound.searched, a.id, a.count, ${context}->>'reason' as reason,
-    ${failingSince('reconciliation')} as since,
+    ${failingSince} as since,
     ${nextTry} as "nextTryAt"
   from (select count(*)::int as searched from looking) bound left join failing a on true
   order by (${context}->>'failures')::int desc, a.id`
@@ -87,7 +85,7 @@ export const unfollowedOf = (
     order by a.id desc limit ${unfollowedShown}
   )
   select bound.searched, a.id, a.count, coalesce(a.title, '') as title, a.reason,
-    ${failingSince('subscription')} as since, a."nextTryAt"
+    ${failingSince} as since, a."nextTryAt"
   from (select count(*)::int as searched from searched) bound left join failing a on true
   order by a.id desc`
 

@@ -6,9 +6,9 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
-import { silentAfterMs, stuckAfterMs } from '../domain/actor-explanation.ts'
+import { silentAfterMs, stuckAfterMs } from '../domain/patience.ts'
 import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswer } from '../domain/queue.ts'
-import { abandoned, isInState, unsettledEnd, type AttentionState } from './actor-views.ts'
+import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './connection.ts'
 import { readProcesses } from './processes.ts'
 
@@ -26,7 +26,8 @@ const Held = z.object({
 const isOurs = (row: z.infer<typeof Held>): row is HeldLeases => row.held > 0
 const Commands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: z.string().nullable() })
 const Busiest = z.object({ kind: z.string(), name: z.string(), held: z.number() })
-const Needing = z.object({ kind: z.string(), count: z.number() })
+const Needing = z.object({ kind: z.string(), attention: z.number(), unseen: z.number() })
+const nobody = { attention: 0, unseen: 0 }
 
 /** By the database's clock, which is the one that leases and timers live by. */
 export async function readQueues(
@@ -47,7 +48,7 @@ export async function readQueues(
     at,
     kinds: due.map((row) => ({
       ...row,
-      attention: needing.get(row.kind) ?? 0,
+      ...(needing.get(row.kind) ?? nobody),
       busiest: busiest.get(row.kind) ?? null,
     })),
     leases: held.filter(isOurs),
@@ -104,18 +105,19 @@ async function countAttention(
   db: Connection,
   organizationId: string,
   states: readonly AttentionState[],
-): Promise<ReadonlyMap<string, number>> {
+): Promise<ReadonlyMap<string, Omit<z.infer<typeof Needing>, 'kind'>>> {
   const rows = await db.any(sql.type(Needing)`
-    select kind, count(*)::int as count from (
-      (select a.kind from actor a
-        where a.organization_id = ${organizationId} and (${isInState(states)} or ${abandoned})
+    select kind, count(*)::int as attention, (count(*) filter (where unseen))::int as unseen from (
+      (select a.kind, a.kind in ('subscription', 'reconciliation')
+          and exists (select 1 from agent g where g.id = a.lane and g.enabled) as unseen from actor a
+        where a.organization_id = ${organizationId} and ${needsPerson(states)}
         limit ${attentionCountLimit + 1})
       union all
-      (select a.kind from actor_archive a
+      (select a.kind, false as unseen from actor_archive a
         where a.organization_id = ${organizationId} and ${unsettledEnd} and ${isInState(states)}
         order by a.updated_at desc, a.id desc limit ${attentionCountLimit + 1})
     ) found group by kind`)
-  return new Map(rows.map(({ kind, count }) => [kind, count]))
+  return new Map(rows.map(({ kind, ...counts }) => [kind, counts]))
 }
 
 /** Who holds the places that an actor waits for, by leases that have not run out, and lives: by process, of its own lane (an agent) and of its kind. */

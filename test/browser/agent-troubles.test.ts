@@ -3,6 +3,7 @@
  * the composer says of a send in doubt that made no task.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
@@ -111,6 +112,63 @@ describe('an agent that cannot be read', () => {
     await page.waitForURL(/\/actors\/command\//)
   })
 
+  it('is marked among the others in the list of agents, in words that its link is read out with', async () => {
+    const page = await open('/agents')
+    const marked = page.getByRole('link', {
+      name: /Ledger Agent .* Cannot be read, tasks not followed, sends need you/,
+    })
+    await marked.waitFor(patience)
+    // The other does not answer any more either, but nothing of it is unfinished.
+    const links = page.getByRole('row').getByRole('link')
+    expect(await links.count()).toBe(2)
+    expect((await links.allInnerTexts()).filter((text) => text.includes('not followed'))).toHaveLength(1)
+    await expectClean(page)
+    await marked.click()
+    await troubles(page).waitFor(patience)
+  })
+
+  it('has its task told beside the list of tasks, under Attention and in the headline, once that has lasted a minute', async () => {
+    const { pool } = server.db
+    const path = '/api/unfollowed-tasks'
+    expect((await server.api.get(path)).body).toEqual({ tasks: [], more: false })
+    // As if it had begun two minutes ago: the log is only ever added to.
+    await pool.query(sql.unsafe`update actor set created_at = now() - interval '3 minutes' where kind = 'subscription'`)
+    await pool.query(sql.unsafe`
+      insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at, batch_id)
+      select id, kind, 1000, '1', '{"type":"done"}', '"backingOff"', array['subscription.failing'], 'worker',
+        now() - interval '2 minutes', gen_random_uuid() from actor where kind = 'subscription' and id = ${localId ?? null}`)
+    const page = await open('/tasks')
+    const line = page.getByRole('link', { name: '1 task is not followed' })
+    await line.waitFor(patience)
+    await expectClean(page)
+    await line.click()
+    await page.waitForURL(`**/tasks/${localId}`)
+    await page.goto(`${server.url}/actors?needs=attention`)
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('1 task is not followed').waitFor(patience)
+    expect(await page.getByText('Everything runs').count()).toBe(0)
+    await page
+      .getByRole('region', { name: 'Actors' })
+      .getByRole('link', { name: /subscription/ })
+      .click()
+    await page.waitForURL(`**/actors/subscription/${localId}**`)
+  })
+
+  it('has what was sent to it and made no task found by its words', async () => {
+    const page = await open('/agents')
+    await page.getByRole('link', { name: 'Ledger Agent' }).waitFor()
+    await page.keyboard.press('Control+k')
+    const find = page.getByRole('combobox', { name: 'Find or do' })
+    await find.fill('pay the inv')
+    const found = page.getByRole('option', { name: /pay the invoice/ })
+    await found.waitFor(patience)
+    expect(await found.innerText()).toContain('Ledger Agent, needs you')
+    await expectClean(page)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/actors\/command\//)
+    await page.getByRole('note').getByText('It ended without an answer that can be read').waitFor()
+  })
+
   it('counts cancels apart, shows the newest, and leads to all of them and to what is on its way', async () => {
     const { result } = await server.finished((await server.send(agentId, { text: 'hold this too' })).id)
     peer.script.fault('CancelTask', { fault: 'reset', performed: false })
@@ -130,6 +188,11 @@ describe('an agent that cannot be read', () => {
     await onItsWay.getByRole('button', { name: /^1 message / }).click()
     await onItsWay.getByText('is anybody there').waitFor()
     await expectClean(page)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('anybody there')
+    const found = page.getByRole('option', { name: /is anybody there/ })
+    await found.getByText('Ledger Agent, on its way').waitFor(patience)
+    await page.keyboard.press('Escape')
     await doubt.getByRole('link', { name: 'All of them, and older ones' }).click()
     const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
     await expect.poll(() => rows.count(), patience).toBe(4)

@@ -1,6 +1,6 @@
 /** How queues and loops are said to stand: in words, by the times and places that are known. */
 import { describe, expect, it } from 'vitest'
-import { stuckAfterMs } from '../../domain/actor-explanation.ts'
+import { stuckAfterMs } from '../../domain/patience.ts'
 import {
   countWords,
   kindTitle,

@@ -10,6 +10,7 @@ export const queue = (dueMs: number | null): KindQueue => ({
   oldestDueAt: dueMs === null ? null : ago(dueMs),
   attention: 0,
   busiest: null,
+  unseen: 0,
 })
 export const held = (more: Partial<HeldLeases> = {}): HeldLeases => ({
   owner: 'host/1/ab',

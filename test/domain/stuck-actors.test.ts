@@ -1,6 +1,7 @@
 /** What is said of an actor that nobody moves, though somebody should: whose worker is silent, whose try is due, whose agent cannot be read. */
 import { describe, expect, it } from 'vitest'
-import { explainActor, silentAfterMs, stuckAfterMs } from '../../domain/actor-explanation.ts'
+import { explainActor } from '../../domain/actor-explanation.ts'
+import { silentAfterMs, stuckAfterMs } from '../../domain/patience.ts'
 import { unreachedWords } from '../../domain/agent-troubles.ts'
 import type { StateValue } from '../../domain/chart.ts'
 import { dueGraceMs } from '../../domain/unread-agent.ts'

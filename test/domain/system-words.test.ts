@@ -1,6 +1,6 @@
 /** How processes and the whole system are said to stand: the worst of what is known, and nothing of what is not. */
 import { describe, expect, it } from 'vitest'
-import { stuckAfterMs } from '../../domain/actor-explanation.ts'
+import { stuckAfterMs } from '../../domain/patience.ts'
 import type { HeldLeases, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
 import {
   needingStanding,
@@ -31,6 +31,10 @@ const supervisor = (
 describe('the whole', () => {
   const running = { running: { command: 'up' } }
   const idle = { kinds: [], leases: [] }
+  const unseen = (needing: Readonly<Record<string, number>>) => ({
+    kinds: Object.entries(needing).map(([kind, unseen]) => ({ ...queue(null), kind, attention: unseen, unseen })),
+    leases: [],
+  })
   it.each([
     ['starting', idle, 'quiet', 'Starting'],
     ['draining', idle, 'warn', 'Draining: this process stops'],
@@ -43,6 +47,22 @@ describe('the whole', () => {
       { kinds: [queue(stuckAfterMs), { ...queue(stuckAfterMs), kind: 'push' }], leases: [] },
       'warn',
       'Waiting too long: delivering messages, registering for push',
+    ],
+    [running, unseen({ subscription: 1 }), 'warn', '1 task is not followed'],
+    [
+      running,
+      unseen({ subscription: 1001, reconciliation: 2 }),
+      'warn',
+      '1000+ tasks are not followed, an agent cannot be read',
+    ],
+    [running, unseen({ reconciliation: 2 }), 'warn', 'An agent cannot be read'],
+    // A message that needs a person keeps nothing from running.
+    [running, { kinds: [{ ...queue(null), attention: 2 }], leases: [] }, 'ok', 'Everything runs, nothing waits'],
+    [
+      running,
+      { ...unseen({ subscription: 1 }), kinds: [queue(stuckAfterMs), ...unseen({ subscription: 1 }).kinds] },
+      'warn',
+      'Delivering messages is stuck: nobody works on it',
     ],
   ] as const)('%#', (value, queues, tone, words) => {
     const told = { kinds: [...queues.kinds], leases: [...queues.leases], processes: [] }

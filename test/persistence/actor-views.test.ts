@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { statesOf } from '../../domain/chart.ts'
-import { stuckAfterMs } from '../../domain/actor-explanation.ts'
+import { stuckAfterMs } from '../../domain/patience.ts'
 import { chartOf } from '../../machines/chart.ts'
 import {
   isInState,

@@ -51,6 +51,8 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['POST', '/api/sends/c/settle', 'operate'],
   ['POST', '/api/sends/c/reopen', 'operate'],
   ['GET', '/api/task-actors/t', 'read'],
+  ['GET', '/api/troubled-agents', 'read'],
+  ['GET', '/api/unfollowed-tasks', 'read'],
 ]
 const allowed: Record<Role, readonly string[]> = {
   admin: ['read', 'operate', 'administer'],

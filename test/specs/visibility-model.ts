@@ -95,6 +95,26 @@ export class Model {
       .toSorted((a, b) => (a.createdAt === b.createdAt ? (a.id < b.id ? 1 : -1) : a.createdAt < b.createdAt ? 1 : -1))
   }
 
+  /** Agents with which anything is wrong that the person sees: no agent can be read, no unfinished task, and no send waits. */
+  troubled(person: Person): readonly { readonly agentId: string; readonly troubles: readonly string[] }[] {
+    const { agents, actors, commands } = this.world
+    const seen = agents.filter((agent) => agent.enabled && this.seesPartOf(person, agent))
+    const open = this.tasksSeen(person, 'active', '')
+    const ended = commands.filter((command) => command.status !== 'succeeded' && this.sees(person, command))
+    return seen
+      .map((agent) => {
+        const asking = actors.some(({ kind, about }) => kind === 'reconciliation' && about === agent)
+        const troubles = [
+          ...(asking && this.may(person, 'read', agent, null) ? ['unread'] : []),
+          ...(open.some((task) => task.agent === agent) ? ['unfollowed'] : []),
+          ...(ended.some((command) => command.agent === agent) ? ['unsettled'] : []),
+        ]
+        return { agentId: agent.id, troubles }
+      })
+      .filter(({ troubles }) => troubles.length > 0)
+      .toSorted((a, b) => (a.agentId < b.agentId ? -1 : 1))
+  }
+
   referencesOf(person: Person, task: Task): readonly { readonly taskId: string; readonly localId: string | null }[] {
     return task.references.map((remoteId) => ({
       taskId: remoteId,

@@ -5,6 +5,7 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { AgentTroubles, unfollowedShown } from '../../domain/agent-troubles.ts'
+import { TroubledAgentsAnswer, UnfollowedTasksAnswer } from '../../domain/troubles.ts'
 import { taskFilters, TaskRow } from '../../domain/task.ts'
 import { cursorOf } from '../../http/cursors.ts'
 import { Client, commandIn } from '../support/api.ts'
@@ -140,6 +141,17 @@ export class Visit {
     expect([looks.isWhole, unfollowed.isWhole, others.isWhole]).toEqual([true, true, true])
   }
 
+  /** The same in lists: an agent is marked, and a task told, by what is held of it. */
+  async #marks(): Promise<void> {
+    const person = this.#person
+    const marked = TroubledAgentsAnswer.parse((await this.api.get('/api/troubled-agents')).body)
+    expect(marked.agents).toEqual(this.#model.troubled(person))
+    const { tasks } = UnfollowedTasksAnswer.parse((await this.api.get('/api/unfollowed-tasks')).body)
+    const open = this.#model.tasksSeen(person, 'active', '').filter(({ agent }) => agent.enabled)
+    const ids = open.map(({ id }) => id).toSorted()
+    expect(tasks.map(({ localId }) => localId)).toEqual(ids.toReversed())
+  }
+
   async tasks(): Promise<void> {
     const person = this.#person
     const now = new Date().toISOString()
@@ -159,6 +171,7 @@ export class Visit {
     expect(page.map(({ localId }) => localId)).toEqual(all.slice(1, 3).map(({ id }) => id))
     for (const task of this.#world.tasks) await this.#task(task)
     await this.#views()
+    await this.#marks()
   }
 
   async #tasks(filter: string, limit: number, offset: number): Promise<readonly TaskRow[]> {

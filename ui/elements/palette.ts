@@ -1,8 +1,9 @@
 /**
- * `<signalbox-palette>`: find a page, an agent or a task, or do what a key does. Loaded when first opened. Finds by words
- * anywhere in a name; what can be done is the register of keys, so no key is without a place to be read.
+ * `<signalbox-palette>`: find a page, an agent, a task or a message that made none, or do what a key does. Loaded when first opened.
+ * Finds by words anywhere in a name; what can be done is the register of keys, so no key is without a place to be read.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import type { UnderWayAnswer } from '../../domain/under-way.ts'
 import type { App } from '../app.ts'
 import { hostOf } from '../card.ts'
 import { Query } from '../controllers/query.ts'
@@ -10,6 +11,7 @@ import { agentsQuestion, TaskPage, tasksPath } from '../questions.ts'
 import { taskMark } from '../states.ts'
 import { icon, type IconName } from './icon.ts'
 import { openModal } from './modal.ts'
+import type { sendQuestions } from './palette-sends.ts'
 import { sheet } from './sheet.ts'
 
 interface Item {
@@ -20,6 +22,8 @@ interface Item {
   readonly keys: string
   readonly run: () => void
 }
+
+type Send = Pick<UnderWayAnswer['sends'][number], 'id' | 'action' | 'title' | 'agentName'>
 
 const perGroup = 8
 
@@ -98,6 +102,11 @@ export class SignalboxPalette extends LitElement {
     question: { path: tasksPath('all', 100, 0), schema: TaskPage, freshness: 'live' },
   }))
 
+  /** What was sent and made no task is among no tasks: asked for once there are words to look for in it. */
+  #sends: typeof sendQuestions | undefined
+  #unsettled = new Query(this, () => this.#sends && { queries: this.app.queries, question: this.#sends.unsettled })
+  #underWay = new Query(this, () => this.#sends && { queries: this.app.queries, question: this.#sends.underWay })
+
   constructor() {
     super()
     this._wanted = ''
@@ -107,6 +116,16 @@ export class SignalboxPalette extends LitElement {
   override firstUpdated(): void {
     openModal(this)
     this.renderRoot.querySelector('input')?.focus()
+  }
+
+  /** Without the code that asks for them, the rest is found all the same; the next letter tries again. */
+  async #findSends(): Promise<void> {
+    if (this.#sends) return
+    this.#sends = await import('./palette-sends.ts').then(
+      (loaded) => loaded.sendQuestions,
+      () => undefined,
+    )
+    this.requestUpdate()
   }
 
   get #items(): Item[] {
@@ -142,6 +161,20 @@ export class SignalboxPalette extends LitElement {
       note: `${task.agentName}, ${taskMark(task.state).word.toLowerCase()}`,
       run: go(`/tasks/${task.localId}`),
     }))
+    const message = (of: Send, standing: string): Item => ({
+      group: 'Messages',
+      icon: 'reply',
+      keys: '',
+      label: `${of.action === 'cancelTask' ? 'Cancel: ' : ''}${of.title || 'Without words'}`,
+      note: `${of.agentName}, ${standing}`,
+      run: go(`/actors/command/${of.id}`),
+    })
+    const messages = [
+      ...(this.#unsettled.data?.sends ?? []).map((send) => message(send, 'needs you')),
+      ...(this.#underWay.data?.sends ?? []).map((send) =>
+        message(send, send.status === 'pending' ? 'waits' : 'on its way'),
+      ),
+    ]
     const words = this._wanted.toLowerCase().split(/\s+/).filter(Boolean)
     const found = (items: readonly Item[]): Item[] =>
       items
@@ -149,7 +182,13 @@ export class SignalboxPalette extends LitElement {
         .slice(0, perGroup)
     const goTo = [...doing.filter(({ group }) => group === 'Go to'), needing]
     const toDo = doing.filter(({ group }) => group === 'Do')
-    return [...found(goTo), ...found(tasks), ...found(agents), ...found(toDo)]
+    return [
+      ...found(goTo),
+      ...found(tasks),
+      ...(words.length === 0 ? [] : found(messages)),
+      ...found(agents),
+      ...found(toDo),
+    ]
   }
 
   #key(event: KeyboardEvent): void {
@@ -190,11 +229,12 @@ export class SignalboxPalette extends LitElement {
           aria-autocomplete="list"
           autocomplete="off"
           spellcheck="false"
-          placeholder="A page, a task, an agent, or something to do"
+          placeholder="A page, a task, a message, an agent, or something to do"
           .value=${this._wanted}
           @input=${(event: Event & { currentTarget: HTMLInputElement }) => {
             this._wanted = event.currentTarget.value
             this._at = 0
+            void this.#findSends()
           }}
         />
         <kbd>Esc</kbd>

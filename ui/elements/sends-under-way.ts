@@ -3,7 +3,7 @@
  * task to stand on, and whoever sent them may be in another tab; on an agent's page those to it alone. Owns showing and unfolding; the words are domain/under-way.ts.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
-import { stuckAfterMs } from '../../domain/actor-explanation.ts'
+import { stuckAfterMs } from '../../domain/patience.ts'
 import { UnderWayAnswer, underWayGraceMs, type UnderWaySend, underWayWords } from '../../domain/under-way.ts'
 import type { App } from '../app.ts'
 import { Again } from '../controllers/again.ts'

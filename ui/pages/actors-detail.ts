@@ -4,7 +4,8 @@
  */
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
-import { explainActor, isHolderSilent, isUnheard } from '../../domain/actor-explanation.ts'
+import { explainActor, isUnheard } from '../../domain/actor-explanation.ts'
+import { isHolderSilent } from '../../domain/patience.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { describeEvent, type ActorDetail, type ActorStep, type StateValue } from '../../domain/chart.ts'
 import { Again } from '../controllers/again.ts'

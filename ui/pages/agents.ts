@@ -7,6 +7,7 @@ import { repeat } from 'lit/directives/repeat.js'
 import type { Agent } from '../../domain/agent.ts'
 import { sessionQuestion, type App } from '../app.ts'
 import { hostOf } from '../card.ts'
+import { Again } from '../controllers/again.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
@@ -20,6 +21,7 @@ import { agentsQuestion } from '../questions.ts'
 import { agentMark, trustMarks } from '../states.ts'
 import { SignalboxAddAgent } from './add-agent.ts'
 import { SignalboxAgent } from './agent.ts'
+import { agentMarksSheet, troubledQuestion, troubleMark } from './agent-marks.ts'
 import { agentsSheet } from './agents-sheet.ts'
 
 define('signalbox-agent', SignalboxAgent)
@@ -38,7 +40,7 @@ export class SignalboxAgents extends View {
     _adding: { state: true },
     _wanted: { state: true },
   }
-  static override styles = [sheet, reportSheet, agentsSheet]
+  static override styles = [sheet, reportSheet, agentsSheet, agentMarksSheet]
   declare _adding: boolean
   declare _wanted: string
   #route = new Select(
@@ -47,12 +49,22 @@ export class SignalboxAgents extends View {
     (route) => route,
   )
   #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
+  #troubled = new Query(this, () =>
+    this.app && this.#route.value?.page === 'agents'
+      ? { queries: this.app.queries, question: troubledQuestion }
+      : undefined,
+  )
   #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
 
   constructor() {
     super()
     this._adding = false
     this._wanted = ''
+    new Again(
+      this,
+      () => this.app,
+      () => this.#troubled.refresh(),
+    )
     new RowKeys(this, 'tbody a', () => [
       { keys: '/', label: 'Filter agents', group: 'This page', run: () => this.#focusFilter() },
       {
@@ -200,7 +212,7 @@ export class SignalboxAgents extends View {
             ><bdi class="ell name">${agent.name ?? hostOf(agent.cardUrl)}</bdi
             ><span class="mono ell faint" title=${agent.cardUrl}
               >${agent.name === undefined ? agent.cardUrl : hostOf(agent.cardUrl)}</span
-            ></span
+            >${troubleMark(this.#troubled.data, agent.id)}</span
           >
         </a>
       </th>

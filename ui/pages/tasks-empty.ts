@@ -8,6 +8,8 @@ import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import { icon, type IconName } from '../elements/icon.ts'
 import { underWayQuestion } from '../elements/sends-under-way.ts'
+// Stands at the other end of the list, and is fetched with this: one more file to await would cost the first load its name.
+import '../elements/unfollowed-tasks.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 

@@ -171,7 +171,9 @@ export class SignalboxTasks extends View {
           ${beside ? html`<signalbox-under-way .app=${app}></signalbox-under-way>` : nothing}
         </header>
         <div class="rows scroll">${this.#rows(app, filter, beside)}</div>
-        <div class="unsettled">${beside ? html`<signalbox-unsettled .app=${app}></signalbox-unsettled>` : nothing}</div>
+        <div class="unsettled">
+          ${beside ? html`<signalbox-unfollowed .app=${app}></signalbox-unfollowed><signalbox-unsettled .app=${app}></signalbox-unsettled>` : nothing}
+        </div>
         <footer class="row"><kbd>j</kbd><kbd>k</kbd> move <span class="grow"></span><kbd>?</kbd> all keys</footer>
       </section>
       <section class="detail" aria-label="Task">${this.#detail(app, route)}</section>
