@@ -1,7 +1,7 @@
 /**
  * `<signalbox-agent-troubles agent-id>`: what stands in an agent's way, above everything that its card says: that it cannot be
  * read and since when, what was sent to it and did not arrive or may not have, and what it did not get yet. Nothing where all is
- * well. Draws; the words are domain/agent-troubles.ts and domain/command-explanation.ts.
+ * well, and that it is old where it cannot be read. Draws; the words are domain/agent-troubles.ts and domain/command-explanation.ts.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import { AgentTroubles, othersWords, unreachedWords, type UnfollowedTask } from '../../domain/agent-troubles.ts'
@@ -13,6 +13,7 @@ import type { App } from '../app.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
+import { staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxUnderWay } from '../elements/sends-under-way.ts'
 import { sheet } from '../elements/sheet.ts'
@@ -36,6 +37,13 @@ const unsettledQuestion = (agentId: string): Question<UnsettledAnswer> => ({
   path: `/api/sends/unsettled?agentId=${encodeURIComponent(agentId)}`,
   schema: UnsettledAnswer,
   freshness: 'steady',
+})
+
+/** What was known at `at`, with nothing of what was to come then: nobody knows whether it came. */
+const asOf = (explanation: Explanation, at: string): Explanation => ({
+  ...explanation,
+  sentences: [],
+  known: explanation.known.filter((each) => each.at === null || Date.parse(each.at) <= Date.parse(at)),
 })
 
 /** @element signalbox-agent-troubles */
@@ -94,20 +102,24 @@ export class SignalboxAgentTroubles extends LitElement {
     new Again(
       this,
       () => this.app,
-      () => {
-        this.#troubles.refresh()
-        this.#unsettled.refresh()
-      },
+      () => this.#ask(),
     )
+  }
+
+  #ask(): void {
+    this.#troubles.refresh()
+    this.#unsettled.refresh()
   }
 
   override render(): TemplateResult {
     const { app, agentId } = this
-    const { data } = this.#troubles
+    const { data, fault = this.#unsettled.answer.fault } = this.#troubles.answer
     const unreached = data && unreachedWords(data)
     const others = data && othersWords(data)
     const notices = [
-      ...(data && unreached ? [this.#unreached(unreached, data.unfollowed.tasks)] : []),
+      ...(data && unreached
+        ? [this.#unreached(fault ? asOf(unreached, data.at) : unreached, data.unfollowed.tasks)]
+        : []),
       ...this.#ended(),
       ...(others ? [this.#others(others)] : []),
     ]
@@ -118,7 +130,8 @@ export class SignalboxAgentTroubles extends LitElement {
             <h2 class="label" id="troubles">What stands in its way</h2>
             ${notices}
           </section>`
-    return html`${troubles}<signalbox-under-way .app=${app} .agentId=${agentId}></signalbox-under-way>`
+    const stale = fault ? staleNotice(fault, () => this.#ask(), data && app.format.clock(data.at)) : nothing
+    return html`${stale}${troubles}<signalbox-under-way .app=${app} .agentId=${agentId}></signalbox-under-way>`
   }
 
   #link(path: string, words: string | TemplateResult): TemplateResult {

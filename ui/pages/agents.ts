@@ -7,6 +7,7 @@ import { repeat } from 'lit/directives/repeat.js'
 import type { Agent } from '../../domain/agent.ts'
 import { sessionQuestion, type App } from '../app.ts'
 import { hostOf } from '../card.ts'
+import { Again } from '../controllers/again.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
@@ -16,6 +17,7 @@ import { scoreBar } from '../elements/report.ts'
 import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
+import { isOutage } from '../queries.ts'
 import { agentsQuestion } from '../questions.ts'
 import { agentMark, trustMarks } from '../states.ts'
 import { SignalboxAddAgent } from './add-agent.ts'
@@ -53,6 +55,12 @@ export class SignalboxAgents extends View {
     super()
     this._adding = false
     this._wanted = ''
+    // To ask for the list is to ask every agent; whose session it is the database knows, too, so this tells whether it answers.
+    new Again(
+      this,
+      () => this.app,
+      () => this.#route.value?.page === 'agents' && this.#session.refresh(),
+    )
     new RowKeys(this, 'tbody a', () => [
       { keys: '/', label: 'Filter agents', group: 'This page', run: () => this.#focusFilter() },
       {
@@ -132,8 +140,13 @@ export class SignalboxAgents extends View {
   }
 
   #rows(app: App, all: readonly Agent[] | undefined): TemplateResult {
-    const { fault } = this.#agents.answer
-    const retry = (): void => this.#agents.refresh()
+    const { at } = this.#agents.answer
+    const away = this.#session.answer.fault
+    const fault = this.#agents.answer.fault ?? (isOutage(away) ? away : undefined)
+    const retry = (): void => {
+      this.#agents.refresh()
+      this.#session.refresh()
+    }
     if (!all) return fault ? failure(fault, retry) : skeleton(6)
     if (all.length === 0) {
       return html`<div class="empty">
@@ -149,7 +162,7 @@ export class SignalboxAgents extends View {
     }
     const wanted = this._wanted.trim().toLowerCase()
     const shown = all.filter((agent) => matches(agent, wanted)).toSorted(byName)
-    return html`${fault ? staleNotice(fault, retry) : nothing}
+    return html`${fault ? staleNotice(fault, retry, at && app.format.clock(at)) : nothing}
     ${
       shown.length === 0
         ? html`<div class="empty">
