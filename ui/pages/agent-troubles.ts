@@ -39,12 +39,12 @@ const unsettledQuestion = (agentId: string): Question<UnsettledAnswer> => ({
   freshness: 'steady',
 })
 
-/** What was known at `at`, with nothing of what was to come then: nobody knows whether it came. */
-const asOf = (explanation: Explanation, at: string): Explanation => ({
-  ...explanation,
-  sentences: [],
-  known: explanation.known.filter((each) => each.at === null || Date.parse(each.at) <= Date.parse(at)),
-})
+/** What was known then, without what was to come: nobody knows whether it came, or how it goes on. */
+function asOfThen(troubles: AgentTroubles): Explanation | null {
+  const scopes = troubles.looks.scopes.map((scope) => ({ ...scope, nextTryAt: null }))
+  const explanation = unreachedWords({ ...troubles, looks: { ...troubles.looks, scopes } })
+  return explanation && { ...explanation, sentences: [] }
+}
 
 /** @element signalbox-agent-troubles */
 export class SignalboxAgentTroubles extends LitElement {
@@ -114,12 +114,10 @@ export class SignalboxAgentTroubles extends LitElement {
   override render(): TemplateResult {
     const { app, agentId } = this
     const { data, fault = this.#unsettled.answer.fault } = this.#troubles.answer
-    const unreached = data && unreachedWords(data)
+    const unreached = data && (fault ? asOfThen(data) : unreachedWords(data))
     const others = data && othersWords(data)
     const notices = [
-      ...(data && unreached
-        ? [this.#unreached(fault ? asOf(unreached, data.at) : unreached, data.unfollowed.tasks)]
-        : []),
+      ...(data && unreached ? [this.#unreached(unreached, data.unfollowed.tasks)] : []),
       ...this.#ended(),
       ...(others ? [this.#others(others)] : []),
     ]
@@ -160,14 +158,14 @@ export class SignalboxAgentTroubles extends LitElement {
   #ended(): readonly TemplateResult[] {
     const { data } = this.#unsettled
     if (!data || data.sends.length === 0) return []
-    const { sends, more } = data
+    const { sends, more, count } = data
     const shown = sends.slice(0, shownLimit)
     const rest = more || sends.length > shown.length
     return [
       html`<div class="notice warn" role="note">
         ${icon('triangle-alert', 15)}
         <div class="grow">
-          <b>${needingWords(sends, !more)}</b>
+          <b>${needingWords(count)}</b>
           <ul class="which" aria-label=${rest ? 'The newest of them' : 'All of them'}>
             ${shown.map((send) => this.#send(send))}
           </ul>
