@@ -116,14 +116,14 @@ describe('the database is away', () => {
     await expect.poll(() => page.getByText('What is shown is as of').count(), patience).toBe(0)
   })
 
-  it('is why an agent’s page has nothing to show, until it has', async () => {
+  it('is why the agents cannot be shown, until they can: nobody has to ask again', async () => {
     const page = await open('/tasks')
     await tasks(page).getByRole('link', { name: 'direct words' }).waitFor()
     wire.cut()
-    await page.goto(`${server.url}/agents/${agentId}`)
+    await page.getByRole('link', { name: 'Agents' }).click()
     await page.getByRole('alert').getByText(away).waitFor()
     wire.mend()
-    await page.getByText('Card as received').waitFor(patience)
+    await page.getByRole('link', { name: 'Ledger Agent' }).waitFor(patience)
   })
 
   it('is why a message is not accepted, and a send not settled; nothing is said of signing in', async () => {

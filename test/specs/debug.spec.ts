@@ -264,7 +264,11 @@ describe('what is stuck or uncertain', () => {
   it('shows nothing of it to another organization', async () => {
     const asStranger = { 'x-stranger': 'yes' }
     const get = async (path: string) => (await running.api.get(path, asStranger)).body
-    expect(await get('/api/sends/unsettled')).toEqual({ sends: [], more: false })
+    expect(await get('/api/sends/unsettled')).toEqual({
+      sends: [],
+      more: false,
+      count: { messages: 0, cancels: 0, isWhole: true },
+    })
     expect(await get(`/api/sends/${uncertain.id}`)).toEqual({ error: { message: 'Command not found.' } })
     expect(await get('/api/actors?attention=true')).toEqual({ actors: [], next: null })
     const { kinds, leases } = QueuesAnswer.parse(await get('/api/queues'))
