@@ -35,8 +35,9 @@ export default defineConfig({
     // Two for each of two cores: of what two took, a third was waiting for the product's own clocks. A PGlite takes 0.5 GB.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
-    // The published push sender tells every call on the console, and the OpenID provider that it is none for production.
-    onConsoleLog: (log) => (/^(?:Push notification sent|oidc-provider )/.test(log) ? false : undefined),
+    // The published push sender tells every call on the console; the OpenID provider, and Lit, that they are none for production.
+    onConsoleLog: (log) =>
+      /^(?:Push notification sent|oidc-provider |Lit is in dev mode)/.test(log) ? false : undefined,
     projects: [
       { test: { name: 'tidy', include: ['test/tidy.test.ts'] } },
       project('a2a', together),

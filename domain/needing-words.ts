@@ -11,17 +11,36 @@ type Counted = Pick<Command, 'action'>
  * "49 messages", "20+ messages and cancels".
  */
 export function sendsCounted(sends: readonly Counted[], count: number = sends.length, isWhole = true): string {
-  const cancels = sends.filter(({ action }) => action === 'cancelTask').length
-  const messages = sends.length - cancels
-  if (count === sends.length && isWhole)
-    return [counted(messages, 'message'), counted(cancels, 'cancel')].filter((words) => words !== '').join(' and ')
-  const kinds = [messages > 0 || cancels === 0 ? 'messages' : '', cancels > 0 ? 'cancels' : '']
-  return `${count}${isWhole ? '' : '+'} ${kinds.filter((words) => words !== '').join(' and ')}`
+  const { messages, cancels } = byKind(sends)
+  if (count === sends.length && isWhole) return exactly(messages, cancels)
+  return `${count}${isWhole ? '' : '+'} ${kinds(messages, cancels)}`
 }
+
+const both = (words: readonly string[]): string => words.filter((each) => each !== '').join(' and ')
+const exactly = (messages: number, cancels: number): string =>
+  both([counted(messages, 'message'), counted(cancels, 'cancel')])
+const kinds = (messages: number, cancels: number): string =>
+  both([messages > 0 || cancels === 0 ? 'messages' : '', cancels > 0 ? 'cancels' : ''])
 
 const counted = (count: number, noun: string): string =>
   count === 0 ? '' : `${count} ${count === 1 ? noun : `${noun}s`}`
 
-/** "1 message and 1 cancel need you"; `isWhole`: there are no older ones behind these. */
-export const needingWords = (sends: readonly Counted[], isWhole: boolean): string =>
-  `${sendsCounted(sends, sends.length, isWhole)} ${sends.length === 1 && isWhole ? 'needs' : 'need'} you`
+/** How many of each kind; `isWhole`: there are no older ones behind these. */
+export interface SendsByKind {
+  readonly messages: number
+  readonly cancels: number
+  readonly isWhole: boolean
+}
+
+/** These, and there are no others. */
+export function byKind(sends: readonly Counted[]): SendsByKind {
+  const cancels = sends.filter(({ action }) => action === 'cancelTask').length
+  return { messages: sends.length - cancels, cancels, isWhole: true }
+}
+
+/** "93 messages and 1 cancel need you". */
+export function needingWords({ messages, cancels, isWhole }: SendsByKind): string {
+  const count = messages + cancels
+  const words = isWhole ? exactly(messages, cancels) : `${count}+ ${kinds(messages, cancels)}`
+  return `${words} ${count === 1 && isWhole ? 'needs' : 'need'} you`
+}

@@ -37,9 +37,18 @@ export type UnsettledSend = z.infer<typeof UnsettledSend>
  */
 export const unsettledDays = 7
 export const unsettledLimit = 20
+/** Beyond this nobody counts. */
+export const unsettledCountLimit = 1_000
 
-/** `GET /api/sends/unsettled`: the newest of the last week that nobody has settled. `more`: there are older ones than these. */
-export const UnsettledAnswer = z.object({ sends: z.array(UnsettledSend), more: z.boolean() })
+/**
+ * `GET /api/sends/unsettled`: the newest of the last week that nobody has settled. `more`: there are older ones than these; `count`: of
+ * all, by kind, or of the newest thousand where it is not whole.
+ */
+export const UnsettledAnswer = z.object({
+  sends: z.array(UnsettledSend),
+  more: z.boolean(),
+  count: z.object({ messages: z.number(), cancels: z.number(), isWhole: z.boolean() }),
+})
 export type UnsettledAnswer = z.infer<typeof UnsettledAnswer>
 
 /** `GET /api/sends/{commandId}`: what was sent, to be sent again by a person as a command of its own. */

@@ -5,11 +5,18 @@
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
+import { byKind } from '../domain/needing-words.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { unsettledDays, unsettledLimit, SentWordsAnswer, UnsettledAnswer } from '../domain/unsettled-send.ts'
+import {
+  SentWordsAnswer,
+  unsettledCountLimit,
+  unsettledDays,
+  unsettledLimit,
+  UnsettledAnswer,
+} from '../domain/unsettled-send.ts'
 import { UnderWayAnswer, underWayPassed, underWaySearched, underWayShown } from '../domain/under-way.ts'
 import { listSendsUnderWay } from '../persistence/sends-under-way.ts'
-import { findSend, listUnsettledSends } from '../persistence/unsettled-sends.ts'
+import { countUnsettledSends, findSend, listUnsettledSends } from '../persistence/unsettled-sends.ts'
 import { localId, uuidText, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
@@ -39,15 +46,14 @@ export const sendRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
   const config = { permission: 'read' } as const
   app.get('/api/sends/unsettled', { config, schema: unsettled }, async (request): Promise<UnsettledAnswer> => {
     const since = new Date(instruments.now().getTime() - unsettledDays * dayMs).toISOString()
-    // One more than is shown tells whether there are more.
-    const sends = await listUnsettledSends(
-      db.pool,
-      viewerOf(request),
-      since,
-      unsettledLimit + 1,
-      request.query.agentId ?? null,
-    )
-    return { sends: sends.slice(0, unsettledLimit), more: sends.length > unsettledLimit }
+    const viewer = viewerOf(request)
+    const { agentId = null } = request.query
+    // One more than is shown tells whether there are more: only then are they counted.
+    const sends = await listUnsettledSends(db.pool, viewer, since, unsettledLimit + 1, agentId)
+    if (sends.length <= unsettledLimit) return { sends: [...sends], more: false, count: byKind(sends) }
+    const { messages, cancels } = await countUnsettledSends(db.pool, viewer, since, unsettledCountLimit, agentId)
+    const count = { messages, cancels, isWhole: messages + cancels < unsettledCountLimit }
+    return { sends: sends.slice(0, unsettledLimit), more: true, count }
   })
   app.get('/api/sends/under-way', { config, schema: underWay }, async (request): Promise<UnderWayAnswer> => {
     const at = instruments.now().toISOString()

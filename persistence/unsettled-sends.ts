@@ -14,11 +14,31 @@ import type { Connection } from './connection.ts'
 import { readEvidence } from './evidence.ts'
 import { reopeningsOf, replacedBy, settlementOf } from './settlements.ts'
 
+const Counted = z.object({ messages: z.number(), cancels: z.number() })
 const Row = z.custom<Omit<UnsettledSend, 'evidence'>>()
 
 /** The task that a command continued or cancelled: known by the agent's name of it, for the command has no local one. */
 export const aboutTask = sql.fragment`
   left join task t on t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id`
+
+const unsettledOf = (viewer: Viewer, since: string, agentId: string | null) => sql.fragment`
+  c.organization_id = ${viewer.organizationId} and c.unsettled_at > ${since}
+    and ${agentId === null ? sql.fragment`true` : sql.fragment`c.agent_id = ${agentId}`}
+    and ${commandHeld(viewer, 'read')}`
+
+/** Of the newest, `limit` at most; by the same index. */
+export const countUnsettledSends = (
+  db: Connection,
+  viewer: Viewer,
+  since: string,
+  limit: number,
+  agentId: string | null,
+): Promise<z.infer<typeof Counted>> =>
+  db.one(sql.type(Counted)`
+    select (count(*) filter (where action = 'send'))::int as messages,
+      (count(*) filter (where action = 'cancelTask'))::int as cancels
+    from (select c.action from command c where ${unsettledOf(viewer, since, agentId)}
+      order by c.unsettled_at desc, c.id desc limit ${limit}) newest`)
 
 /** Newest first, by the index `command_unsettled`. */
 export async function listUnsettledSends(
@@ -33,9 +53,7 @@ export async function listUnsettledSends(
       coalesce(c.title, t.title, '') as title, t.id as "localId", c.created_at as "createdAt", c.updated_at as "updatedAt",
       ${commandHeld(viewer, 'operate')} as operable
     from command c join agent a on a.id = c.agent_id ${aboutTask}
-    where c.organization_id = ${viewer.organizationId} and c.unsettled_at > ${since}
-      and ${agentId === null ? sql.fragment`true` : sql.fragment`c.agent_id = ${agentId}`}
-      and ${commandHeld(viewer, 'read')}
+    where ${unsettledOf(viewer, since, agentId)}
     order by c.unsettled_at desc, c.id desc limit ${limit}`)
   const doubtful = rows.flatMap(({ id, status }) => (status === 'uncertain' ? [id] : []))
   const evidence = await readEvidence(db, viewer, doubtful)

@@ -114,10 +114,18 @@ export class Api {
   }
 }
 
-/** The server's own sentence; the artifact route answers in plain text, a proxy in whatever it likes. */
+/** What the specification has the console say of a database that is down, to whoever asks for whatever. */
+const outage = 'Identity service unavailable.'
+
+/**
+ * The server's own sentence, but for an outage: nobody asked about signing in. The artifact route answers in plain text, a proxy in
+ * whatever it likes.
+ */
 async function refusalText(response: Response): Promise<string> {
   const parsed = ErrorBody.safeParse(await response.json().catch(() => undefined))
-  return parsed.success ? parsed.data.error.message : `The console answered ${response.status}.`
+  const said = parsed.data?.error.message
+  if (said === outage) return 'The database does not answer.'
+  return said ?? `The console answered ${response.status}.`
 }
 
 /** A failure of any kind as a fault; anything that is not one is a defect and is thrown on. */

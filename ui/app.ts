@@ -71,6 +71,7 @@ export class App {
   }
 
   #failed(fault: ApiFault): void {
+    if (fault.status === 503) this.live.doubt()
     if (fault.kind === 'signed-out') this.signOut()
     else this.#tell('signalbox-error', { message: fault.message, status: fault.status, kind: fault.kind })
   }

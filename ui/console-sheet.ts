@@ -97,7 +97,8 @@ const navigation = css`
     padding: 0;
     background: var(--sb-ok);
   }
-  .lamp.reconnecting {
+  .lamp.reconnecting,
+  .lamp.no-database {
     background: var(--sb-warn);
   }
   .lamp.offline,

@@ -58,6 +58,7 @@ const liveWords: Record<LiveState, string> = {
   connecting: 'Connecting…',
   live: 'Live',
   reconnecting: 'Reconnecting…',
+  'no-database': 'Reconnecting…',
   offline: 'Offline',
   'signed-out': 'Signed out',
 }
@@ -286,10 +287,11 @@ export class SignalboxConsole extends View {
         >
       </div>`
     }
-    if (state === 'reconnecting') {
+    if (state === 'reconnecting' || state === 'no-database') {
       return html`<div class="banner warn" role="status">
         ${icon('unplug', 15)}<span class="grow"
-          >The console does not answer. Trying again; this page shows what was known last.</span
+          >The ${state === 'reconnecting' ? 'console' : 'database'} does not answer. Trying again; this page shows what
+          was known last.</span
         >
       </div>`
     }

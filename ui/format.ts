@@ -23,12 +23,14 @@ export class Format {
     this.#bytes = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
   }
 
-  /** How long ago, short: "now", "12m", "3h", "5d", then the date. */
+  /** How long ago, short: "now", "12m", "3h", "5d", then the date. The unit is chosen of what is shown: 59.6 minutes are "1h". */
   ago(iso: string, nowMs = Date.now()): string {
     const passedMs = nowMs - Date.parse(iso)
     if (passedMs < 50_000) return 'now'
-    if (passedMs < hourMs) return `${Math.round(passedMs / minuteMs)}m`
-    if (passedMs < dayMs) return `${Math.round(passedMs / hourMs)}h`
+    const minutes = Math.round(passedMs / minuteMs)
+    if (minutes < 60) return `${minutes}m`
+    const hours = Math.round(passedMs / hourMs)
+    if (hours < 24) return `${hours}h`
     if (passedMs < 7 * dayMs) return `${Math.round(passedMs / dayMs)}d`
     return this.#day.format(new Date(iso))
   }
@@ -45,10 +47,12 @@ export class Format {
 
   /** "840 ms", "4.8 s", "3 min 12 s", "2 h 5 min". */
   duration(ms: number): string {
-    if (ms < 1000) return `${Math.round(ms)} ms`
-    if (ms < minuteMs) return `${this.#bytes.format(ms / 1000)} s`
-    if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min ${Math.round((ms % minuteMs) / 1000)} s`
-    return `${this.count(Math.floor(ms / hourMs))} h ${Math.round((ms % hourMs) / minuteMs)} min`
+    if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`
+    if (Math.round(ms / 100) < 600) return `${this.#bytes.format(ms / 1000)} s`
+    const seconds = Math.round(ms / 1000)
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+    const minutes = Math.round(ms / minuteMs)
+    return `${this.count(Math.floor(minutes / 60))} h ${minutes % 60} min`
   }
 
   /** Decimal units, as file managers and the specification's limits use them. */

@@ -5,10 +5,13 @@
  */
 import { createAtom, type ReadonlyAtom } from '@xstate/store'
 
-export type LiveState = 'connecting' | 'live' | 'reconnecting' | 'offline' | 'signed-out'
+/** `no-database`: the console answers, and says that its database does not. */
+export type LiveState = 'connecting' | 'live' | 'reconnecting' | 'no-database' | 'offline' | 'signed-out'
 
 /** The server closes the stream after 55 s on purpose; only a longer silence is worth a word. */
 const patienceMs = 3_000
+/** A stream that was opened, or doubted, within this time is not doubted. */
+const trustMs = 10_000
 const backoffMs = { first: 1_000, last: 30_000 }
 
 type Tell = { readonly state: LiveState } | { readonly changed: true } | { readonly ask: true }
@@ -22,7 +25,11 @@ export class Live {
   readonly #channel: BroadcastChannel
   #source: EventSource | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
+  #next: ReturnType<typeof setTimeout> | undefined
   #failures = 0
+  #trustedMs = 0
+  /** What it is while the stream is away. */
+  #lost: LiveState = 'reconnecting'
 
   constructor(prefix: string) {
     this.#url = `${prefix}/api/tasks/events`
@@ -77,6 +84,13 @@ export class Live {
     else this.#channel.postMessage({ ask: true } satisfies Tell)
   }
 
+  /** An answer said that the database is away: the stream may be open still, and tell of nothing. */
+  doubt(): void {
+    if (this.#state.get() !== 'live' || performance.now() - this.#trustedMs < trustMs) return
+    this.#trustedMs = performance.now()
+    this.#retryNow()
+  }
+
   async #lead(): Promise<void> {
     const { signal } = this.#closed
     await navigator.locks.request(`signalbox ${this.#url}`, { signal }, () => {
@@ -86,7 +100,6 @@ export class Live {
   }
 
   #connect(): void {
-    clearTimeout(this.#timer)
     this.#source?.close()
     const source = new EventSource(this.#url)
     this.#source = source
@@ -109,17 +122,19 @@ export class Live {
   }
 
   #ready(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
     this.#failures = 0
+    this.#trustedMs = performance.now()
+    this.#lost = 'reconnecting'
     this.#become('live')
     this.#channel.postMessage({ state: 'live' } satisfies Tell)
     this.#spread()
   }
 
+  /** Trying again does not begin the patience anew: only being connected ends it. */
   #loseSoon(): void {
     this.#timer ??= setTimeout(() => {
-      const state = navigator.onLine ? 'reconnecting' : 'offline'
+      this.#timer = undefined
+      const state = navigator.onLine ? this.#lost : 'offline'
       this.#become(state)
       this.#channel.postMessage({ state } satisfies Tell)
     }, patienceMs)
@@ -138,9 +153,11 @@ export class Live {
       this.#channel.postMessage({ state: 'signed-out' } satisfies Tell)
       return
     }
+    this.#lost = status === 503 ? 'no-database' : 'reconnecting'
     const waitMs = Math.min(backoffMs.last, backoffMs.first * 2 ** this.#failures)
     this.#failures += 1
-    setTimeout(() => !signal.aborted && this.#connect(), waitMs)
+    clearTimeout(this.#next)
+    this.#next = setTimeout(() => !signal.aborted && this.#connect(), waitMs)
   }
 
   #retryNow(): void {
@@ -167,6 +184,10 @@ export class Live {
   }
 
   #become(state: LiveState): void {
+    if (state === 'live' || state === 'signed-out') {
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+    }
     this.#state.set(state)
   }
 }

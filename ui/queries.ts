@@ -11,9 +11,14 @@ export interface Answer<T> {
   /** Why the last attempt failed; undefined once one succeeds. */
   readonly fault: ApiFault | undefined
   readonly fetching: boolean
+  /** When `data` came. */
+  readonly at?: string
 }
 
-/** `live`: a change signal refetches it. `steady`: only asked again by hand, for answers that cost the server an outbound request. */
+/**
+ * `live`: a change signal refetches it. `steady`: only asked again by hand, for answers that cost the server an outbound request; and by a
+ * signal where none was made, because of an outage that may be over.
+ */
 export type Freshness = 'live' | 'steady'
 
 export interface Question<T> {
@@ -27,6 +32,11 @@ const refetchGapMs = 400
 const keptUnwatched = 60
 /** Somebody who comes to a page again after this long gets steady answers anew. */
 const steadyAgeMs = 30_000
+
+/** Nobody else was asked: the console or its database did not answer. */
+export const isOutage = (fault: ApiFault | undefined): boolean => fault?.kind === 'unreachable' || fault?.status === 503
+
+const now = (): string => new Date().toISOString()
 
 const nothingYet: Answer<never> = { data: undefined, fault: undefined, fetching: false }
 
@@ -79,7 +89,7 @@ export class Queries {
   put<T>(question: Question<T>, data: T): void {
     const entry = this.#entry(question)
     entry.stale = false
-    entry.answer.set({ ...entry.answer.get(), data, fault: undefined })
+    entry.answer.set({ ...entry.answer.get(), data, fault: undefined, at: now() })
   }
 
   /** While fed, change signals leave the entry alone. */
@@ -135,7 +145,8 @@ export class Queries {
   }
 
   #wake(entry: Entry): void {
-    if (entry.question.freshness === 'steady' || entry.feeders > 0) return
+    const { fault } = entry.answer.get()
+    if (entry.feeders > 0 || (entry.question.freshness === 'steady' && !isOutage(fault))) return
     entry.stale = true
     if (entry.watchers > 0) this.#fetchSoon(entry)
   }
@@ -166,7 +177,7 @@ export class Queries {
       const data = await this.#api.get(path, schema)
       if (era !== entry.era) return
       if (entry.feeders === 0 || entry.answer.get().data === undefined) {
-        entry.answer.set({ data, fault: undefined, fetching: false })
+        entry.answer.set({ data, fault: undefined, fetching: false, at: now() })
       } else entry.answer.set({ ...entry.answer.get(), fetching: false })
     } catch (error) {
       const fault = faultOf(error)

@@ -26,6 +26,8 @@ const requestSize = 100
 /** Beyond this a list is no longer for reading: the filter is. */
 export const rowLimit = 500
 const refetchGapMs = 500
+/** After a failure it is asked again by itself, later each time and not by every page at once. */
+const backoffMs = { first: 1_000, last: 30_000 }
 
 export class TaskList {
   readonly #app: App
@@ -33,6 +35,8 @@ export class TaskList {
   readonly #stopLive: () => void
   #wanted = pageSize
   #timer: ReturnType<typeof setTimeout> | undefined
+  #retry: ReturnType<typeof setTimeout> | undefined
+  #failures = 0
   #fetchedAtMs = -Infinity
   #again = false
   #closed = false
@@ -47,10 +51,12 @@ export class TaskList {
     return this.#state
   }
 
+  /** Called with every drawing of the list: what is asked for, there, or failed is not asked for again by it. */
   filter(filter: TaskFilter): void {
     const state = this.#state.get()
-    if (state.filter === filter && (state.rows || state.fetching)) return
+    if (state.filter === filter && (state.rows || state.fetching || state.fault)) return
     this.#wanted = pageSize
+    this.#failures = 0
     this.#state.set(fresh(filter))
     void this.#fetch()
   }
@@ -85,6 +91,7 @@ export class TaskList {
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#retry)
     this.#stopLive()
   }
 
@@ -94,13 +101,15 @@ export class TaskList {
       this.#again = true
       return
     }
+    clearTimeout(this.#retry)
     this.#state.set({ ...this.#state.get(), fetching: true })
     try {
       const latest = await this.#rows(filter, this.#wanted)
       const strays = await this.#strays(filter, latest)
+      this.#failures = 0
       if (this.#state.get().filter === filter) this.#merge(latest, strays)
     } catch (error) {
-      this.#state.set({ ...this.#state.get(), fetching: false, fault: faultOf(error) })
+      this.#failed(filter, faultOf(error))
     }
     this.#fetchedAtMs = performance.now()
     const answered = this.#state.get()
@@ -109,6 +118,18 @@ export class TaskList {
       this.#state.set({ ...answered, fetching: false })
       this.refresh()
     }
+  }
+
+  #failed(filter: TaskFilter, fault: ApiFault): void {
+    const state = this.#state.get()
+    if (state.filter !== filter) return
+    this.#state.set({ ...state, fetching: false, fault })
+    if (this.#closed || fault.kind === 'signed-out') return
+    const waitMs = Math.min(backoffMs.last, backoffMs.first * 2 ** this.#failures)
+    this.#failures += 1
+    // Nobody looks: coming back asks (live.ts).
+    const again = (): void => void (document.visibilityState === 'visible' && this.refresh())
+    this.#retry = setTimeout(again, waitMs * (0.75 + Math.random() / 2))
   }
 
   async #rows(filter: TaskFilter, wanted: number): Promise<TaskRow[]> {

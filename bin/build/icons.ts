@@ -1,6 +1,6 @@
 /**
  * Writes ui/elements/icons.ts, the icons the console uses, as static Lit templates, and apart from them those of one actor's page
- * (ui/pages/actors-icons.ts) and of artifacts (ui/elements/parts-icons.ts), which the first page need not load. Run by hand when a
+ * (ui/pages/actors-icons.ts), of a task's (ui/pages/task-icons.ts) and of artifacts (ui/elements/parts-icons.ts), which the first page need not load. Run by hand when a
  * list changes (`npx node bin/build/icons.ts`); the results are committed, so that neither build nor browser reads the icon package.
  * Templates rather than a sprite or a font: nothing is fetched, and no HTML string meets Trusted Types.
  */
@@ -9,13 +9,14 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 const everywhere = `
-  activity arrow-left arrow-right bot brain check circle-check circle-dashed circle-dot circle-help
-  circle-slash circle-x clock copy download expand file hash history info
-  key-round layers list-checks list-filter log-in log-out minus monitor moon panel-right play
+  activity arrow-left arrow-right bot check circle-check circle-dashed circle-dot circle-help
+  circle-slash circle-x clock copy download file history info
+  key-round layers list-checks list-filter log-in log-out minus monitor moon
   plus radio refresh-cw reply route scroll-text search shield-check sun
-  trash-2 triangle-alert unplug users wifi-off workflow wrench x zap
+  trash-2 triangle-alert unplug users wifi-off workflow x zap
 `
 const ofActors = 'maximize skip-back step-back step-forward timer zoom-in zoom-out'
+const ofTasks = 'brain expand panel-right play wrench'
 const ofParts = 'file-json file-text link-2'
 
 const source = dirname(createRequire(import.meta.url).resolve('lucide-static/package.json'))
@@ -49,4 +50,5 @@ ${after}`
 
 write('ui/elements/icons.ts', everywhere, 'drawings', '\nexport type IconName = keyof typeof drawings\n')
 write('ui/pages/actors-icons.ts', ofActors, 'actorsDrawings')
+write('ui/pages/task-icons.ts', ofTasks, 'taskDrawings')
 write('ui/elements/parts-icons.ts', ofParts, 'partsDrawings')

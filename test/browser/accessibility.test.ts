@@ -202,7 +202,7 @@ describe('accessibility', () => {
     await page.getByRole('heading', { name: 'Cancel this task?' }).waitFor()
     await expectClean(page, 'cancel')
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'your session' }).click()
+    await page.getByRole('button', { name: /^Local administrator ?, Administrator ?, your session$/ }).click()
     await expectClean(page, 'session')
     await page.goto(`${server.url}/access/grants`)
     await page.getByRole('button', { name: /^Revoke: / }).click()

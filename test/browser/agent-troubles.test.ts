@@ -198,4 +198,47 @@ describe('an agent that cannot be read', () => {
     await expect.poll(() => rows.count(), patience).toBe(4)
     peer.script.release()
   })
+
+  it('is old where it cannot be read, and says as of when: nothing is promised then', async () => {
+    const page = await open(`/agents/${agentId}`)
+    const cannot = troubles(page).getByRole('note').filter({ hasText: 'The agent cannot be read' })
+    await cannot.getByText('Reason: Agent network request failed.').waitFor()
+    const body = JSON.stringify({ error: { message: 'Identity service unavailable.' } })
+    await page.route(`**/api/agents/${agentId}/troubles`, (route) =>
+      route.fulfill({ status: 503, contentType: 'application/json', body }),
+    )
+    await page.getByText(/The database does not answer. What is shown is as of \d/).waitFor()
+    await cannot.getByText('Since about').waitFor()
+    const words = await cannot.innerText()
+    expect(words).not.toContain('The next try')
+    expect(words).not.toContain('Meanwhile')
+    await expectClean(page)
+    await page.unroute(`**/api/agents/${agentId}/troubles`)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await cannot.getByText('Reason: Agent network request failed.').waitFor()
+    expect(await page.getByText('What is shown is as of').count()).toBe(0)
+  })
+
+  it('counts all that need a person on the list of tasks, by kind, and leads to those that are not shown', async () => {
+    const asked = Array.from({ length: 20 }, async (_, i) => {
+      peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+      await server.finished((await server.send(agentId, { text: `more ${i}` })).id)
+    })
+    await Promise.all(asked)
+    const page = await open('/tasks')
+    const strip = page.getByRole('region', { name: 'Messages that need you' })
+    await strip.getByRole('button', { name: '23 messages and 1 cancel need you' }).click()
+    // Twenty, and the way to the others; each of them has names of its own.
+    expect(await strip.getByRole('listitem').filter({ hasText: 'What the command did' }).count()).toBe(20)
+    const names = await strip
+      .getByRole('listitem')
+      .locator('a, button')
+      .evaluateAll((all) => all.map((each) => each.ariaLabel ?? each.textContent))
+    expect(names.length).toBeGreaterThan(80)
+    expect(new Set(names).size).toBe(names.length)
+    await expectClean(page)
+    await strip.getByRole('link', { name: 'All of them, and older ones' }).click()
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
+    await expect.poll(() => rows.count(), patience).toBe(24)
+  })
 })

@@ -1,21 +1,27 @@
 /** Messages and cancels are counted apart: who sent a cancel did not send a message. */
 import { expect, it } from 'vitest'
-import { needingWords, sendsCounted } from '../../domain/needing-words.ts'
+import { byKind, needingWords, sendsCounted } from '../../domain/needing-words.ts'
 
 const message = { action: 'send' } as const
 const cancel = { action: 'cancelTask' } as const
 
 it.each([
-  [[message], true, '1 message needs you'],
-  [[cancel], true, '1 cancel needs you'],
-  [[message, message], true, '2 messages need you'],
-  [[cancel, message], true, '1 message and 1 cancel need you'],
-  [[cancel, message, message, cancel], true, '2 messages and 2 cancels need you'],
-  [[message], false, '1+ messages need you'],
-  [[cancel, cancel], false, '2+ cancels need you'],
-  [[message, cancel], false, '2+ messages and cancels need you'],
-] as const)('%j, whole: %s', (sends, isWhole, words) => {
-  expect(needingWords(sends, isWhole)).toBe(words)
+  [[message], '1 message needs you'],
+  [[cancel], '1 cancel needs you'],
+  [[message, message], '2 messages need you'],
+  [[cancel, message], '1 message and 1 cancel need you'],
+  [[cancel, message, message, cancel], '2 messages and 2 cancels need you'],
+] as const)('%j', (sends, words) => {
+  expect(needingWords(byKind(sends))).toBe(words)
+})
+
+it.each([
+  [{ messages: 93, cancels: 1, isWhole: true }, '93 messages and 1 cancel need you'],
+  [{ messages: 1, cancels: 0, isWhole: false }, '1+ messages need you'],
+  [{ messages: 0, cancels: 2, isWhole: false }, '2+ cancels need you'],
+  [{ messages: 999, cancels: 1, isWhole: false }, '1000+ messages and cancels need you'],
+])('%j', (count, words) => {
+  expect(needingWords(count)).toBe(words)
 })
 
 it.each([

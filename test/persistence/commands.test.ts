@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { projectCommands } from '../../persistence/commands.ts'
-import { listUnsettledSends } from '../../persistence/unsettled-sends.ts'
+import { countUnsettledSends, listUnsettledSends } from '../../persistence/unsettled-sends.ts'
 import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
@@ -42,5 +42,14 @@ describe.each(bothDatabases)('commands on %s', (database) => {
       (await listUnsettledSends(fresh.db.pool, administrator, since, 10, null)).map(({ id }) => id)
     expect(await found(at(0))).toEqual([idOf(3), idOf(4), idOf(2)])
     expect(await found(at(1))).toEqual([idOf(3), idOf(4)])
+  })
+
+  test('what needs a person is counted by kind, the newest up to a limit, for who may see it', async () => {
+    const { pool } = fresh.db
+    await pool.query(sql.unsafe`update command set action = 'cancelTask' where id = ${idOf(2)}`)
+    const count = (limit: number, who = administrator) => countUnsettledSends(pool, who, at(0), limit, null)
+    expect(await count(10)).toEqual({ messages: 2, cancels: 1 })
+    expect(await count(2)).toEqual({ messages: 2, cancels: 0 })
+    expect(await count(10, { ...administrator, role: 'viewer' })).toEqual({ messages: 0, cancels: 0 })
   })
 })

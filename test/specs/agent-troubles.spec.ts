@@ -142,7 +142,11 @@ describe('an agent', () => {
       error: { message: 'Unknown agent.' },
     })
     expect(await get('/api/agents/Ledger/troubles')).toEqual({ error: { message: 'Unknown agent.' } })
-    expect(await get(`/api/sends/unsettled?agentId=${troubled}`, asStranger)).toEqual({ sends: [], more: false })
+    expect(await get(`/api/sends/unsettled?agentId=${troubled}`, asStranger)).toEqual({
+      sends: [],
+      more: false,
+      count: { messages: 0, cancels: 0, isWhole: true },
+    })
     expect(await get(`/api/actors?agentId=${troubled}`, asStranger)).toEqual({ actors: [], next: null })
   })
 })

@@ -216,8 +216,8 @@ describe('what is stuck or uncertain', () => {
   })
 
   it('lists a send that made no task, and gives back its words', async () => {
-    const { sends, more } = UnsettledAnswer.parse((await running.api.get('/api/sends/unsettled')).body)
-    expect(more).toBe(false)
+    const { sends, ...beyond } = UnsettledAnswer.parse((await running.api.get('/api/sends/unsettled')).body)
+    expect(beyond).toEqual({ more: false, count: { messages: 1, cancels: 0, isWhole: true } })
     expect(sends).toEqual([
       expect.objectContaining({ id: uncertain.id, status: 'uncertain', title: 'pay the invoice', localId: null }),
     ])
@@ -264,7 +264,11 @@ describe('what is stuck or uncertain', () => {
   it('shows nothing of it to another organization', async () => {
     const asStranger = { 'x-stranger': 'yes' }
     const get = async (path: string) => (await running.api.get(path, asStranger)).body
-    expect(await get('/api/sends/unsettled')).toEqual({ sends: [], more: false })
+    expect(await get('/api/sends/unsettled')).toEqual({
+      sends: [],
+      more: false,
+      count: { messages: 0, cancels: 0, isWhole: true },
+    })
     expect(await get(`/api/sends/${uncertain.id}`)).toEqual({ error: { message: 'Command not found.' } })
     expect(await get('/api/actors?attention=true')).toEqual({ actors: [], next: null })
     const { kinds, leases } = QueuesAnswer.parse(await get('/api/queues'))

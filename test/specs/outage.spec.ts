@@ -1,6 +1,4 @@
 /** What a caller is told when we fail: an outage is 503 and passes, a defect is 500, and neither says why to a stranger. */
-import { createConnection, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { once } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { SupervisorAnswer } from '../../domain/queue.ts'
@@ -9,57 +7,9 @@ import { commandIn } from '../support/api.ts'
 import { startConsole } from '../support/console.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
+import { Wire } from '../support/wire.ts'
 
 const unavailable = { error: { message: 'Identity service unavailable.' } }
-
-/** A wire to a database that can be cut and mended. */
-class Wire {
-  readonly #target: URL
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
-  #isCut = false
-
-  constructor(target: string) {
-    this.#target = new URL(target)
-    this.#server = createServer((near) => {
-      if (this.#isCut) return void near.destroy()
-      const far = createConnection(Number(this.#target.port), this.#target.hostname)
-      for (const [from, to] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        this.#sockets.add(from)
-        from.pipe(to)
-        // Both ends learn of a cut by their own errors; there is nobody else to tell.
-        from.on('error', () => to.destroy())
-        from.on('close', () => (this.#sockets.delete(from), to.destroy()))
-      }
-    })
-  }
-
-  async open(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    const url = new URL(this.#target)
-    url.hostname = '127.0.0.1'
-    url.port = String((this.#server.address() as AddressInfo).port)
-    return url.href
-  }
-
-  cut(): void {
-    this.#isCut = true
-    for (const socket of this.#sockets) socket.destroy()
-  }
-
-  mend(): void {
-    this.#isCut = false
-  }
-
-  close(): void {
-    this.cut()
-    this.#server.close()
-  }
-}
 
 test('the database goes away and comes back: 503 without the cause, then everything goes on, nothing twice', async () => {
   const fresh = await freshDatabase('postgresql')

@@ -15,6 +15,7 @@ const generated = [
   'ui/elements/icons.ts',
   'ui/elements/parts-icons.ts',
   'ui/pages/actors-icons.ts',
+  'ui/pages/task-icons.ts',
   'test/machines/golden/',
 ]
 export const isGenerated = (path: string): boolean => generated.some((start) => path.startsWith(start))

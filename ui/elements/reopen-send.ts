@@ -55,7 +55,7 @@ export class SignalboxReopen extends LitElement {
   }
 
   #key(event: KeyboardEvent): void {
-    if (event.key !== 'Escape') return
+    if (event.key !== 'Escape' || !this._open) return
     // Leaves the form, not the page: the next Escape goes back.
     event.stopPropagation()
     this.#fold()
@@ -86,6 +86,7 @@ export class SignalboxReopen extends LitElement {
         aria-expanded=${this._open ? 'true' : 'false'}
         aria-controls="reopening"
         @click=${() => (this._open = !this._open)}
+        @keydown=${(event: KeyboardEvent) => this.#key(event)}
       >
         Reopen…
       </button>

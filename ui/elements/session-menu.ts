@@ -129,8 +129,9 @@ export class SignalboxSessionMenu extends LitElement {
     const { user, mode } = this.session
     return html`<button class="who ghost" popovertarget="menu" title=${user.displayName}>
         ${personMark(user.displayName)}<span class="names"
-          ><bdi class="ell">${user.displayName}</bdi><span class="faint">${roleWords[user.role]}</span></span
-        ><span class="sr">: your session</span>
+          ><bdi class="ell">${user.displayName}</bdi><span class="sr">, </span
+          ><span class="faint">${roleWords[user.role]}</span></span
+        ><span class="sr">, your session</span>
       </button>
       <section
         id="menu"

@@ -15,6 +15,7 @@ import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
 import { sentQuestion } from '../record-questions.ts'
+import { nameOf } from '../pages/explanation-view.ts'
 import { icon } from './icon.ts'
 import { noteField, settleFault } from './settle-parts.ts'
 import { settleSheet } from './settle-sheet.ts'
@@ -55,6 +56,7 @@ const idIn = (text: string): string | undefined => /[0-9a-f]{8}(?:-[0-9a-f]{4}){
 /**
  * @element signalbox-settle
  * @prop commandId - what is to be settled
+ * @prop about - its words, where several stand in one list: the button's name says which
  * @attr open - the form is unfolded
  * @fires settled - `detail`: the command's id; once the console has it, or who settles has read that another did
  */
@@ -62,6 +64,7 @@ export class SignalboxSettle extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
     commandId: { attribute: false },
+    about: { attribute: false },
     open: { type: Boolean, reflect: true },
     _decision: { state: true },
     _note: { state: true },
@@ -73,6 +76,7 @@ export class SignalboxSettle extends LitElement {
   static override styles = [sheet, settleSheet]
   declare app: App
   declare commandId: string
+  declare about: string | undefined
   /** The form is unfolded. Reflected, so that whoever holds it can make room. */
   declare open: boolean
   declare _decision: SettleDecision | undefined
@@ -118,12 +122,15 @@ export class SignalboxSettle extends LitElement {
     this.renderRoot.querySelector('button')?.focus()
   }
 
+  /** Escape leaves the form, not the page: the next one goes back. Also on the button, where the focus is after unfolding. */
+  #leave(event: KeyboardEvent): void {
+    if (event.key !== 'Escape' || !this.open) return
+    event.stopPropagation()
+    this.#fold()
+  }
+
   #key(event: KeyboardEvent): void {
-    // Leaves the form, not the page: the next Escape goes back.
-    if (event.key === 'Escape') {
-      event.stopPropagation()
-      this.#fold()
-    }
+    this.#leave(event)
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
     event.preventDefault()
     this.renderRoot.querySelector('form')?.requestSubmit()
@@ -186,9 +193,11 @@ export class SignalboxSettle extends LitElement {
     if (this._taken) return this.#takenBy(this._taken)
     return html`<button
         class="small"
+        aria-label=${nameOf('Settle…', this.about)}
         aria-expanded=${this.open ? 'true' : 'false'}
         aria-controls="settling"
         @click=${() => (this.open = !this.open)}
+        @keydown=${(event: KeyboardEvent) => this.#leave(event)}
       >
         ${icon('check', 13)}Settle…
       </button>

@@ -14,12 +14,12 @@ import {
 } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { needingWords } from '../../domain/needing-words.ts'
+import { byKind, needingWords } from '../../domain/needing-words.ts'
 import { UnsettledAnswer, type UnsettledSend } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
-import { explanationSheet, knownList, remedyLinks } from '../pages/explanation-view.ts'
+import { explanationSheet, knownList, nameOf, remedyLinks } from '../pages/explanation-view.ts'
 import type { Question } from '../queries.ts'
 import { icon } from './icon.ts'
 import { SignalboxSettle, withBeingSettled } from './settle-send.ts'
@@ -27,6 +27,9 @@ import { sheet } from './sheet.ts'
 import { define } from './view.ts'
 
 define('signalbox-settle', SignalboxSettle)
+
+/** Where all of them are, however old: commands that need a person. */
+const allPath = '/actors?kind=command&needs=attention'
 
 const unsettledQuestion: Question<UnsettledAnswer> = {
   path: '/api/sends/unsettled',
@@ -151,9 +154,9 @@ class SignalboxUnsettled extends LitElement {
     const { data } = this.#sends
     if (!app || !data) return nothing
     const sends = this.#shown
-    const { more } = data
     if (sends.length === 0) return this._isDone ? this.#done() : nothing
-    const words = needingWords(sends, !more)
+    // What is being settled stays in sight although it counts no more.
+    const words = needingWords(data.more ? data.count : byKind(sends))
     return html`<section class="strip" aria-label="Messages that need you">
       <p class="sr" role="status">${words}</p>
       <div class="line">
@@ -176,6 +179,13 @@ class SignalboxUnsettled extends LitElement {
               )
             : nothing
         }
+        ${
+          this._open && data.more
+            ? html`<li>
+                <a class="link" href=${app.router.href(allPath)} data-route=${allPath}>All of them, and older ones</a>
+              </li>`
+            : nothing
+        }
       </ul>
     </section>`
   }
@@ -190,20 +200,22 @@ class SignalboxUnsettled extends LitElement {
     const { id, agentId, agentName, action, title, updatedAt, evidence, operable } = send
     const explanation = explainCommand(send, null, evidence)
     if (!explanation) return nothing
+    const about = `${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}`
     const subject = {
       app,
+      about,
       commandId: id,
       agentId,
       localId: send.localId ?? evidence?.localId ?? null,
       successorId: null,
     }
     const actor = `/actors/command/${id}`
-    const settle = operable ? html`<signalbox-settle .app=${app} .commandId=${id}></signalbox-settle>` : nothing
+    const settle = operable
+      ? html`<signalbox-settle .app=${app} .commandId=${id} .about=${about}></signalbox-settle>`
+      : nothing
     return html`<li>
       <div class="what">
-        <bdi class="grow ell" title=${title}
-          >${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}</bdi
-        ><span class="faint num">${app.format.when(updatedAt)}</span>
+        <bdi class="grow ell" title=${title}>${about}</bdi><span class="faint num">${app.format.when(updatedAt)}</span>
       </div>
       <p>
         <bdi class="muted">${agentName}</bdi> ·
@@ -211,7 +223,15 @@ class SignalboxUnsettled extends LitElement {
       </p>
       <p class="muted"><bdi>${explanation.sentences[0]}</bdi></p>
       ${knownList(explanation.known, app)} ${remedyLinks(explanation, subject, settle)}
-      <p><a class="link" href=${app.router.href(actor)} data-route=${actor}>What the command did</a></p>
+      <p>
+        <a
+          class="link"
+          href=${app.router.href(actor)}
+          data-route=${actor}
+          aria-label=${nameOf('What the command did', about)}
+          >What the command did</a
+        >
+      </p>
     </li>`
   }
 }

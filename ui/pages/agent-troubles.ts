@@ -1,7 +1,7 @@
 /**
  * `<signalbox-agent-troubles agent-id>`: what stands in an agent's way, above everything that its card says: that it cannot be
  * read and since when, what was sent to it and did not arrive or may not have, and what it did not get yet. Nothing where all is
- * well. Draws; the words are domain/agent-troubles.ts and domain/command-explanation.ts.
+ * well, and that it is old where it cannot be read. Draws; the words are domain/agent-troubles.ts and domain/command-explanation.ts.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import { AgentTroubles, othersWords, unreachedWords, type UnfollowedTask } from '../../domain/agent-troubles.ts'
@@ -13,6 +13,7 @@ import type { App } from '../app.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
+import { staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxUnderWay } from '../elements/sends-under-way.ts'
 import { sheet } from '../elements/sheet.ts'
@@ -37,6 +38,19 @@ const unsettledQuestion = (agentId: string): Question<UnsettledAnswer> => ({
   schema: UnsettledAnswer,
   freshness: 'steady',
 })
+
+/** What was known then, without what was to come: nobody knows whether it came, or how it goes on. */
+function asOfThen(troubles: AgentTroubles): Explanation | null {
+  const scopes = troubles.looks.scopes.map((scope) => ({ ...scope, nextTryAt: null }))
+  const tasks = troubles.unfollowed.tasks.map((task) => ({ ...task, nextTryAt: null }))
+  const { looks, unfollowed } = troubles
+  const explanation = unreachedWords({
+    ...troubles,
+    looks: { ...looks, scopes },
+    unfollowed: { ...unfollowed, tasks },
+  })
+  return explanation && { ...explanation, sentences: [] }
+}
 
 /** @element signalbox-agent-troubles */
 export class SignalboxAgentTroubles extends LitElement {
@@ -94,17 +108,19 @@ export class SignalboxAgentTroubles extends LitElement {
     new Again(
       this,
       () => this.app,
-      () => {
-        this.#troubles.refresh()
-        this.#unsettled.refresh()
-      },
+      () => this.#ask(),
     )
+  }
+
+  #ask(): void {
+    this.#troubles.refresh()
+    this.#unsettled.refresh()
   }
 
   override render(): TemplateResult {
     const { app, agentId } = this
-    const { data } = this.#troubles
-    const unreached = data && unreachedWords(data)
+    const { data, fault = this.#unsettled.answer.fault } = this.#troubles.answer
+    const unreached = data && (fault ? asOfThen(data) : unreachedWords(data))
     const others = data && othersWords(data)
     const notices = [
       ...(data && unreached ? [this.#unreached(unreached, data.unfollowed.tasks)] : []),
@@ -118,7 +134,8 @@ export class SignalboxAgentTroubles extends LitElement {
             <h2 class="label" id="troubles">What stands in its way</h2>
             ${notices}
           </section>`
-    return html`${troubles}<signalbox-under-way .app=${app} .agentId=${agentId}></signalbox-under-way>`
+    const stale = fault ? staleNotice(fault, () => this.#ask(), data && app.format.clock(data.at)) : nothing
+    return html`${stale}${troubles}<signalbox-under-way .app=${app} .agentId=${agentId}></signalbox-under-way>`
   }
 
   #link(path: string, words: string | TemplateResult): TemplateResult {
@@ -147,14 +164,14 @@ export class SignalboxAgentTroubles extends LitElement {
   #ended(): readonly TemplateResult[] {
     const { data } = this.#unsettled
     if (!data || data.sends.length === 0) return []
-    const { sends, more } = data
+    const { sends, more, count } = data
     const shown = sends.slice(0, shownLimit)
     const rest = more || sends.length > shown.length
     return [
       html`<div class="notice warn" role="note">
         ${icon('triangle-alert', 15)}
         <div class="grow">
-          <b>${needingWords(sends, !more)}</b>
+          <b>${needingWords(count)}</b>
           <ul class="which" aria-label=${rest ? 'The newest of them' : 'All of them'}>
             ${shown.map((send) => this.#send(send))}
           </ul>

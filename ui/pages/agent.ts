@@ -155,10 +155,13 @@ export class SignalboxAgent extends LitElement {
       ${this._removing === 'no' ? nothing : this.#confirm(name, (data ?? listed)?.source === 'env')}`
   }
 
-  /** An agent that does not answer is still registered: it can be retried, given a credential, and removed. */
+  /**
+   * An agent that does not answer is still registered: it can be retried, given a credential, and removed. What stands in its way
+   * is not known either where it is the database that does not answer.
+   */
   #broken(fault: ApiFault, refused: Agent | undefined): TemplateResult {
     return html`<div class="in">
-      ${this.#troubles()} ${failure(fault, () => this.#agent.refresh())}
+      ${fault.status === 503 ? nothing : this.#troubles()} ${failure(fault, () => this.#agent.refresh())}
       ${refused?.trust ? agentTrust(refused.trust, refused.signing, refused.cardUrl) : nothing} ${this.#credential()}
     </div>`
   }

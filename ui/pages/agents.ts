@@ -17,6 +17,7 @@ import { scoreBar } from '../elements/report.ts'
 import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
+import { isOutage } from '../queries.ts'
 import { agentsQuestion } from '../questions.ts'
 import { agentMark, trustMarks } from '../states.ts'
 import { SignalboxAddAgent } from './add-agent.ts'
@@ -60,6 +61,7 @@ export class SignalboxAgents extends View {
     super()
     this._adding = false
     this._wanted = ''
+    // To ask for the list is to ask every agent; what stands in their way the database knows, so this also tells whether it answers.
     new Again(
       this,
       () => this.app,
@@ -144,8 +146,13 @@ export class SignalboxAgents extends View {
   }
 
   #rows(app: App, all: readonly Agent[] | undefined): TemplateResult {
-    const { fault } = this.#agents.answer
-    const retry = (): void => this.#agents.refresh()
+    const { at } = this.#agents.answer
+    const away = this.#troubled.answer.fault
+    const fault = this.#agents.answer.fault ?? (isOutage(away) ? away : undefined)
+    const retry = (): void => {
+      this.#agents.refresh()
+      this.#troubled.refresh()
+    }
     if (!all) return fault ? failure(fault, retry) : skeleton(6)
     if (all.length === 0) {
       return html`<div class="empty">
@@ -161,7 +168,7 @@ export class SignalboxAgents extends View {
     }
     const wanted = this._wanted.trim().toLowerCase()
     const shown = all.filter((agent) => matches(agent, wanted)).toSorted(byName)
-    return html`${fault ? staleNotice(fault, retry) : nothing}
+    return html`${fault ? staleNotice(fault, retry, at && app.format.clock(at)) : nothing}
     ${
       shown.length === 0
         ? html`<div class="empty">

@@ -16,7 +16,13 @@ export interface Subject {
   readonly localId: string | null
   /** The command that was sent in its place. */
   readonly successorId: string | null
+  /** Its words, where several stand in one list: each way's name says which it is for. */
+  readonly about?: string | undefined
 }
+
+/** The name of a link or a button with these words, for whoever hears it without its row and has to tell it from the others. */
+export const nameOf = (words: string, about: string | undefined): string | typeof nothing =>
+  about === undefined ? nothing : `${words} ${about}`
 
 interface Way {
   readonly path: string
@@ -62,7 +68,11 @@ export function remedyLinks(
   return html`<p class="ways">
     ${ways.map(
       ({ path, words, icon: name }) =>
-        html`<a class="button small" href=${subject.app.router.href(path)} data-route=${path}
+        html`<a
+          class="button small"
+          href=${subject.app.router.href(path)}
+          data-route=${path}
+          aria-label=${nameOf(words, subject.about)}
           >${icon(name, 13)}${words}</a
         >`,
     )}${more}

@@ -6,11 +6,12 @@ import { isTerminal, type TaskView } from '../../domain/task.ts'
 import type { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { App } from '../app.ts'
 import type { CardFacts } from '../card.ts'
-import { icon, type IconName } from '../elements/icon.ts'
+import { icon, type Icon } from '../elements/icon.ts'
 import { taskMark, type Tone } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
 import { tellsTrace } from '../traces.ts'
 import { taskFollowers } from './task-followers.ts'
+import { taskDrawings } from './task-icons.ts'
 
 export interface SideContext {
   readonly app: App
@@ -89,18 +90,18 @@ function timeline(task: TaskView, { app }: SideContext): TemplateResult {
   </section>`
 }
 
-const faces: readonly { match: RegExp; icon: IconName; tone: Tone }[] = [
+const faces: readonly { match: RegExp; icon: Icon; tone: Tone }[] = [
   { match: /error|failed/, icon: 'circle-x', tone: 'bad' },
   { match: /declined/, icon: 'circle-slash', tone: 'warn' },
-  { match: /^tool\./, icon: 'wrench', tone: 'info' },
-  { match: /thinking|thought/, icon: 'brain', tone: '' },
+  { match: /^tool\./, icon: taskDrawings.wrench, tone: 'info' },
+  { match: /thinking|thought/, icon: taskDrawings.brain, tone: '' },
   { match: /delegat/, icon: 'bot', tone: 'auth' },
   { match: /decision/, icon: 'route', tone: '' },
-  { match: /started/, icon: 'play', tone: '' },
+  { match: /started/, icon: taskDrawings.play, tone: '' },
   { match: /finished|completed/, icon: 'check', tone: 'ok' },
 ]
 
-const faceOf = (type: string): { icon: IconName; tone: Tone } =>
+const faceOf = (type: string): { icon: Icon; tone: Tone } =>
   faces.find(({ match }) => match.test(type)) ?? { icon: 'activity', tone: '' }
 
 function traceSection(task: TaskView, { app, card, trace, debug, toggleDebug }: SideContext): TemplateResult {

@@ -33,6 +33,7 @@ import { agentMark, chip, commandMarks, taskMark } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
 import { isTraceArtifact, tellsTrace } from '../traces.ts'
 import { explanationSheet } from './explanation-view.ts'
+import { taskDrawings } from './task-icons.ts'
 import { taskSide } from './task-side.ts'
 import { taskSheet } from './task-sheet.ts'
 import { taskTroubles } from './task-troubles.ts'
@@ -315,7 +316,7 @@ export class SignalboxTask extends View {
           title="Details (])"
           @click=${() => this.#toggleSide()}
         >
-          ${icon('panel-right', 15)}
+          ${icon(taskDrawings['panel-right'], 15)}
         </button>
       </div>
       <h1 class="h-xl"><bdi>${task.title || 'Untitled task'}</bdi></h1>

@@ -9,6 +9,7 @@ import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
 import { downloadLink, faceOf, joinText, partView, textOf } from '../elements/parts.ts'
 import { agentMark, personMark } from '../states.ts'
+import { taskDrawings } from './task-icons.ts'
 
 export interface Pending {
   readonly text: string
@@ -113,7 +114,7 @@ function artifactView(artifact: TaskArtifact, { app, open }: TranscriptContext):
         single?.kind === 'raw'
           ? downloadLink(app, single, single.filename ?? title)
           : html`<button class="small" @click=${() => open(artifact)} aria-label=${`Open ${title}`}>
-              ${icon('expand', 13)}Open
+              ${icon(taskDrawings.expand, 13)}Open
             </button>`
       }
     </header>
