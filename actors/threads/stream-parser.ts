@@ -11,7 +11,7 @@ import { WireError } from '../../a2a/proto-json.ts'
 import { parsePushBody } from '../../a2a/push.ts'
 import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
-import { encodeLong, type JsonText } from '../../domain/json-text.ts'
+import { encodeHuge, type JsonText } from '../../domain/json-text.ts'
 import { observationFrom, withTexts } from '../../domain/observation.ts'
 import type { KeepBytes, Observation } from '../../domain/observation.ts'
 import { largeText, textDigest } from '../../persistence/text-digest.ts'
@@ -149,7 +149,7 @@ function decodedBytes(base64: string, size: number): Uint8Array<ArrayBuffer> {
 export function parseInThread(task: ParserTask): unknown {
   const moved: ArrayBufferLike[] = []
   const encoded = (text: JsonText): JsonText => {
-    const form = encodeLong(text)
+    const form = encodeHuge(text)
     if (typeof form !== 'string') moved.push(form.utf8.buffer)
     return form
   }

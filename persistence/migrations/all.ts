@@ -15,6 +15,7 @@ import { processes } from './0012-processes.ts'
 import { pushTakesBack } from './0013-push-takes-back.ts'
 import { settlements } from './0014-settlements.ts'
 import { reopenings } from './0015-reopenings.ts'
+import { largeTexts } from './0016-large-texts.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   pushTakesBack,
   settlements,
   reopenings,
+  largeTexts,
 ]

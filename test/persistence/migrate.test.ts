@@ -160,6 +160,26 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('keeps agents’ words by lz4 where the server has it, else as they are, and takes that back', async () => {
+    await db.raw(async (client) => {
+      const kept = async () => {
+        const { rows } = await client.query<{ how: string }>(`
+          select concat(attstorage::text, attcompression::text) as how from pg_attribute
+          where (attrelid, attname) in (values ('task_event'::regclass, 'event'), ('task_artifact_part'::regclass, 'part'),
+            ('task_message'::regclass, 'parts'), ('command'::regclass, 'reply'))`)
+        return rows.map(({ how }) => how)
+      }
+      const { rows } = await client.query<{ quick: boolean }>(`
+        select 'lz4' = any(enumvals) as quick from pg_settings where name = 'default_toast_compression'`)
+      await migrateUp(client, migrations)
+      const how = rows[0]?.quick === true ? 'xl' : 'e'
+      expect(await kept()).toEqual([how, how, how, how])
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 16).length)
+      expect(await kept()).toEqual(['x', 'x', 'x', 'x'])
+      await migrateUp(client, migrations)
+    })
+  })
+
   it('lets the release before tell of its processes: first heard of at their insert, or before anybody', async () => {
     await db.raw(async (client) => {
       const insert = (owner: string) =>

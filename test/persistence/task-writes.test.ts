@@ -5,7 +5,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fold, type KnownTask } from '../../domain/fold.ts'
-import { decodeText, encodeLong, type JsonText } from '../../domain/json-text.ts'
+import { decodeText, encodeHuge, type JsonText } from '../../domain/json-text.ts'
 import { observationFrom, withTexts } from '../../domain/observation.ts'
 import { writeTasks, type TaskWrite } from '../../persistence/task-writes.ts'
 import { chainParts } from '../../persistence/tasks.ts'
@@ -36,7 +36,7 @@ function writeOf(texts: readonly string[]): TaskWrite {
       () => ({ digest: '', size: 0, href: '' }),
     )
     // As it comes from a parsing thread.
-    return withTexts(observation, encodeLong)
+    return withTexts(observation, encodeHuge)
   })
   for (const observation of told) fold.add(observation, 'stream')
   return { id: randomUUID(), fresh: null, contextId: null, folded: fold.result() }
