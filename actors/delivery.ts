@@ -267,7 +267,9 @@ export class Deliveries {
    * after that the outcome is in doubt, and the log says why.
    */
   async #keep(blobs: readonly Blob[], held: Held): Promise<void> {
-    await whileHeld(held, () => Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob))), keepsLimit)
+    await whileHeld(held, () => Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob))), {
+      triesLimit: keepsLimit,
+    })
   }
 
   async #replied(commandId: string, delivery: Delivery, reply: Observation, held: Held): Promise<Done> {

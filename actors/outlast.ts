@@ -3,7 +3,7 @@
  * Does not know what the work is; who gives up, and what that means, is the worker's (worker.ts).
  */
 import type { ActorRef } from '../persistence/actors.ts'
-import { isOutage } from '../persistence/outage.ts'
+import { isDatabaseOutage, isOutage } from '../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Held } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
@@ -11,15 +11,21 @@ import { LeaseLost } from './lease.ts'
 /** Doubled by each try: what is tried again may ask an agent something before it finds the database away. */
 const pauseFromMs = 250
 const pauseToMs = 5_000
+/** Some ten seconds: an outage that concerns one row alone would otherwise be met for ever, and nobody would know. */
+const repeatsLimit = 6
 
-/** Rejects with the outage once the lease is not trusted any more or all tries are used up, and at once with anything else. */
-export async function whileHeld<T>(held: Held, work: () => Promise<T>, triesLimit = Infinity): Promise<T> {
+/** Rejects with what only delays once the lease is not trusted any more or all tries are used up, and at once with anything else. */
+export async function whileHeld<T>(
+  held: Held,
+  work: () => Promise<T>,
+  { triesLimit = Infinity, delays = isOutage } = {},
+): Promise<T> {
   let pauseMs = pauseFromMs
   for (let tries = 1; ; tries++) {
     try {
       return await work()
     } catch (error) {
-      if (!isOutage(error) || tries >= triesLimit || !held.isHeld()) throw error
+      if (!delays(error) || tries >= triesLimit || !held.isHeld()) throw error
       await new Bell().wait(pauseMs, held.signal)
       pauseMs = Math.min(pauseToMs, pauseMs * 2)
     }
@@ -35,15 +41,36 @@ export async function unlessLost<T>(ref: ActorRef, held: Held, work: () => Promi
   }
 }
 
-/**
- * A whole piece of repeatable work, begun anew after an outage: none of its tries is used up, and nothing is told of an agent that
- * has done nothing. Only that it does not keep its place meanwhile from those who wait for it.
- */
-export function repeated<T>(ref: ActorRef, held: Held, work: () => Promise<T>): Promise<T> {
+/** Work that does not keep its place from those who wait for it while it is tried again. */
+export function inTurn<T>(ref: ActorRef, held: Held, work: () => Promise<T>): () => Promise<T> {
   let isAgain = false
-  return unlessLost(ref, held, () => {
+  return () => {
     if (isAgain && held.turn.aborted) throw new LeaseLost(ref)
     isAgain = true
     return work()
-  })
+  }
+}
+
+/**
+ * A whole piece of repeatable work, begun anew after an outage of the database, of which `met` hears once: none of its tries is used up,
+ * and nothing is told of an agent that has done nothing. What goes on while the lease does is no such outage, and the machine's to judge.
+ */
+export async function repeated<T>(
+  ref: ActorRef,
+  held: Held,
+  work: () => Promise<T>,
+  met: (error: unknown) => void,
+): Promise<T> {
+  let isKnown = false
+  const delays = (error: unknown): boolean => {
+    const isAway = isDatabaseOutage(error)
+    if (isAway && !isKnown) met(error)
+    isKnown ||= isAway
+    return isAway
+  }
+  try {
+    return await whileHeld(held, inTurn(ref, held, work), { triesLimit: repeatsLimit, delays })
+  } catch (error) {
+    throw isDatabaseOutage(error) && !held.isHeld() ? new LeaseLost(ref) : error
+  }
 }

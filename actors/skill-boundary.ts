@@ -3,10 +3,10 @@
  * skill that it was asked for: one that claims another, or speaks of a task of another, is an error and nothing of it is kept.
  * Does not own who holds what (persistence/visibility.ts) or the route in a request (a2a/extensions/skill-routing.ts).
  */
-import { mayHoldRoute, routedSkills, supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
+import { routeMark, routedSkills, supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { AgentCard } from '../a2a/card.ts'
 import type { StreamResponse } from '../a2a/messages.ts'
-import { contentOf, decodeText } from '../domain/json-text.ts'
+import { contentOf, decodeText, type JsonText } from '../domain/json-text.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readTaskSkill } from '../persistence/tasks.ts'
@@ -21,9 +21,16 @@ export interface Asked {
   readonly remoteTaskId: string | null
 }
 
+function mayHoldRoute(text: JsonText): boolean {
+  const content = contentOf(text)
+  return typeof content === 'string'
+    ? content.includes(routeMark)
+    : Buffer.from(content.buffer, content.byteOffset, content.length).includes(routeMark)
+}
+
 /** Whether what the agent says of something of this skill names another. What has no skill has no boundary to leave. */
 export function claimsAnother({ event }: Pick<Observation, 'event'>, skillId: string | null): boolean {
-  if (skillId === null || !mayHoldRoute(contentOf(event))) return false
+  if (skillId === null || !mayHoldRoute(event)) return false
   // We wrote it from a checked event; only bytes were replaced by references.
   return routedSkills(JSON.parse(decodeText(event)) as StreamResponse).some((named) => named !== skillId)
 }

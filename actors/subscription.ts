@@ -10,6 +10,7 @@ import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { limits } from './outbound.ts'
 import { refusalWords } from './agent-words.ts'
+import { inTurn, unlessLost } from './outlast.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
@@ -84,10 +85,13 @@ export class Following {
     return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
 
-  /** Looks once more at a task that is over. */
-  async close({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const task = await readFollowed(this.#t.db.pool, ref.id)
-    return ended(task ? await this.#close(task, held) : { kind: 'finished' })
+  /** Looks once more at a task that is over. It has few tries, and a directory that is full takes none of them. */
+  close({ ref }: LeasedActor, held: Held): Promise<Done> {
+    const look = async (): Promise<Done> => {
+      const task = await readFollowed(this.#t.db.pool, ref.id)
+      return ended(task ? await this.#close(task, held) : { kind: 'finished' })
+    }
+    return unlessLost(ref, held, inTurn(ref, held, look))
   }
 
   async #close(task: FollowedTask, held: Held): Promise<CloseOutcome> {

@@ -158,7 +158,10 @@ export class Worker implements Intake {
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
       const held: Held = { signal: lease.abort.signal, turn: lease.turn.signal, isHeld, record }
-      done = await (isRepeatable ? repeated(ref, held, () => handler(launch, held)) : handler(launch, held))
+      const begin = () => handler(launch, held)
+      const met = (err: unknown): void =>
+        this.#o.log.warn({ actor: `${ref.kind}/${ref.id}`, work, err }, 'an outage puts work off')
+      done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
     }

@@ -9,7 +9,7 @@ import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerDeadlineMs } from './lost-answer.ts'
-import { isAbandoned, isHolderSilent, stuckAfterMs } from './patience.ts'
+import { isAbandoned, isHolderSilent, stuckAfterMs, streamOpenAfterMs } from './patience.ts'
 import type { Settlement } from './settlement.ts'
 import {
   askedMeanwhile,
@@ -69,6 +69,12 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 
 /** A machine that keeps its reason only while it does not go well. */
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
+
+/** What failed before is over once a stream is open; its machine hears of that when the stream ends. */
+const isStreaming = ({ at, actor: { work, lease } }: Seen): boolean =>
+  typeof work?.startedAt === 'string' &&
+  lease !== null &&
+  Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs
 
 /** Due work is not done while nobody has taken it up. */
 const triedNow = (seen: Seen): string =>
@@ -151,7 +157,7 @@ const table: Readonly<Record<string, Explain>> = {
   'command failed': ended('failed'),
   'command uncertain': ended('uncertain'),
   'subscription following': (seen) =>
-    isTroubled(seen)
+    isTroubled(seen) && !isStreaming(seen)
       ? warn(
           'Following does not work',
           ['open-agent'],

@@ -3,6 +3,7 @@
  * person and what queries look for. Does not own the words (actor-explanation.ts, queue-words.ts, system-words.ts).
  */
 import type { ActorAnswer } from './actor.ts'
+import { answerDeadlineMs } from './lost-answer.ts'
 
 /** A lease that ran out is somebody's business only after this: whoever takes over needs a moment. Milliseconds. */
 export const leaseGraceMs = 5_000
@@ -16,6 +17,9 @@ export const isAbandoned = ({ work, lease }: Pick<ActorAnswer['actor'], 'work' |
 /** The process that holds it has not told of itself for long, as far as that was known when it was seen. */
 export const isHolderSilent = ({ at, holderSeenAt }: Pick<ActorAnswer, 'at' | 'holderSeenAt'>): boolean =>
   holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
+
+/** A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. */
+export const streamOpenAfterMs = answerDeadlineMs + 20_000
 
 /** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */
 export const stuckAfterMs = 10_000

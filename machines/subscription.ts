@@ -17,7 +17,7 @@ import { work, type Interrupted } from './work.ts'
 export type FollowOutcome =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'finished'; readonly missing?: string; readonly leftOut?: string }
-  | { readonly kind: 'unseen' }
+  | { readonly kind: 'unseen'; readonly leftOut?: string }
   | { readonly kind: 'ended'; readonly news: boolean; readonly leftOut?: string }
   | { readonly kind: 'yielded' }
   | { readonly kind: 'broken'; readonly reason: string; readonly heard: boolean }
@@ -66,8 +66,8 @@ const defect: FollowOutcome = { kind: 'broken', reason: 'Following the task fail
 
 const unseenWhole = 'The finished task could not be read as a whole.'
 
-const reasonOf = (outcome: FollowOutcome): string | null =>
-  'reason' in outcome ? outcome.reason : outcome.kind === 'ended' ? (outcome.leftOut ?? null) : null
+const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
+const leftOutOf = (outcome: FollowOutcome): string | null => ('leftOut' in outcome ? (outcome.leftOut ?? null) : null)
 
 /** In these it reads the task itself, every 15 s at the least, once it has a place: whoever else reads would only repeat it. */
 export const readingStates = [{ polling: 'pausing' }, { polling: 'reading' }] as const
@@ -113,18 +113,25 @@ export const subscriptionMachine = setup({
       enqueue.assign({ missing: unseenWhole })
       enqueue.emit({ type: 'subscription.failing', reason: unseenWhole })
     }),
-    tellMissing: enqueueActions(({ enqueue }, { outcome }: { outcome: FollowOutcome }) => {
+    tellMissing: enqueueActions(({ context, enqueue }, { outcome }: { outcome: FollowOutcome }) => {
       if (outcome.kind !== 'finished') return
-      const missing = outcome.missing === undefined ? outcome.leftOut : `${unseenWhole} ${outcome.missing}`
+      const unseen = outcome.missing === undefined ? null : `${unseenWhole} ${outcome.missing}`
+      const missing = unseen ?? leftOutOf(outcome) ?? context.missing
       if (missing === undefined) return
       enqueue.assign({ missing })
       enqueue.emit({ type: 'subscription.failing', reason: missing })
+    }),
+    noteLeftOut: assign(({ context }, { outcome }: { outcome: FollowOutcome }) => {
+      const missing = leftOutOf(outcome) ?? context.missing
+      return missing === undefined ? {} : { missing }
     }),
     /** What is told is told once: when the reason changes, and when the agent has been silent for long. */
     judge: enqueueActions(({ context, enqueue }, { outcome }: { outcome: FollowOutcome }) => {
       const failures = failuresAfter(context.failures, outcome)
       const reason = reasonOf(outcome)
       enqueue.assign({ failures, reason })
+      const missing = leftOutOf(outcome)
+      if (missing !== null) enqueue.assign({ missing })
       if (reason !== null && (reason !== context.reason || failures === failuresUntilAway))
         enqueue.emit({ type: 'subscription.failing', reason })
       if (reason === null && context.reason !== null) enqueue.emit({ type: 'subscription.recovered' })
@@ -161,6 +168,7 @@ export const subscriptionMachine = setup({
               return event.output.kind === 'unseen'
             },
             target: 'closing.pausing',
+            actions: { type: 'noteLeftOut', params: ({ event }) => ({ outcome: event.output }) },
           },
           {
             guard: function answeredMeanwhile({ context, event }) {

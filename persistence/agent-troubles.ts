@@ -18,7 +18,7 @@ import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failedOften, failingSince } from './failing.ts'
+import { failedOften, failingSince, isStreaming } from './failing.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -80,7 +80,7 @@ export const unfollowedOf = (
     from searched t join lateral (
       select a.id, a.kind, ${context}->>'reason' as reason, ${nextTry} as "nextTryAt" from actor a
       where a.kind = 'subscription' and a.id = t.id and ${context}->>'reason' is not null
-        and (${failedOften} or ${isInState(attention)}) limit 1) a on true
+        and (${failedOften} and not ${isStreaming} or ${isInState(attention)}) limit 1) a on true
     where ${taskHeld(viewer, 'read')}
     order by a.id desc limit ${unfollowedShown}
   )

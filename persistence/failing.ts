@@ -5,7 +5,7 @@
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
-import { failingToldAfterMs } from '../domain/patience.ts'
+import { failingToldAfterMs, streamOpenAfterMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot } from './actors.ts'
 import type { Connection } from './connection.ts'
 
@@ -37,6 +37,10 @@ export const failingSince: FragmentSqlToken = sql.fragment`(
 /** Of `actor a`. One failure is weather (domain/actor-explanation.ts). */
 export const failedOften = sql.fragment`(a.snapshot->'context'->>'failures')::int > 1`
 
+/** Of `actor a`: its stream is open, whatever failed before; its machine hears of that when the stream ends. */
+export const isStreaming = sql.fragment`coalesce(a.work = 'follow' and a.lease_until > now()
+  and a.work_started_at < now() - ${streamOpenAfterMs} * interval '1 millisecond', false)`
+
 /**
  * Of `actor a` or `actor_archive a`: following a task, or asking an agent for what is unfinished, has failed for so long, by its first
  * failure and not by the last try. The log, a subplan, is read last and only for rows that fail now: what ended keeps its reason. Where all of 40,000 live actors
@@ -44,7 +48,7 @@ export const failedOften = sql.fragment`(a.snapshot->'context'->>'failures')::in
  */
 export const failsForLong: FragmentSqlToken = sql.fragment`(case
   when a.kind in ('subscription', 'reconciliation') and a.snapshot->>'status' = 'active'
-    and a.snapshot->'context'->>'reason' is not null and ${failedOften}
+    and a.snapshot->'context'->>'reason' is not null and ${failedOften} and not ${isStreaming}
     and a.created_at < now() - ${failingToldAfterMs} * interval '1 millisecond'
   then coalesce(${failingSince} < now() - ${failingToldAfterMs} * interval '1 millisecond', true)
   else false end)`

@@ -25,6 +25,9 @@ const kinds = [
   StatementTimeoutError,
 ] as const
 
+/** The database's own: nobody can note anything of it meanwhile, and everybody waits alike. A directory fails one process, which says so. */
+export const isDatabaseOutage = (error: unknown): boolean => isOutage(error) && !(error instanceof ArtifactsUnavailable)
+
 export const isOutage = (error: unknown): boolean =>
   kinds.some((kind) => error instanceof kind) ||
   isConnectionFailure(error) ||

@@ -22,7 +22,7 @@ import { unsettledDays } from '../domain/unsettled-send.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failedOften, failsForLong } from './failing.ts'
+import { failedOften, failsForLong, isStreaming } from './failing.ts'
 import { askedCommands, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -48,7 +48,7 @@ const unfollowed = (viewer: Viewer, attention: readonly AttentionState[]): Fragm
       order by t.agent_id desc, t.tenant desc, t.id desc limit ${tasksOfEach}
     ) t join lateral (
       select 1 from actor a where a.kind = 'subscription' and a.id = t.id and a.snapshot->'context'->>'reason' is not null
-        and (${failedOften} or ${isInState(attention)}) limit 1) a on true
+        and (${failedOften} and not ${isStreaming} or ${isInState(attention)}) limit 1) a on true
     where ${taskHeld(viewer, 'read')})`
 
 /** One row an agent that has any trouble. With 500 agents of 50 unfinished tasks each, all of them well, PostgreSQL 18 answers in 63 ms. */
@@ -93,7 +93,7 @@ export async function readTroubledAgents(
  */
 export const unfollowedTasks = (viewer: Viewer, attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
   with searched as materialized (
-    select a.kind, a.id, a.snapshot, a.created_at from actor a
+    select a.kind, a.id, a.snapshot, a.work, a.work_started_at, a.lease_until, a.created_at from actor a
     where a.kind = 'subscription' and a.organization_id = ${viewer.organizationId} order by a.id desc limit ${followedSearched}
   )
   select t.id as "localId", coalesce(t.title, '') as title

@@ -56,9 +56,8 @@ export const routedSkills = (event: StreamResponse): string[] =>
     ),
   )
 
-/** Whether a text, or its UTF-8 bytes, could hold a route at all: most events hold none, and need not be parsed to know it. */
-export const mayHoldRoute = (json: string | Uint8Array): boolean =>
-  typeof json === 'string' ? json.includes(path) : Buffer.from(json.buffer, json.byteOffset, json.length).includes(path)
+/** What a text must hold to hold a route: most events hold none, and need not be parsed to know it. */
+export const routeMark = path
 
 function metadataOf(event: StreamResponse): readonly (Readonly<Record<string, unknown>> | undefined)[] {
   if ('task' in event) return [event.task.metadata, event.task.status.message?.metadata]

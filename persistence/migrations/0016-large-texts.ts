@@ -5,12 +5,13 @@
  */
 import type { Migration } from '../migrate.ts'
 
-const columns = `(values ('task_event', 'event'), ('task_artifact_part', 'part'), ('task_message', 'parts'), ('command', 'reply'))
+/** In the order in which a commit writes them: locks in another could wait for each other in a circle. */
+const columns = `(values ('command', 'reply'), ('task_event', 'event'), ('task_message', 'parts'), ('task_artifact_part', 'part'))
     as c (tab, col)`
 
 export const largeTexts: Migration = {
   version: 16,
-  name: 'large texts',
+  name: 'large-texts',
   up: `
 do $$
 declare

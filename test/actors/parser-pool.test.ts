@@ -91,8 +91,8 @@ describe('frames', () => {
     expect(shared.stats.framesInThreads).toBeGreaterThan(0)
   })
 
-  it('bring long texts as bytes of their own, whose length is that of the text', async () => {
-    const text = 'é😀"\n'.repeat(20_000)
+  it('bring huge texts as bytes of their own, whose length is that of the text', async () => {
+    const text = 'é😀"\n'.repeat(300_000)
     const said = { artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] } } }
     const frame = Buffer.from(`data: ${JSON.stringify({ jsonrpc: '2.0', id: format.requestId, result: said })}\n\n`)
     const event = one(await stream().parse(frame))

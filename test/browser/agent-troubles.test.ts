@@ -166,7 +166,7 @@ describe('an agent that cannot be read', () => {
     await expectClean(page)
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/actors\/command\//)
-    await page.getByRole('note').getByText('It ended without an answer that can be read').waitFor()
+    await page.getByRole('note').getByText('It ended without an answer that says whether it was done').waitFor()
   })
 
   it('counts cancels apart, shows the newest, and leads to all of them and to what is on its way', async () => {

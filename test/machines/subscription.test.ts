@@ -184,7 +184,16 @@ describe('a subscription whose task has ended', () => {
       { type: 'rearmed' },
       done('follow', { kind: 'ended', news: true, leftOut: 'Left out.' }),
     )
-    expect([goesOn.value, goesOn.context.reason, goesOn.context.failures]).toEqual(['backingOff', 'Left out.', 0])
+    expect([goesOn.value, goesOn.context.reason, goesOn.context.failures]).toEqual(['backingOff', null, 0])
+    // It is said when the task is over, whichever round met it.
+    const anew: EventObject = { type: 'xstate.after.backoff.subscription.backingOff' }
+    for (const events of [
+      [anew, follow('finished')],
+      [anew, follow('unseen'), ring, done('close', { kind: 'finished' })],
+    ]) {
+      const { facts: later, state: over } = walk(goesOn, events)
+      expect([later, over.context.missing]).toEqual([['subscription.failing', 'subscription.finished'], 'Left out.'])
+    }
   })
 
   it('looks again after an interruption, and hears of nothing else any more', () => {

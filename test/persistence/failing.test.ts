@@ -18,6 +18,8 @@ interface Row {
   readonly log: readonly Step[]
   readonly counts: boolean
   readonly ended?: boolean
+  /** Its stream was begun so many seconds ago, under a lease that lasts. */
+  readonly streamingS?: number
   /** Of an agent that was removed. */
   readonly isRemoved?: boolean
 }
@@ -69,6 +71,20 @@ const rows: Readonly<Record<string, Row>> = {
     counts: false,
     ended: true,
   },
+  'before its stream was opened again': {
+    kind: 'subscription',
+    context: failed,
+    log: [born, [follow, [failing], 900]],
+    counts: false,
+    streamingS: 300,
+  },
+  'while its stream is being opened': {
+    kind: 'subscription',
+    context: failed,
+    log: [born, [follow, [failing], 900]],
+    counts: true,
+    streamingS: 30,
+  },
   'without a reason': { kind: 'subscription', context: { ...failed, reason: null }, log: [born], counts: false },
 }
 
@@ -87,7 +103,7 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
       await pool.query(sql.unsafe`
         insert into agent (id, organization_id, card_url, source, name, enabled)
         values (${id}, ${ours}, ${`http://agent.example/${id}`}, 'managed', 'Agent', ${enabled})`)
-    for (const [place, { kind, context, log, ended, isRemoved }] of Object.values(rows).entries()) {
+    for (const [place, { kind, context, log, ended, streamingS, isRemoved }] of Object.values(rows).entries()) {
       const id = idOf(place)
       const snapshot = JSON.stringify({ value: 'backingOff', context, status: ended ? 'done' : 'active' })
       const columns = sql.fragment`kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at`
@@ -97,6 +113,10 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
           ? sql.unsafe`insert into actor_archive (${columns}) values (${values})`
           : sql.unsafe`insert into actor (${columns}, lane, timers) values (${values}, ${isRemoved ? removed : registered}, '{}')`,
       )
+      if (streamingS !== undefined)
+        await pool.query(sql.unsafe`
+          update actor set work = 'follow', work_started_at = now() - ${streamingS} * interval '1 second', lease_owner = 'host/1',
+            lease_token = gen_random_uuid(), lease_until = now() + interval '15 s' where id = ${id}`)
       for (const [at, [type, facts, ageS]] of log.entries())
         await pool.query(sql.unsafe`
         insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at, batch_id)
@@ -122,7 +142,7 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
     const queues = await readQueues(pool, ours, kinds, [])
     // What belonged to a removed agent needs a person still, but nothing of it goes on unseen.
     expect(queues.kinds.map(({ kind, attention, unseen }) => [kind, attention, unseen])).toEqual([
-      ['subscription', 3, 2],
+      ['subscription', 4, 3],
       ['reconciliation', 1, 1],
     ])
   })

@@ -61,7 +61,7 @@ describe.each(bothDatabases)('a flight in trouble on %s', (kind) => {
   })
 
   it('tells of a value that cannot be sent, and flies again', async () => {
-    const bytes = sql.unsafe`select ${sql.binary(Buffer.from('x'))} as b`
+    const bytes = sql.unsafe`select ${sql.array([Buffer.from('x')], 'bytea')} as b`
     await expect(db.fly((tx) => tx.query(bytes))).rejects.toThrow(TypeError)
     expect(await db.fly((tx) => tx.one(count))).toEqual({ n: 0 })
   })

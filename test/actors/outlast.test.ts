@@ -1,0 +1,68 @@
+/** What an outage does to repeatable work: it is begun anew, for a while, and who heard of it says so once. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import type { Held } from '../../actors/kinds.ts'
+import { LeaseLost } from '../../actors/lease.ts'
+import { repeated } from '../../actors/outlast.ts'
+import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
+import { DatabaseClosed } from '../../persistence/database.ts'
+
+const ref = { kind: 'subscription', id: '00000000-0000-7000-8000-000000000001' }
+const heldFor = (tries: number, turn = new AbortController()): Held => {
+  let left = tries
+  return {
+    signal: new AbortController().signal,
+    turn: turn.signal,
+    isHeld: () => left-- > 0,
+    record: () => Promise.resolve(),
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Runs work that fails as it is told, then is done; says how it ended and how often it was begun. */
+async function run(held: Held, failures: readonly Error[]) {
+  const left = [...failures]
+  let begun = 0
+  const work = (): Promise<string> => {
+    begun += 1
+    const failure = left.shift()
+    return failure ? Promise.reject(failure) : Promise.resolve('done')
+  }
+  let met = 0
+  const ended = repeated(ref, held, work, () => (met += 1)).catch((error: unknown) => error)
+  await vi.runAllTimersAsync()
+  return { ended: await ended, begun, met }
+}
+
+const away = (times: number): Error[] => Array.from({ length: times }, () => new DatabaseClosed())
+
+it('is outlasted by work that may be done again, and told once', async () => {
+  expect(await run(heldFor(Infinity), away(3))).toEqual({ ended: 'done', begun: 4, met: 1 })
+})
+
+it('that does not end while the lease does is the machine’s to judge', async () => {
+  const [outage] = away(1)
+  const { ended, begun } = await run(heldFor(Infinity), away(100))
+  expect([ended, begun]).toEqual([outage, 6])
+})
+
+it('that outlasts the lease gives the work back unbegun', async () => {
+  const { ended, begun } = await run(heldFor(2), away(100))
+  expect([ended, begun]).toEqual([expect.any(LeaseLost), 3])
+})
+
+it('costs a place that somebody else waits for', async () => {
+  const turn = new AbortController()
+  turn.abort()
+  expect(await run(heldFor(Infinity, turn), away(1))).toEqual({ ended: expect.any(LeaseLost), begun: 1, met: 1 })
+})
+
+it('of the artifact directory is no outage of this kind', async () => {
+  const full = new ArtifactsUnavailable(Object.assign(new Error('No space.'), { code: 'ENOSPC' }))
+  expect(await run(heldFor(Infinity), [full])).toEqual({ ended: full, begun: 1, met: 0 })
+})
