@@ -66,6 +66,10 @@ async function readLooks(db: Connection, viewer: Viewer, agentId: string): Promi
 
 type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'>
 
+/** Of `actor a`, a subscription: following does not work, which its task's page says too. */
+export const followsInVain = (attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
+  (${context}->>'reason' is not null and (${failedOften} and not ${isStreaming} or ${isInState(attention)}))`
+
 export const unfollowedOf = (
   viewer: Viewer,
   agentId: string,
@@ -79,8 +83,7 @@ export const unfollowedOf = (
     select t.title, a.id, a.kind, a.reason, a."nextTryAt", (count(*) over ())::int as count
     from searched t join lateral (
       select a.id, a.kind, ${context}->>'reason' as reason, ${nextTry} as "nextTryAt" from actor a
-      where a.kind = 'subscription' and a.id = t.id and ${context}->>'reason' is not null
-        and (${failedOften} and not ${isStreaming} or ${isInState(attention)}) limit 1) a on true
+      where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
     where ${taskHeld(viewer, 'read')}
     order by a.id desc limit ${unfollowedShown}
   )

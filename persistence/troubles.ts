@@ -20,9 +20,10 @@ import {
 import { underWayPassed } from '../domain/under-way.ts'
 import { unsettledDays } from '../domain/unsettled-send.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
+import { followsInVain } from './agent-troubles.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failedOften, failsForLong, isStreaming } from './failing.ts'
+import { failedOften, failsForLong } from './failing.ts'
 import { askedCommands, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -47,8 +48,7 @@ const unfollowed = (viewer: Viewer, attention: readonly AttentionState[]): Fragm
       where t.agent_id = named.id and t.organization_id = ${viewer.organizationId} and ${unfinished}
       order by t.agent_id desc, t.tenant desc, t.id desc limit ${tasksOfEach}
     ) t join lateral (
-      select 1 from actor a where a.kind = 'subscription' and a.id = t.id and a.snapshot->'context'->>'reason' is not null
-        and (${failedOften} and not ${isStreaming} or ${isInState(attention)}) limit 1) a on true
+      select 1 from actor a where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
     where ${taskHeld(viewer, 'read')})`
 
 /** One row an agent that has any trouble. With 500 agents of 50 unfinished tasks each, all of them well, PostgreSQL 18 answers in 63 ms. */

@@ -145,7 +145,7 @@ function decodedBytes(base64: string, size: number): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** The thread's entry: the same work, its bytes and long texts moved back instead of copied. */
+/** The thread's entry: the same work, its bytes and huge texts moved back instead of copied. */
 export function parseInThread(task: ParserTask): unknown {
   const moved: ArrayBufferLike[] = []
   const encoded = (text: JsonText): JsonText => {
