@@ -7,12 +7,13 @@ import type { Report } from '../domain/fact.ts'
 import type { Step } from './step.ts'
 
 /**
- * Characters of agents' words in one commit. A single report may be more: it then leaves alone. What is written of them is
- * twice as much, and takes the main thread some 10 ms; on the embedded database nobody reads meanwhile.
+ * Characters of agents' words in one commit. A single report may be more: it then leaves alone. What is written of them is up to
+ * twice as much where they are messages or many short values, and takes the main thread some 10 ms; on the embedded database
+ * nobody reads meanwhile.
  */
 export const charactersLimit = 2 * 1024 * 1024
 
-/** Characters of the events that a report brings: what is written of them is some twice as much. */
+/** Characters of the events that a report brings. */
 export const weightOfReport = ({ observations }: Report): number =>
   observations.reduce((characters, { event }) => characters + event.length, 0)
 

@@ -26,6 +26,7 @@ import {
 } from '../persistence/rebuild.ts'
 import { writeTasks } from '../persistence/task-writes.ts'
 import { chainParts, storable } from '../persistence/tasks.ts'
+import { textDigest } from '../persistence/text-digest.ts'
 
 export interface Rebuilt {
   readonly taskId: string
@@ -143,7 +144,8 @@ class Retelling {
   }
 
   #tellOne({ position, source, event, receivedAt }: StoredEvent): Folded {
-    const seen = source === 'sent' ? this.#sent(observationOf(event), receivedAt) : observationOf(event)
+    const observation = observationOf(event, textDigest)
+    const seen = source === 'sent' ? this.#sent(observation, receivedAt) : observation
     const known = {
       state: this.#state,
       stateAt: this.#stateAt,

@@ -4,7 +4,8 @@
  */
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
-import { observationOf, type Observation, type ObservedArtifact } from './observation.ts'
+import { wordsOf, type Observation, type ObservedArtifact } from './observation.ts'
+import type { PartText, ValuePlace } from './part-text.ts'
 import { isTerminal } from './task.ts'
 
 export interface KnownArtifact {
@@ -39,9 +40,15 @@ export interface FoldedMessage {
   readonly fromStatus: boolean
 }
 
+/** A part as it is kept: a StoredPart, or one whose value stands in an event of its task. */
+export interface FoldedPart {
+  readonly json: JsonText
+  readonly value: (ValuePlace & { readonly event: number }) | null
+}
+
 export interface FoldedArtifact extends KnownArtifact {
   /** New parts by position; those at or beyond `partCount` came and went within one report. */
-  readonly newParts: ReadonlyMap<number, JsonText>
+  readonly newParts: ReadonlyMap<number, FoldedPart>
   /** It had more parts before: what is stored at or beyond `partCount` is to be removed. */
   readonly isShorter: boolean
 }
@@ -67,8 +74,8 @@ export interface Folded {
   readonly stored: ReadonlyMap<string, number>
 }
 
-/** `chain(previous, part, digest)`: a digest of a digest and the next part, of which a digest may be known; the empty chain is ''. */
-export type Chain = (previous: string, part: JsonText, digest: string | null) => string
+/** `chain(previous, part)`: a digest of a digest and the next part, which is its digest where it is long; the empty chain is ''. */
+export type Chain = (previous: string, part: string) => string
 
 /**
  * Parts of one artifact that a view shows. What an agent sends beyond is kept in its events and counts for what the artifact
@@ -76,11 +83,14 @@ export type Chain = (previous: string, part: JsonText, digest: string | null) =>
  * for ever makes every view of its task grow with it.
  */
 export const partsLimit = 20_000
-const partsCut = JSON.stringify({
-  kind: 'unknown',
-  value: `The artifact has more than ${partsLimit} parts. The others are kept in the task's events and are not shown.`,
-  mediaType: 'text/plain',
-})
+const partsCut: FoldedPart = {
+  json: JSON.stringify({
+    kind: 'unknown',
+    value: `The artifact has more than ${partsLimit} parts. The others are kept in the task's events and are not shown.`,
+    mediaType: 'text/plain',
+  }),
+  value: null,
+}
 
 /**
  * Some agents put the present time on whatever they show. Seen once a minute it is enough of a clock to tell late words from new ones;
@@ -101,7 +111,7 @@ export class Fold {
   #version: number
   readonly #known: Set<string>
   readonly #artifacts: Map<string, KnownArtifact>
-  readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, JsonText> }>()
+  readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, FoldedPart> }>()
   readonly #foldedEvents: FoldedEvent[] = []
   readonly #messages: FoldedMessage[] = []
   readonly #transitions: Folded['transitions'][number][] = []
@@ -207,7 +217,7 @@ export class Fold {
       if (late && known && (source !== 'stream' || known.complete)) return
       if (artifact.append && !ordered) return
       if (source === 'push' && this.#isPieceOfKnown(artifact)) return
-      if (this.#addArtifact(artifact, placed(position, index))) news = true
+      if (this.#addArtifact(artifact, position, index)) news = true
     })
     return news
   }
@@ -222,11 +232,11 @@ export class Fold {
     return known !== undefined && (known.complete || !seen.complete)
   }
 
-  #addArtifact(seen: ObservedArtifact, position: number): boolean {
+  #addArtifact(seen: ObservedArtifact, event: number, index: number): boolean {
     const known = this.#artifacts.get(seen.artifactId)
     const start = seen.append && known ? known : { partCount: 0, partsDigest: '' }
     const after: KnownArtifact = {
-      position: known?.position ?? position,
+      position: known?.position ?? placed(event, index),
       name: seen.name ?? known?.name ?? null,
       description: seen.description ?? known?.description ?? null,
       extensions: seen.extensions.length > 0 ? seen.extensions : (known?.extensions ?? []),
@@ -240,9 +250,9 @@ export class Fold {
       return false
     const earlier = this.#foldedArtifacts.get(seen.artifactId)
     // Grown in place: copied for each of a report's events, a thousand small ones cost a second in a hundred megabytes.
-    const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, JsonText>()
+    const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, FoldedPart>()
     const room = Math.max(0, partsLimit - start.partCount)
-    seen.parts.slice(0, room).forEach((part, i) => newParts.set(start.partCount + i, part))
+    seen.parts.slice(0, room).forEach((part, i) => newParts.set(start.partCount + i, foldedPart(part, event)))
     if (after.partCount > partsLimit) newParts.set(partsLimit, partsCut)
     this.#artifacts.set(seen.artifactId, after)
     const isShorter = earlier?.isShorter === true || after.partCount < (known?.partCount ?? 0)
@@ -251,10 +261,18 @@ export class Fold {
   }
 
   /** Over all parts, those that are not shown included. */
-  #chained(from: string, { parts, partDigests }: ObservedArtifact): string {
-    return parts.reduce((digest: string, part, i) => this.#chain(digest, part, partDigests?.get(i) ?? null), from)
+  #chained(from: string, { parts }: ObservedArtifact): string {
+    return parts.reduce(
+      (digest: string, part) => this.#chain(digest, typeof part === 'string' ? part : part.digest),
+      from,
+    )
   }
 }
+
+const foldedPart = (part: PartText, event: number): FoldedPart =>
+  typeof part === 'string'
+    ? { json: part, value: null }
+    : { json: part.json, value: part.place && { ...part.place, event } }
 
 const isLater = (at: string, than: string | null, byMs: number): boolean =>
   than === null || (at !== than && Date.parse(at) - Date.parse(than) >= byMs)
@@ -265,8 +283,8 @@ const stampOf = ({ taskId, contextId, status }: Observation): string =>
 
 /** Whether a kept event is a new time of the same state, and nothing else. */
 export function isStamp(event: string, state: string): boolean {
-  const { status, messages, artifacts } = observationOf(event)
-  return status?.state === state && messages.length === 0 && artifacts.length === 0
+  const { status, messages, hasArtifacts } = wordsOf(event)
+  return status?.state === state && messages.length === 0 && !hasArtifacts
 }
 
 /** An agent's timestamp as a sortable instant; null where it gave none or nonsense. */

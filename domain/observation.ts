@@ -5,10 +5,8 @@
  */
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/messages.ts'
 import type { JsonText } from './json-text.ts'
-import { isTerminal, stateSaid, type Part, type StoredBytes } from './task.ts'
-
-/** A part without its id: the id is its place, given when it is read. */
-type StoredPart = Omit<Part, 'id'>
+import { writeEvent, type DigestOf, type PartText, type StoredPart } from './part-text.ts'
+import { isTerminal, stateSaid, type StoredBytes } from './task.ts'
 
 export interface ObservedMessage {
   readonly id: string
@@ -25,10 +23,7 @@ export interface ObservedArtifact {
   readonly description: string | null
   /** URIs of the extensions it belongs to: a trace is not something a person asked for. */
   readonly extensions: readonly string[]
-  /** One StoredPart each. */
-  readonly parts: readonly JsonText[]
-  /** Digests of large parts by their place, where whoever parsed them has made them. */
-  readonly partDigests?: ReadonlyMap<number, string>
+  readonly parts: readonly PartText[]
   /** Adds to the artifact of that id; otherwise replaces it. */
   readonly append: boolean
   readonly complete: boolean
@@ -57,7 +52,7 @@ export interface RefusedBytes {
 export type KeepBytes = (base64: string) => StoredBytes | RefusedBytes
 
 /** Reduces one event of an agent. Throws only what `keepBytes` throws. */
-export function observationFrom(event: StreamResponse, keepBytes: KeepBytes): Observation {
+export function observationFrom(event: StreamResponse, keepBytes: KeepBytes, digestOf: DigestOf): Observation {
   // Bytes are moved out once, so that the stored event and the normalised parts name the same reference.
   const slim = mapParts(event, (part): SlimPart => {
     if (part.raw === undefined) return part
@@ -65,14 +60,32 @@ export function observationFrom(event: StreamResponse, keepBytes: KeepBytes): Ob
     const kept = keepBytes(raw)
     return 'refused' in kept ? { ...rest, refused: kept.refused } : { ...rest, stored: kept }
   })
-  return { ...changesOf(slim), event: JSON.stringify(slim), stored: referencesOf(slim) }
+  return observed(slim, digestOf)
 }
 
 /** Reads a stored event back, as it was observed: projections are rebuilt from it. */
-export function observationOf(event: string): Observation {
-  // We wrote it, from a checked event.
-  const slim = JSON.parse(event) as StreamResponse
-  return { ...changesOf(slim), event, stored: referencesOf(slim) }
+export function observationOf(event: string, digestOf: DigestOf): Observation {
+  const slim = slimOf(event)
+  const again = observed(slim, digestOf)
+  // Places are in the text that is stored: one that we would write differently now has none.
+  return again.event === event ? again : observed(slim, digestOf, event)
+}
+
+/** What a stored event changes besides artifacts, and whether it brings any of those. */
+export function wordsOf(event: string): Pick<Observation, 'status' | 'messages'> & { readonly hasArtifacts: boolean } {
+  const { status, messages, artifacts } = changesOf(slimOf(event), [])
+  return { status, messages, hasArtifacts: artifacts.length > 0 }
+}
+
+const slimOf = (event: string): StreamResponse => JSON.parse(event) as StreamResponse
+
+function observed(slim: StreamResponse, digestOf: DigestOf, stored?: string): Observation {
+  const { event, parts } = writeEvent(
+    artifactsOf(slim).flatMap((artifact) => artifact.parts.map(normalise)),
+    (hole, places) => stored ?? JSON.stringify(places.size === 0 ? slim : withHoles(slim, hole, places)),
+    digestOf,
+  )
+  return { ...changesOf(slim, parts), event, stored: referencesOf(slim) }
 }
 
 /** The observation with every text of the agent's in another form. */
@@ -80,7 +93,10 @@ export const withTexts = (observation: Observation, form: (text: JsonText) => Js
   ...observation,
   event: form(observation.event),
   messages: observation.messages.map((message) => ({ ...message, parts: form(message.parts) })),
-  artifacts: observation.artifacts.map((artifact) => ({ ...artifact, parts: artifact.parts.map(form) })),
+  artifacts: observation.artifacts.map((artifact) => ({
+    ...artifact,
+    parts: artifact.parts.map((part) => (typeof part === 'string' ? part : { ...part, json: form(part.json) })),
+  })),
 })
 
 function referencesOf(slim: StreamResponse): StoredBytes[] {
@@ -94,8 +110,9 @@ function referencesOf(slim: StreamResponse): StoredBytes[] {
 
 type Changes = Omit<Observation, 'event' | 'stored'>
 
-function changesOf(event: StreamResponse): Changes {
-  if ('task' in event) return ofTask(event.task)
+/** `parts`: the texts of its artifacts' parts, in their order. */
+function changesOf(event: StreamResponse, parts: readonly PartText[]): Changes {
+  if ('task' in event) return ofTask(event.task, parts)
   if ('message' in event) {
     const { taskId, contextId } = event.message
     return {
@@ -110,7 +127,7 @@ function changesOf(event: StreamResponse): Changes {
   const { taskId, contextId, artifact, append, lastChunk } = event.artifactUpdate
   return {
     ...nothing('artifactUpdate', taskId, contextId),
-    artifacts: [ofArtifact(artifact, append === true, lastChunk === true)],
+    artifacts: [ofArtifact(artifact, parts, append === true, lastChunk === true)],
   }
 }
 
@@ -123,18 +140,24 @@ const nothing = (kind: Observation['kind'], taskId?: string, contextId?: string)
   artifacts: [],
 })
 
-function ofTask(task: Task): Changes {
+function ofTask(task: Task, parts: readonly PartText[]): Changes {
   const told = (task.history ?? []).map((message) => ofMessage(message, null, false))
   const said = statusMessage(task.status)
   const asked = new Set(said.map((m) => m.id))
+  const isWhole = isTerminal(stateSaid(task.status.state))
+  let from = 0
+  const made = (task.artifacts ?? []).map((artifact) => {
+    const upTo = from + artifact.parts.length
+    const whole = ofArtifact(artifact, parts.slice(from, upTo), false, isWhole)
+    from = upTo
+    return whole
+  })
   return {
     ...nothing('task', task.id, task.contextId),
     status: ofStatus(task.status),
     // A status's message may stand in the history too: it is one message, and it came from the status.
     messages: [...told.filter((m) => !asked.has(m.id)), ...said],
-    artifacts: (task.artifacts ?? []).map((artifact) =>
-      ofArtifact(artifact, false, isTerminal(stateSaid(task.status.state))),
-    ),
+    artifacts: made,
   }
 }
 
@@ -154,12 +177,17 @@ const ofMessage = (message: Message, timestamp: string | null, fromStatus: boole
   fromStatus,
 })
 
-const ofArtifact = (artifact: Artifact, append: boolean, complete: boolean): ObservedArtifact => ({
+const ofArtifact = (
+  artifact: Artifact,
+  parts: readonly PartText[],
+  append: boolean,
+  complete: boolean,
+): ObservedArtifact => ({
   artifactId: artifact.artifactId,
   name: artifact.name ?? null,
   description: artifact.description ?? null,
   extensions: artifact.extensions ?? [],
-  parts: artifact.parts.map((part) => JSON.stringify(normalise(part))),
+  parts,
   append,
   complete,
 })
@@ -185,6 +213,27 @@ export function normalise(part: SlimPart): StoredPart {
   if (Object.hasOwn(part, 'data'))
     return { kind: 'data', value: part.data, mediaType: part.mediaType ?? 'application/json', ...rest }
   return { kind: 'unknown', value: null, mediaType: part.mediaType ?? 'application/octet-stream', ...rest }
+}
+
+const artifactsOf = (event: StreamResponse): readonly Artifact[] => {
+  if ('task' in event) return event.task.artifacts ?? []
+  return 'artifactUpdate' in event ? [event.artifactUpdate.artifact] : []
+}
+
+/** The event with another value in some parts of its artifacts: `places` counts over all of them. */
+function withHoles(event: StreamResponse, hole: string, places: ReadonlySet<number>): StreamResponse {
+  let place = 0
+  const holed = (artifact: Artifact): Artifact => ({
+    ...artifact,
+    parts: artifact.parts.map((part) => {
+      if (!places.has(place++)) return part
+      return part.text === undefined ? { ...part, data: hole } : { ...part, text: hole }
+    }),
+  })
+  if ('artifactUpdate' in event)
+    return { artifactUpdate: { ...event.artifactUpdate, artifact: holed(event.artifactUpdate.artifact) } }
+  if (!('task' in event)) return event
+  return { task: { ...event.task, artifacts: (event.task.artifacts ?? []).map(holed) } }
 }
 
 /** The event with every part of it mapped. */

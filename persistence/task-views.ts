@@ -18,6 +18,7 @@ import type {
 } from '../domain/task.ts'
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'
+import { partsAndEvents, wholePart } from './part-rows.ts'
 import { held, heldScopes } from './visibility.ts'
 
 /** Of `task t`: the viewer holds its agent, or its skill. */
@@ -243,7 +244,7 @@ async function readArtifacts(db: Transaction, ids: Ids): Promise<Map<string, Tas
   )`
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
       a.update_count as "updateCount",
-      (select '[' || string_agg(p.part, ',' order by p.position) || ']' from task_artifact_part p
+      (select '[' || string_agg(${wholePart}, ',' order by p.position) || ']' from ${partsAndEvents}
         where p.task_id = a.task_id and p.artifact_id = a.artifact_id) as parts
     from task_artifact a where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
   return grouped(rows, ({ taskId, name, description, extensions, parts, ...artifact }) => [

@@ -217,19 +217,12 @@ function parts(writes: readonly TaskWrite[]): Statements {
   const rows = made.flatMap(({ id, artifactId, a }) =>
     [...a.newParts]
       .filter(([position]) => position < a.partCount)
-      .map(([position, text]): Worded => ({ row: [id, artifactId, position], text })),
+      .map(([position, { json, value }]): Worded => ({
+        row: [id, artifactId, position, value?.event ?? null, value?.from ?? null, value?.bytes ?? null],
+        text: json,
+      })),
   )
-  const filled = worded(
-    rows,
-    ({ row: [id = null, artifactId = null, position = null], text }) => sql.unsafe`
-      insert into task_artifact_part (task_id, artifact_id, position, part) values (${id}, ${artifactId}, ${position}, ${textValue(text)})
-      on conflict (task_id, artifact_id, position) do update set part = excluded.part`,
-    (run) => sql.unsafe`
-      insert into task_artifact_part (task_id, artifact_id, position, part)
-      select n.* from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'text')}, ${column(run, 2, 'int4')}),
-        string_to_table(${lines(run)}, E'\n')) as n(task_id, artifact_id, position, part)
-      on conflict (task_id, artifact_id, position) do update set part = excluded.part`,
-  )
+  const filled = worded(rows, partAlone, partsTogether)
   const shorter = made.filter(({ a }) => a.isShorter).map(({ id, artifactId, a }) => [id, artifactId, a.partCount])
   if (shorter.length === 0) return filled
   const trimmed = sql.unsafe`
@@ -237,6 +230,24 @@ function parts(writes: readonly TaskWrite[]): Statements {
     where p.task_id = n.task_id and p.artifact_id = n.artifact_id and p.position >= n.part_count`
   return [trimmed, ...filled]
 }
+
+const overPart = sql.fragment`
+  on conflict (task_id, artifact_id, position) do update set part = excluded.part, value_event = excluded.value_event,
+    value_from = excluded.value_from, value_bytes = excluded.value_bytes`
+
+const partAlone = ({
+  row: [id = null, artifactId = null, position = null, event = null, from = null, bytes = null],
+  text,
+}: Worded): QuerySqlToken => sql.unsafe`
+  insert into task_artifact_part (task_id, artifact_id, position, value_event, value_from, value_bytes, part)
+  values (${id}, ${artifactId}, ${position}, ${event}, ${from}, ${bytes}, ${textValue(text)}) ${overPart}`
+
+const partsTogether = (run: readonly Worded[]): QuerySqlToken => sql.unsafe`
+  insert into task_artifact_part (task_id, artifact_id, position, value_event, value_from, value_bytes, part)
+  select n.* from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'text')}, ${column(run, 2, 'int4')},
+    ${column(run, 3, 'int4')}, ${column(run, 4, 'int4')}, ${column(run, 5, 'int4')}),
+    string_to_table(${lines(run)}, E'\n')) as n(task_id, artifact_id, position, value_event, value_from, value_bytes, part)
+  ${overPart}`
 
 function transitions(writes: readonly TaskWrite[]): Statements {
   const rows = writes.flatMap(({ id, folded }) => folded.transitions.map((t) => [id, t.position, t.state, t.at]))

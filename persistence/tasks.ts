@@ -6,9 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
-import { contentOf } from '../domain/json-text.ts'
 import type { Connection, Transaction } from './connection.ts'
-import { largeText, textDigest } from './text-digest.ts'
 
 /** How an agent names a task: unique only within (agent, tenant). */
 export interface RemoteTask {
@@ -81,15 +79,11 @@ export async function readKnown(
 }
 
 /**
- * Content of an artifact as a chain over its parts, so that a snapshot and the updates that led to it compare equal. A large
- * part enters by its digest, which the thread that parsed it has made (`digest`): hashing 24 MiB here is a stall of 30 ms.
+ * Content of an artifact as a chain over its parts, so that a snapshot and the updates that led to it compare equal. A long
+ * part enters by its digest, which the thread that parsed it has made: hashing 24 MiB here is a stall of 30 ms.
  */
-export const chainParts: Chain = (previous, part, digest) =>
-  createHash('sha256')
-    .update(previous)
-    .update('\n')
-    .update(part.length < largeText ? contentOf(part) : (digest ?? textDigest(part)))
-    .digest('base64url')
+export const chainParts: Chain = (previous, part) =>
+  createHash('sha256').update(previous).update('\n').update(part).digest('base64url')
 
 /** PostgreSQL's text cannot hold NUL, and a lone surrogate is not UTF-8. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()

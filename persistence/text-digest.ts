@@ -5,7 +5,12 @@
 import { createHash } from 'node:crypto'
 import { contentOf, type JsonText } from '../domain/json-text.ts'
 
-/** Characters; hashing shorter ones costs less than a few milliseconds. */
+/** Characters of an event; hashing shorter ones costs less than a few milliseconds. */
 export const largeText = 1024 * 1024
 
-export const textDigest = (text: JsonText): string => createHash('sha256').update(contentOf(text)).digest('base64url')
+/** Of texts one after the other. */
+export function textDigest(...pieces: readonly JsonText[]): string {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(contentOf(piece))
+  return hash.digest('base64url')
+}

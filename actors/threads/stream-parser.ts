@@ -13,7 +13,7 @@ import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import { encodeHuge, type JsonText } from '../../domain/json-text.ts'
 import { observationFrom, withTexts } from '../../domain/observation.ts'
-import type { KeepBytes, Observation } from '../../domain/observation.ts'
+import type { KeepBytes } from '../../domain/observation.ts'
 import { largeText, textDigest } from '../../persistence/text-digest.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
 import type { Blob, FramesTask, ParsedEvent, ParserTask, PushTask, ReplyTask, SeenEvent } from './messages.ts'
@@ -115,21 +115,9 @@ export function observed(value: StreamResponse): Omit<SeenEvent, 'kind'> {
     blobs.set(digest, { digest, bytes })
     return { digest, size: bytes.length, href: `/api/artifacts/${digest}` }
   }
-  const observation = observationFrom(value, keep)
+  const observation = observationFrom(value, keep, textDigest)
   const digest = observation.event.length < largeText ? {} : { digest: textDigest(observation.event) }
-  return { observation: withDigests(observation), blobs: [...blobs.values()], ...digest }
-}
-
-/** Hashing a large text is a stall where it is folded, and here it is not. */
-function withDigests(observation: Observation): Observation {
-  if (observation.event.length < largeText) return observation
-  const artifacts = observation.artifacts.map((artifact) => ({
-    ...artifact,
-    partDigests: new Map(
-      artifact.parts.flatMap((part, place) => (part.length < largeText ? [] : [[place, textDigest(part)] as const])),
-    ),
-  }))
-  return { ...observation, artifacts }
+  return { observation, blobs: [...blobs.values()], ...digest }
 }
 
 /** In bytes, of standard padded base64. */

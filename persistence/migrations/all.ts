@@ -16,6 +16,7 @@ import { pushTakesBack } from './0013-push-takes-back.ts'
 import { settlements } from './0014-settlements.ts'
 import { reopenings } from './0015-reopenings.ts'
 import { largeTexts } from './0016-large-texts.ts'
+import { valuesInEvents } from './0017-values-in-events.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   settlements,
   reopenings,
   largeTexts,
+  valuesInEvents,
 ]

@@ -1,7 +1,6 @@
 /** Door, codec and pool together against whole agents: the SDK's servers, every framing, and the faults of a raw one. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { decodeText } from '../../domain/json-text.ts'
 import { parseCard, selectInterface } from '../../a2a/card.ts'
 import { encodeRequest } from '../../a2a/client.ts'
 import type { Endpoint } from '../../a2a/operations.ts'
@@ -9,6 +8,7 @@ import { limits, Outbound, StreamBroken } from '../../actors/outbound.ts'
 import type { Sent } from '../../actors/outbound.ts'
 import type { ParsedEvent } from '../../actors/threads/messages.ts'
 import { ParserPool } from '../../actors/threads/pool.ts'
+import { partText } from '../support/observing.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import type { RawFault, RawPeer } from '../support/peers/raw.ts'
@@ -62,10 +62,9 @@ async function stream(endpoint: Endpoint, text: string, bounds = { ...limits.str
 
 const textsOf = (events: ParsedEvent[]): string[] =>
   events
-    .flatMap((event) => (event.kind === 'observation' ? event.observation.artifacts : []))
-    .flatMap((artifact) =>
-      artifact.parts.map((part) => String((JSON.parse(decodeText(part)) as { value: unknown }).value)),
-    )
+    .flatMap((event) => (event.kind === 'observation' ? [event.observation] : []))
+    .flatMap(({ event, artifacts }) => artifacts.flatMap(({ parts }) => parts.map((part) => partText(part, event))))
+    .map((part) => String((JSON.parse(part) as { value: unknown }).value))
 const stateOf = (event: ParsedEvent | undefined): string | undefined =>
   event?.kind === 'observation' ? event.observation.status?.state : event?.kind
 

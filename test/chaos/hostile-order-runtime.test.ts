@@ -10,9 +10,10 @@ import type { Operation } from '../../actors/operation.ts'
 import type { Report, ToldFact } from '../../domain/fact.ts'
 import { findRemoteTask, readView } from '../../persistence/task-views.ts'
 import { bothDatabases } from '../support/databases.ts'
+import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
-import { deliveries, endOf, observed, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
+import { deliveries, endOf, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
 
 const scale = Number(process.env['CHAOS_SCALE'] ?? 0)
 const numRuns = scale > 0 ? 300 * scale : 15
@@ -35,7 +36,7 @@ const report = (
   source,
   command: null,
   remoteTaskId: taskId,
-  observations: events.map(observed),
+  observations: events.map((event) => observe(event)),
 })
 
 describe.each(bothDatabases)('two tasks told in any order on %s', (kind) => {

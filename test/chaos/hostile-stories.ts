@@ -7,8 +7,8 @@ import { decodeText } from '../../domain/json-text.ts'
 import type { Message, StreamResponse, TaskStatus } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
 import { Fold, type KnownArtifact } from '../../domain/fold.ts'
-import { observationFrom, type Observation } from '../../domain/observation.ts'
 import { chainParts } from '../../persistence/tasks.ts'
+import { observe } from '../support/observing.ts'
 
 const startMs = Date.parse('2026-11-21T12:00:00.000Z')
 const at = new Date(startMs).toISOString()
@@ -113,9 +113,6 @@ export const deliveries = (events: readonly StreamResponse[]): fc.Arbitrary<Deli
     { maxLength: 4 },
   )
 
-export const observed = (event: StreamResponse): Observation =>
-  observationFrom(event, () => ({ digest: 'd'.repeat(64), size: 1, href: '' }))
-
 /** A task folded batch by batch, its rows kept as persistence/tasks.ts keeps them. */
 export class Telling {
   state = 'TASK_STATE_UNSPECIFIED'
@@ -130,7 +127,7 @@ export class Telling {
     const { state, version, messages } = this
     const known = { state, stateAt: this.#stateAt, version, events: this.#events, messages, artifacts: this.#artifacts }
     const fold = new Fold(known, at, chainParts)
-    for (const { event, source } of batch) fold.add(observed(event), source)
+    for (const { event, source } of batch) fold.add(observe(event), source)
     const folded = fold.result()
     this.state = folded.state
     this.#stateAt = folded.stateAt
@@ -143,7 +140,7 @@ export class Telling {
     for (const [id, { newParts, ...artifact }] of folded.artifacts) {
       this.#artifacts.set(id, artifact)
       const rows = (this.parts.get(id) ?? []).slice(0, artifact.partCount)
-      for (const [position, part] of newParts) if (position < artifact.partCount) rows[position] = decodeText(part)
+      for (const [position, part] of newParts) if (position < artifact.partCount) rows[position] = decodeText(part.json)
       this.parts.set(id, rows)
     }
   }

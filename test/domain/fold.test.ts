@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeText } from '../../domain/json-text.ts'
-import type { StreamResponse } from '../../a2a/messages.ts'
 import { Fold, partsLimit, type Folded, type KnownTask } from '../../domain/fold.ts'
-import { observationFrom, type Observation } from '../../domain/observation.ts'
+import type { Observation } from '../../domain/observation.ts'
+import { longValue } from '../../domain/part-text.ts'
 import { chainParts } from '../../persistence/tasks.ts'
+import { observe } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
 const unseen: KnownTask = {
@@ -17,8 +18,6 @@ const unseen: KnownTask = {
   messages: new Set(),
   artifacts: new Map(),
 }
-const observe = (event: StreamResponse): Observation =>
-  observationFrom(event, () => ({ digest: 'd'.repeat(64), size: 1, href: '' }))
 
 const second = (n: number): string => new Date(Date.parse(at) + n * 1000).toISOString()
 const status = (state: string, n: number, text?: string): Observation =>
@@ -137,7 +136,7 @@ describe('folding', () => {
     const rows = new Map<number, string>()
     for (const observation of told) {
       const { artifacts, version, eventCount: events } = fold([observation], known)
-      for (const [place, part] of artifacts.get('a')?.newParts ?? []) rows.set(place, decodeText(part))
+      for (const [place, part] of artifacts.get('a')?.newParts ?? []) rows.set(place, decodeText(part.json))
       known = { ...known, artifacts, version, events }
     }
     expect(streamed.events).toHaveLength(told.length)
@@ -145,7 +144,8 @@ describe('folding', () => {
     for (const artifact of [whole, streamed.artifacts.get('a')]) {
       expect(artifact?.partCount).toBe(partsLimit + 1)
       expect(artifact?.partsDigest).toBe(known.artifacts.get('a')?.partsDigest)
-      expect(digestOf([...(artifact?.newParts ?? [])].join())).toBe(digestOf([...rows].join()))
+      const shown = [...(artifact?.newParts ?? [])].map(([place, { json }]) => [place, decodeText(json)])
+      expect(digestOf(shown.join())).toBe(digestOf([...rows].join()))
     }
     expect(JSON.parse(rows.get(partsLimit) ?? '')).toMatchObject({
       kind: 'unknown',
@@ -155,17 +155,18 @@ describe('folding', () => {
     expect(fold([update(0, 2)], known).artifacts.get('a')).toMatchObject({ partCount: 2, isShorter: true })
   })
 
-  it('takes a large part by the digest that its thread has made, or by the one it makes itself', () => {
-    const seen = chunk('x'.repeat(2 * 1024 * 1024), false)
-    const [artifact] = seen.artifacts
-    if (!artifact) throw new Error('There is an artifact.')
-    const digest = createHash('sha256')
-      .update(decodeText(artifact.parts[0] ?? ''))
-      .digest('base64url')
-    const parsed = { ...seen, artifacts: [{ ...artifact, partDigests: new Map([[0, digest]]) }] }
-    expect(fold([parsed]).artifacts.get('a')?.partsDigest).toBe(fold([seen]).artifacts.get('a')?.partsDigest)
-    const other = { ...seen, artifacts: [{ ...artifact, partDigests: new Map([[0, 'another']]) }] }
-    expect(fold([other]).artifacts.get('a')?.partsDigest).not.toBe(fold([seen]).artifacts.get('a')?.partsDigest)
+  it('takes a long part for the same wherever it was said: most of its event, or little of it', () => {
+    const text = 'x'.repeat(longValue)
+    const parts = [{ text }]
+    const others = Array.from({ length: 3 }, (_, n) => ({ artifactId: `b${n}`, parts: [{ text: `${n}${text}` }] }))
+    const status = { state: 'TASK_STATE_WORKING' }
+    const alone = fold([chunk(text, false)])
+    const among = fold([observe({ task: { id: 't', status, artifacts: [{ artifactId: 'a', parts }, ...others] } })])
+    expect(alone.artifacts.get('a')?.newParts.get(0)?.value).toMatchObject({ event: 0 })
+    expect(among.artifacts.get('a')?.newParts.get(0)?.value).toBeNull()
+    expect(among.artifacts.get('a')?.partsDigest).toBe(alone.artifacts.get('a')?.partsDigest)
+    const other = fold([chunk(`${text}.`, false)])
+    expect(other.artifacts.get('a')?.partsDigest).not.toBe(alone.artifacts.get('a')?.partsDigest)
   })
 
   it('takes an end for an end, even when another replica of the agent has a slower clock', () => {

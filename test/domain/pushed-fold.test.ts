@@ -4,8 +4,8 @@ import { expect, it } from 'vitest'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
 import { Fold, type KnownTask } from '../../domain/fold.ts'
-import { observationFrom } from '../../domain/observation.ts'
 import { chainParts } from '../../persistence/tasks.ts'
+import { observe } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
 const unseen: KnownTask = {
@@ -45,11 +45,7 @@ const streamed = [status('TASK_STATE_WORKING', 0), ...chunks.map(chunk), status(
 
 const foldAll = (events: readonly (readonly [StreamResponse, Source])[]) => {
   const fold = new Fold(unseen, at, chainParts)
-  for (const [event, source] of events)
-    fold.add(
-      observationFrom(event, () => ({ digest: '', size: 0, href: '' })),
-      source,
-    )
+  for (const [event, source] of events) fold.add(observe(event), source)
   return fold.result()
 }
 

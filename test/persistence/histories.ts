@@ -14,10 +14,12 @@ import type { Operation } from '../../actors/operation.ts'
 import { observed, parseTask } from '../../actors/threads/stream-parser.ts'
 import type { CommandBody } from '../../domain/command.ts'
 import type { Report, Source, ToldFact } from '../../domain/fact.ts'
-import { observationFrom, type Observation } from '../../domain/observation.ts'
+import type { Observation } from '../../domain/observation.ts'
+import { longValue } from '../../domain/part-text.ts'
 import { titleFrom } from '../../domain/task.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Connection } from '../../persistence/connection.ts'
+import { observe } from '../support/observing.ts'
 import type { RunningSystem } from '../support/system.ts'
 
 /** How agents speak; null: the event is observed as it stands, without having crossed a wire. */
@@ -37,8 +39,12 @@ const json = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom<unknown>({ 2: 'b', 1: 'a', __proto__: null }, null, 0, false),
 )
+/** Most of its event, so that it is kept there. */
+const long = words.map((text) => `${text}😀`.padEnd(longValue, 'é'))
 const part: fc.Arbitrary<Part> = fc.oneof(
   { weight: 4, arbitrary: words.map((text): Part => ({ text })) },
+  { weight: 1, arbitrary: long.map((text): Part => ({ text, metadata: { value: '' } })) },
+  { weight: 1, arbitrary: long.map((text): Part => ({ data: { text } })) },
   json.map((data): Part => ({ data })),
   fc.webUrl().map((url): Part => ({ url, filename: 'there' })),
   {
@@ -209,8 +215,8 @@ export function overTheWire(events: readonly StreamResponse[], dialect: number):
   return parsed.flatMap((event) => (event.kind === 'observation' ? [event.observation] : []))
 }
 
-const observe = (event: StreamResponse): Observation =>
-  observationFrom(event, (raw) => ({ digest: raw.length.toString(16).padStart(64, '0'), size: raw.length, href: '' }))
+const observeRaw = (event: StreamResponse): Observation =>
+  observe(event, (raw) => ({ digest: raw.length.toString(16).padStart(64, '0'), size: raw.length, href: '' }))
 
 const done = (work: string, kind: string) => ({ type: `xstate.done.actor.${work}`, output: { kind } })
 
@@ -236,7 +242,7 @@ export async function live(running: RunningSystem, agentId: string, history: His
     ref,
     event: done('discover', 'found'),
   })
-  const [reply = observe(history.reply)] = overTheWire([history.reply], 0)
+  const [reply = observeRaw(history.reply)] = overTheWire([history.reply], 0)
   await running.system.runtime.step({
     ...step,
     ref,
@@ -315,6 +321,9 @@ const harms: Readonly<Record<string, (task: string) => ReturnType<typeof sql.uns
   ) => sql.unsafe`insert into task_message (task_id, message_id, position, role, parts, said_at, from_status)
     values (${id}, 'ghost', 7, 'agent', '[]', now(), false)`,
   'lost parts': (id) => sql.unsafe`delete from task_artifact_part where task_id = ${id} and position >= 1`,
+  'values sought elsewhere': (id) =>
+    sql.unsafe`update task_artifact_part set value_from = 1, value_bytes = 100 where task_id = ${id}`,
+  'values forgotten': (id) => sql.unsafe`update task_artifact_part set value_event = null where task_id = ${id}`,
   'parts too many': (id) => sql.unsafe`insert into task_artifact_part (task_id, artifact_id, position, part)
     select task_id, artifact_id, 999, '{}' from task_artifact where task_id = ${id}`,
   'forged artifacts': (

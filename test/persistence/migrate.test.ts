@@ -180,6 +180,30 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('puts values that stand in events back into their parts when it is taken back', async () => {
+    await db.raw(async (client) => {
+      await migrateUp(client, migrations)
+      const before = await catalogue(client)
+      const event = '{"artifactUpdate":{"artifact":{"parts":[{"text":"😀 \\u0000"}]}}}'
+      const value = '"😀 \\u0000"'
+      const from = Buffer.byteLength(event.slice(0, event.indexOf(value)))
+      await client.query(`
+        insert into task_event (task_id, position, source, event, received_at)
+          values ('${someId}', 3, 'stream', '${event}', now());
+        insert into task_artifact_part (task_id, artifact_id, position, part, value_event, value_from, value_bytes) values
+          ('${someId}', 'a', 0, '{"kind":"text","value":"","mediaType":"text/plain"}', 3, ${from}, ${Buffer.byteLength(value)}),
+          ('${someId}', 'a', 1, '{"kind":"text","value":"","mediaType":"text/plain"}', null, null, null)`)
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 17).length)
+      const { rows } = await client.query<{ part: string }>('select part from task_artifact_part order by position')
+      expect(rows.map(({ part }) => (JSON.parse(part) as { value: unknown }).value)).toEqual(['😀 \0', ''])
+      await migrateUp(client, migrations)
+      expect(await catalogue(client)).toEqual(before)
+      await client.query(`
+        alter table task_event disable trigger user; truncate task_event, task_artifact_part;
+        alter table task_event enable trigger user`)
+    })
+  })
+
   it('lets the release before tell of its processes: first heard of at their insert, or before anybody', async () => {
     await db.raw(async (client) => {
       const insert = (owner: string) =>

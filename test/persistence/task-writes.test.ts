@@ -5,11 +5,14 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fold, type KnownTask } from '../../domain/fold.ts'
+import { longValue } from '../../domain/part-text.ts'
 import { decodeText, encodeHuge, type JsonText } from '../../domain/json-text.ts'
-import { observationFrom, withTexts } from '../../domain/observation.ts'
+import { withTexts } from '../../domain/observation.ts'
 import { writeTasks, type TaskWrite } from '../../persistence/task-writes.ts'
+import { partsAndEvents, wholePart } from '../../persistence/part-rows.ts'
 import { chainParts } from '../../persistence/tasks.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { observe, partRowText } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
 const unseen: KnownTask = {
@@ -22,18 +25,17 @@ const unseen: KnownTask = {
 }
 /** Around the length from which a text is a statement of its own, with everything that breaks lines, quotes and encodings. */
 const text = fc
-  .tuple(fc.string({ unit: 'binary', maxLength: 20 }), fc.constantFrom(0, 1, 31_000, 33_000, 300_000))
+  .tuple(fc.string({ unit: 'binary', maxLength: 20 }), fc.constantFrom(0, 1, 8_100, 31_000, 33_000, 300_000, 1_100_000))
   .map(([seed, length]) => `${seed}\n\r\u2028\\"'{},\u0000\ud800é😀${'x'.repeat(length)}`)
 
 function writeOf(texts: readonly string[]): TaskWrite {
   const fold = new Fold(unseen, at, chainParts)
   const told = texts.map((said, n) => {
     const parts = [{ text: said }]
-    const observation = observationFrom(
+    const observation = observe(
       n % 2 === 0
         ? { artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts }, append: n > 0 } }
         : { message: { messageId: `m${n}`, role: 'ROLE_AGENT', parts } },
-      () => ({ digest: '', size: 0, href: '' }),
     )
     // As it comes from a parsing thread.
     return withTexts(observation, encodeHuge)
@@ -66,14 +68,15 @@ describe.each(bothDatabases)('on %s', (kind) => {
               sql.type(Text)`select parts as text from task_message where task_id = ${id} order by position`,
             ),
             db.pool.anyFirst(
-              sql.type(Text)`select part as text from task_artifact_part where task_id = ${id} order by position`,
+              sql.type(Text)`
+                select ${wholePart} as text from ${partsAndEvents} where p.task_id = ${id} order by p.position`,
             ),
           ])
           expect(events.map(digestible)).toEqual(folded.events.map(({ event }) => digestible(event)))
           expect(messages.map(digestible)).toEqual(folded.messages.map((said) => digestible(said.parts)))
-          expect(parts.map(digestible)).toEqual(
-            [...(folded.artifacts.get('a')?.newParts.values() ?? [])].map(digestible),
-          )
+          const eventAt = (position: number) => folded.events.find((event) => event.position === position)?.event ?? ''
+          const folds = [...(folded.artifacts.get('a')?.newParts.values() ?? [])]
+          expect(parts.map(digestible)).toEqual(folds.map((part) => digestible(partRowText(part, eventAt))))
         }
       }),
       { numRuns: 8 },
@@ -95,23 +98,44 @@ describe.each(bothDatabases)('on %s', (kind) => {
     expect(digestible(event ?? '')).toBe(digestible(write.folded.events[0]?.event ?? 'none'))
   })
 
+  it('a value in its event is found by its bytes, and a row that an older server wrote over is whole', async () => {
+    const { db } = fresh
+    const said = `"\\\u0000😀é${'x'.repeat(longValue)}`
+    const write = writeOf([said])
+    await db.fly((flight) => writeTasks(flight, [write], at))
+    const read = () =>
+      db.pool.one(
+        sql.type(z.object({ row: z.string(), whole: z.string() }))`
+          select p.part as row, ${wholePart} as whole from ${partsAndEvents} where p.task_id = ${write.id}`,
+      )
+    const { row, whole } = await read()
+    expect(row).toBe('{"kind":"text","value":"","mediaType":"text/plain"}')
+    expect(JSON.parse(whole)).toEqual({ kind: 'text', value: said, mediaType: 'text/plain' })
+    const other = JSON.stringify({ kind: 'text', value: 'Another.', mediaType: 'text/plain' })
+    await db.pool.query(sql.unsafe`update task_artifact_part set part = ${other} where task_id = ${write.id}`)
+    expect((await read()).whole).toBe(other)
+    // And one that takes its place has no value elsewhere.
+    const short = writeOf(['Short.'])
+    await db.fly((flight) =>
+      writeTasks(flight, [{ ...short, id: write.id, folded: { ...short.folded, events: [] } }], at),
+    )
+    expect(JSON.parse((await read()).whole)).toMatchObject({ value: 'Short.' })
+  })
+
   it('an artifact that becomes shorter keeps no part behind its end', async () => {
     const { db } = fresh
     const id = randomUUID()
     const told = (parts: number) =>
-      observationFrom(
-        {
-          artifactUpdate: {
-            taskId: 't',
-            contextId: 'c',
-            artifact: {
-              artifactId: 'a',
-              parts: Array.from({ length: parts }, (_, n) => ({ text: `${n} of ${parts}` })),
-            },
+      observe({
+        artifactUpdate: {
+          taskId: 't',
+          contextId: 'c',
+          artifact: {
+            artifactId: 'a',
+            parts: Array.from({ length: parts }, (_, n) => ({ text: `${n} of ${parts}` })),
           },
         },
-        () => ({ digest: '', size: 0, href: '' }),
-      )
+      })
     let known = unseen
     for (const parts of [5, 2, 3]) {
       const fold = new Fold(known, at, chainParts)
@@ -131,5 +155,5 @@ describe.each(bothDatabases)('on %s', (kind) => {
 /** A failure should not print a megabyte. */
 const digestible = (text: JsonText): string => {
   const json = decodeText(text)
-  return json.length < 200 ? json : `${chainParts('', json, null)} ${json.length}`
+  return json.length < 200 ? json : `${chainParts('', json)} ${json.length}`
 }
