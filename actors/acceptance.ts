@@ -6,7 +6,8 @@
 import { parseCard } from '../a2a/card.ts'
 import { supportsSkillRouting } from '../a2a/extensions/skill-routing.ts'
 import type { Viewer } from '../domain/access.ts'
-import type { Command, CommandBody } from '../domain/command.ts'
+import type { CommandBody } from '../domain/command-body.ts'
+import type { Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findAgent, readHolding } from '../persistence/agents.ts'
 import { findByKey, findCommand, type NewCommand } from '../persistence/commands.ts'
@@ -14,6 +15,7 @@ import type { Database } from '../persistence/database.ts'
 import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persistence/task-views.ts'
 import type { Presumption } from '../persistence/presumptions.ts'
 import { acceptCommand, contentDigest, newCommand, Unproven, type Accepted } from './command.ts'
+import { acceptInPlace } from './replacing.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 
 export interface Asked {
@@ -54,10 +56,14 @@ export class Commands {
    * presumption does not stand, and where anything is wrong before the commit: nobody is told so who is not known and counted.
    */
   async accept(viewer: Viewer, asked: Asked, presumption?: Presumption): Promise<Accepted> {
+    const { replaces } = asked.body
+    // What it replaces is looked at before it is accepted, which a presumption cannot wait for.
+    if (replaces !== undefined && presumption) throw new Unproven()
     try {
       const command = await this.#composed(viewer, asked).catch((error: unknown) => {
         throw presumption ? new Unproven({ cause: error }) : error
       })
+      if (replaces !== undefined) return await this.#runtime.perform(acceptInPlace, { viewer, command, replaces })
       return await this.#runtime.perform(acceptCommand, { command, ...(presumption && { presumption }) })
     } catch (error) {
       const earlier = error instanceof Refusal ? await this.#earlier(viewer, asked) : null

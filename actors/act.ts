@@ -42,10 +42,7 @@ export async function act<Result>(
     const now = instruments.now()
     const acted = await change(tx, now)
     const at = now.toISOString()
-    for (const { kind, wakes: _, personId, ...entry } of acted.acts) {
-      const actorType = personId === null ? 'system' : 'user'
-      await appendAudit(tx, { id: instruments.newToken(), kind, actorType, personId, ...entry }, at)
-    }
+    for (const each of acted.acts) await appendAudit(tx, entryOf(each, instruments.newToken()), at)
     await writeActors(tx, { writes: [], log: [], outbox: acted.acts.flatMap(factOf), batchId, at })
     return acted
   })
@@ -57,6 +54,13 @@ export async function act<Result>(
     changes.publish({ organizationId, subjects: new Set(of.map(({ subjectId }) => subjectId)), commit })
   return result
 }
+
+export const entryOf = ({ wakes: _, personId, ...entry }: Act, id: string): AuditEntry => ({
+  id,
+  actorType: personId === null ? 'system' : 'user',
+  personId,
+  ...entry,
+})
 
 /** What an act says beside the audit trail: that it was done, and nothing about what. */
 const factOf = ({ organizationId, kind, wakes }: Act) =>

@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '../a2a/canonical-json.ts'
 import { commandMachine, type DiscoverOutcome } from '../machines/command.ts'
 import type { Viewer } from '../domain/access.ts'
-import { wordsOf, type Command, type CommandBody, type CommandStatus } from '../domain/command.ts'
+import { wordsOf, type CommandBody } from '../domain/command-body.ts'
+import type { Command, CommandStatus } from '../domain/command.ts'
 import { titleFrom } from '../domain/task.ts'
 import { Refusal } from '../domain/refusal.ts'
 import {
@@ -129,7 +130,7 @@ const keyOf = (of: { readonly organizationId: string; readonly idempotencyKey: s
 const discoveryDone = { type: 'xstate.done.actor.discover', output: { kind: 'found' } satisfies DiscoverOutcome }
 
 /** `agentOf`: what the commit found of the agent; null while nobody knows it. */
-function accepted(command: NewCommand, agentOf: () => AcceptedAgent | null, instant: Date): Performed<Accepted> {
+export function accepted(command: NewCommand, agentOf: () => AcceptedAgent | null, instant: Date): Performed<Accepted> {
   const at = instant.toISOString()
   const { id, agentId, messageId, body, skillId, organizationId, personId } = command
   const record: Command = {
@@ -154,7 +155,7 @@ function accepted(command: NewCommand, agentOf: () => AcceptedAgent | null, inst
   return { kind: 'done', result: { command: record, replayed: false }, effects: { spawns, sends } }
 }
 
-function replayed(command: NewCommand, found: TakenKey | undefined): Answer<Accepted> {
+export function replayed(command: NewCommand, found: TakenKey | undefined): Answer<Accepted> {
   // Neither inserted nor there: the insert found no enabled agent to join.
   if (!found) return { kind: 'refused', refusal: new Refusal('agent.unknown') }
   if (found.contentDigest !== command.contentDigest)

@@ -2,13 +2,13 @@
  * Settling and reopening: the operations behind `POST /api/sends/{commandId}/settle` and `/reopen`. A person has looked at a send that
  * failed or is uncertain, and decides what that means; the decision, its audit row and the fact that wakes whoever shows it are one
  * transaction. It stands until somebody takes it back; both are kept, with their notes. Moves no actor and sends nothing: the command
- * stays what it is.
+ * stays what it is. Sending again in its place settles it, too: then the commit that accepts the other one does (replacing.ts).
  */
 import { createHash } from 'node:crypto'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { needsPerson, type Reopening, type Settlement } from '../domain/settlement.ts'
-import type { Connection } from '../persistence/connection.ts'
+import type { Connection, Transaction } from '../persistence/connection.ts'
 import {
   findSettlement,
   insertReopening,
@@ -41,10 +41,35 @@ export class Settlements {
 }
 
 /** The command, locked, for somebody who may decide about it. */
-async function toDecide(tx: Connection, viewer: Viewer, commandId: string): Promise<SettledCommand> {
+async function toDecide(tx: Transaction, viewer: Viewer, commandId: string): Promise<SettledCommand> {
   const command = await lockCommand(tx, viewer, commandId)
   if (!command) throw new Refusal('command.unknown')
   if (!command.isOperable) throw new Refusal('action.forbidden')
+  return command
+}
+
+/** The command, locked, which waits for somebody's decision or had one. */
+async function toSettle(tx: Transaction, viewer: Viewer, commandId: string): Promise<SettledCommand> {
+  const command = await toDecide(tx, viewer, commandId)
+  if (!needsPerson(command.status)) throw new Refusal('settlement.early')
+  return command
+}
+
+/** The same, which nobody has decided about, and in whose place a command may go that asks this. */
+export async function toReplace(
+  tx: Transaction,
+  viewer: Viewer,
+  commandId: string,
+  by: Pick<SettledCommand, 'action' | 'agentId' | 'tenant' | 'skillId'>,
+): Promise<SettledCommand> {
+  const command = await toSettle(tx, viewer, commandId)
+  if (await findSettlement(tx, viewer, commandId)) throw new Refusal('settlement.taken')
+  const asksTheSame =
+    by.action === command.action &&
+    by.agentId === command.agentId &&
+    by.tenant === command.tenant &&
+    by.skillId === command.skillId
+  if (!asksTheSame) throw new Refusal('settlement.replaces')
   return command
 }
 
@@ -55,8 +80,7 @@ async function settle(
   decided: Decided,
   at: string,
 ): Promise<Acted<Settlement>> {
-  const command = await toDecide(tx, viewer, commandId)
-  if (!needsPerson(command.status)) throw new Refusal('settlement.early')
+  const command = await toSettle(tx, viewer, commandId)
   const earlier = await findSettlement(tx, viewer, commandId)
   if (earlier) {
     if (!isSame(earlier, decided)) throw new Refusal('settlement.taken')
@@ -90,11 +114,17 @@ async function reopen(
   }
 }
 
+interface Settling {
+  readonly commandId: string
+  readonly command: SettledCommand
+  readonly decided: Decided
+}
+
 /** `decided`: what was decided, or what is taken back, with the note of who does it now. */
-function recordOf(
+export function recordOf(
   kind: 'command.settled' | 'command.reopened',
   { organizationId, userId }: Viewer,
-  { commandId, command, decided }: { commandId: string; command: SettledCommand; decided: Decided },
+  { commandId, command, decided }: Settling,
 ): Act {
   const { decision, successorId, note } = decided
   return {

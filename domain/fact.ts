@@ -98,6 +98,8 @@ export type Fact =
   | { readonly type: 'task.crossed'; readonly source: Source }
   /** Somebody looked for an uncertain command at the agent; the command itself stays what it is. */
   | ({ readonly type: 'command.looked_for' } & LookedFor)
+  /** A person decided what it means: here by sending again in its place (actors/settlement.ts tells the others). */
+  | { readonly type: 'command.settled' }
   | { readonly type: 'command.evidence'; readonly outcome: EvidenceLook['outcome'] }
 
 export type FactType = Fact['type']

@@ -1,9 +1,9 @@
 /**
  * The body of a send or cancel as the door takes it: the domain's rules, and what a row or a blob could not hold. Does not
- * own the rules themselves (domain/command.ts).
+ * own the rules themselves (domain/command-body.ts).
  */
 import * as z from 'zod/mini'
-import { CommandBody } from '../domain/command.ts'
+import { CommandBody } from '../domain/command-body.ts'
 
 /** A binary part, decoded, bytes. */
 const partLimitBytes = 16 * 1024 * 1024

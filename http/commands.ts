@@ -6,7 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
-import { isFinished, type Command, type CommandBody } from '../domain/command.ts'
+import type { CommandBody } from '../domain/command-body.ts'
+import { isFinished, type Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { withEvidence } from '../persistence/evidence.ts'
 import { acceptFor } from './accepting.ts'
@@ -100,6 +101,10 @@ export const sendRefusals = [
   'skill.fixed',
   'skill.unsupported',
   'skill.crossed',
+  'command.unknown',
+  'settlement.replaces',
+  'settlement.early',
+  'settlement.taken',
 ] as const
 const accepting = {
   summary: 'Send or cancel: answered when it cannot be lost any more',

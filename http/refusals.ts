@@ -46,6 +46,7 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'settlement.early': [409, 'operation'],
   'settlement.open': [409, 'operation'],
   'settlement.successor': [400, 'operation'],
+  'settlement.replaces': [400, 'operation'],
   'task.unknown': [404, 'door'],
   'task.filter': [400, 'door'],
   'task.limit': [400, 'door'],

@@ -5,7 +5,8 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
-import type { Command, CommandBody } from '../domain/command.ts'
+import type { CommandBody } from '../domain/command-body.ts'
+import type { Command } from '../domain/command.ts'
 import {
   evidenceSentence,
   isConclusive,

@@ -5,7 +5,7 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { CommandBody } from '../domain/command.ts'
+import type { CommandBody } from '../domain/command-body.ts'
 import type { Source } from '../domain/fact.ts'
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'

@@ -9,7 +9,7 @@ import type { Viewer } from '../domain/access.ts'
 import type { CommandStatus } from '../domain/command.ts'
 import { reopeningsShown, type Settlement } from '../domain/settlement.ts'
 import { commandHeld } from './commands.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Transaction } from './connection.ts'
 import { held } from './visibility.ts'
 
 /** Of a column with a command's id: whether the viewer may see that command. */
@@ -46,7 +46,7 @@ export const replacedBy = (viewer: Viewer): FragmentSqlToken => sql.fragment`(
 const Found = z.custom<{ readonly settlement: Settlement | null }>()
 
 /** Null while nobody has settled it, and where it is not the viewer's to see. */
-export async function findSettlement(db: Connection, viewer: Viewer, commandId: string): Promise<Settlement | null> {
+export async function findSettlement(db: Transaction, viewer: Viewer, commandId: string): Promise<Settlement | null> {
   const row = await db.maybeOne(sql.type(Found)`
     select ${settlementOf(viewer)} as settlement from command c
     where c.organization_id = ${viewer.organizationId} and c.id = ${commandId} and ${commandHeld(viewer, 'read')}`)
@@ -55,6 +55,9 @@ export async function findSettlement(db: Connection, viewer: Viewer, commandId: 
 
 export interface SettledCommand {
   readonly agentId: string
+  readonly tenant: string
+  readonly action: 'send' | 'cancelTask'
+  readonly skillId: string | null
   readonly status: CommandStatus
   /** The local task that it continued or was to cancel; null where none is known here. */
   readonly taskId: string | null
@@ -66,9 +69,9 @@ export interface SettledCommand {
  * A command that the viewer may see, locked until the transaction ends: of two people who settle it at once the second reads what
  * the first decided. The lock is not that of a deletion, so a send that names it as its successor does not wait.
  */
-export const lockCommand = (tx: Connection, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
+export const lockCommand = (tx: Transaction, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
   tx.maybeOne(sql.type(z.custom<SettledCommand>())`
-    select c.agent_id as "agentId", c.status, ${commandHeld(viewer, 'operate')} as "isOperable", (
+    select c.agent_id as "agentId", c.tenant, c.action, c.skill_id as "skillId", c.status, ${commandHeld(viewer, 'operate')} as "isOperable", (
       select t.id from task t
       where t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id) as "taskId"
     from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}
@@ -102,7 +105,7 @@ export interface NewSettlement extends Pick<Settlement, 'decision' | 'note' | 's
  * Writes a decision about a locked command that has none. A command's end archives its actor in the same commit, so whoever sees the end
  * finds the archived row; one that was forgotten since has no list to leave.
  */
-export async function insertSettlement(tx: Connection, viewer: Viewer, settlement: NewSettlement): Promise<void> {
+export async function insertSettlement(tx: Transaction, viewer: Viewer, settlement: NewSettlement): Promise<void> {
   const { commandId, decision, note, successorId, at } = settlement
   await tx.query(sql.unsafe`
     with decided as (

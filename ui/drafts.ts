@@ -11,6 +11,8 @@ const Attempt = z.object({
   messageId: z.string(),
   text: z.string(),
   startedAt: z.string(),
+  /** The earlier send in whose place it goes. */
+  replaces: z.optional(z.string()),
   /** Present from the moment the console accepted it. */
   commandId: z.optional(z.string()),
 })
@@ -20,11 +22,12 @@ const drafts = 'signalbox.draft.'
 const attempts = 'signalbox.attempt.'
 const ownerKey = 'signalbox.drafts-of'
 
-export const newAttempt = (text: string): Attempt => ({
+export const newAttempt = (text: string, replaces?: string): Attempt => ({
   idempotencyKey: crypto.randomUUID(),
   messageId: crypto.randomUUID(),
   text,
   startedAt: new Date().toISOString(),
+  ...(replaces === undefined ? {} : { replaces }),
 })
 
 const keptKeys = (): string[] =>

@@ -77,8 +77,9 @@ export class Sending {
     return this.#phase
   }
 
-  send(target: Target, text: string): void {
-    const attempt = newAttempt(text)
+  /** `replaces`: id of an earlier send in whose place it goes. */
+  send(target: Target, text: string, replaces?: string): void {
+    const attempt = newAttempt(text, replaces)
     this.#drafts.keepAttempt(this.#scope, attempt)
     this.#target = target
     void this.#run(target, attempt)
@@ -117,7 +118,8 @@ export class Sending {
     this.#phase.set({ at: 'sending', attempt })
     this.streaming.set(true)
     const { agentId, ...rest } = target
-    const body = { text: attempt.text, messageId: attempt.messageId, ...rest }
+    const { text, messageId, replaces } = attempt
+    const body = { text, messageId, ...rest, ...(replaces === undefined ? {} : { replaces }) }
     const options = { idempotencyKey: attempt.idempotencyKey, signal: cut.signal }
     let localId: string | undefined
     try {
@@ -163,7 +165,11 @@ export class Sending {
   #fail(attempt: Attempt, fault: ApiFault): void {
     if (this.#phase.get().at !== 'sending' || fault.kind === 'unreachable' || fault.kind === 'malformed') {
       this.#lost(attempt, fault.message)
-    } else this.#phase.set({ at: 'refused', attempt, fault })
+    } else {
+      this.#phase.set({ at: 'refused', attempt, fault })
+      // It was asked of a page that is old: somebody else was quicker.
+      if (fault.status === 409) this.#queries.invalidate()
+    }
   }
 }
 

@@ -220,7 +220,7 @@ describe('a send that needs a person', () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${id}`)
   })
 
-  it('is settled by being sent again, once the console has the new one', async () => {
+  it('is settled by being sent again, with the commit that accepts it', async () => {
     const { id } = await lost({ text: 'pay the electrician' })
     const page = await open('/tasks')
     await strip(page).getByRole('button', { name: '1 message needs you' }).click()
@@ -259,7 +259,7 @@ describe('a send that needs a person', () => {
       const elsewhere = (await server.system.agents.register(server.viewer, other.cardUrl)).id
       const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
       const asked: string[] = []
-      page.on('request', (request) => request.url().endsWith('/settle') && asked.push(request.url()))
+      page.on('request', (request) => request.postData()?.includes('replaces') === true && asked.push(request.url()))
       await page.getByText('Accepted with these words').waitFor()
       if (how === 'other words') await page.getByRole('textbox', { name: 'Message' }).fill('do not pay yet')
       if (how === 'the notice put away') await page.getByRole('button', { name: 'Dismiss' }).click()
@@ -277,18 +277,44 @@ describe('a send that needs a person', () => {
     },
   )
 
-  it('is sent again all the same where it cannot be settled, and then still needs a person', async () => {
+  it('is sent again by one of two people at once; the other is told, and asked before it is said twice', async () => {
     const { id } = await lost({ text: 'pay the painter' })
     const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
-    await page.route('**/settle', (route) => route.abort())
     await page.getByText('Accepted with these words').waitFor()
     const before = faulty.receipts.length
+    // A colleague's is accepted while this one's is on its way.
+    await page.route('**/stream', async (route) => {
+      await server.api.post(`/api/agents/${agentId}/messages`, { text: 'pay the painter', replaces: id })
+      await route.continue()
+    })
     await page.keyboard.press('Control+Enter')
+    const refused = page.getByRole('alert').filter({ hasText: 'Not accepted' })
+    await refused.getByText('This send is already settled.').waitFor()
+    await page.getByText('This message was sent again already').waitFor()
+    expect(faulty.receipts.length).toBe(before + 1)
+    await page.getByRole('textbox', { name: 'Message' }).focus()
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('dialog', { name: 'Say it twice?' }).getByRole('button', { name: 'Leave it' }).click()
+    expect(faulty.receipts.length).toBe(before + 1)
+  })
+
+  it('is settled once where nobody heard that it was sent again, and the page was reloaded meanwhile', async () => {
+    const { id } = await lost({ text: 'pay the tiler' })
+    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
+    await page.getByText('Accepted with these words').waitFor()
+    const before = faulty.receipts.length
+    await page.route('**/stream', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('alert').filter({ hasText: 'Not confirmed' }).waitFor()
+    await page.unroute('**/stream')
+    await page.reload()
+    await page.getByRole('alert').getByRole('button', { name: 'Retry' }).click()
     await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
     expect(faulty.receipts.length).toBe(before + 1)
-    await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
-    expect(await settlementOf(id)).toBeNull()
-    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+    expect(await settlementOf(id)).toMatchObject({ decision: 'sent-again' })
   })
 
   it('stands in a task’s way until it is settled there, and the focus stays on the page', async () => {

@@ -12,7 +12,7 @@ import type { Message, Part, StreamResponse, TaskStatus } from '../../a2a/messag
 import { acceptCommand, newCommand } from '../../actors/command.ts'
 import type { Operation } from '../../actors/operation.ts'
 import { observed, parseTask } from '../../actors/threads/stream-parser.ts'
-import type { CommandBody } from '../../domain/command.ts'
+import type { CommandBody } from '../../domain/command-body.ts'
 import type { Report, Source, ToldFact } from '../../domain/fact.ts'
 import type { Observation } from '../../domain/observation.ts'
 import { longValue } from '../../domain/part-text.ts'

@@ -1,21 +1,19 @@
 /**
  * Words of an earlier send, put into a composer to be sent again by a person. Owns fetching them with what is on record of that
  * send, filling the field once and telling what sending them means, which domain/send-again.ts says. Sending itself is the
- * composer's: a new command with a new key; once it is accepted, the earlier send is settled by it.
+ * composer's: a new command with a new key, which names the earlier send where it takes its place.
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
 import { againWords, isSaidAgain, isSameAddress, type AgainWords, type Caution } from '../../domain/send-again.ts'
-import { needsPerson, SettlementAnswer, settlementRefusals, whyNotSettled } from '../../domain/settlement.ts'
+import { needsPerson } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
-import { faultOf } from '../api.ts'
 import type { App } from '../app.ts'
 import type { SignalboxComposer } from '../elements/composer.ts'
 import { icon } from '../elements/icon.ts'
-import { settlePath } from '../elements/settle-send.ts'
 import { plural } from '../format.ts'
 import { actorQuestion, asItStands, sentQuestion } from '../record-questions.ts'
-import type { Sending, Target } from '../sending.ts'
+import type { Target } from '../sending.ts'
 import { Query } from './query.ts'
 
 export class SendAgain implements ReactiveController {
@@ -28,8 +26,6 @@ export class SendAgain implements ReactiveController {
   /** What is in the field, or would be; kept when the address no longer asks for it. */
   #told: { readonly send: SentWords; readonly filled: boolean; readonly words: AgainWords } | undefined
   #dismissed = false
-  /** Why the earlier one could not be settled, and on which page that is news. */
-  #unsettled: { readonly why: string; readonly page: string | undefined } | undefined
   #filledFor: string | undefined
 
   constructor(host: LitElement, app: () => App | undefined, composer: () => SignalboxComposer | null) {
@@ -85,7 +81,7 @@ export class SendAgain implements ReactiveController {
     return { send, words: againWords({ status: send.status, settlement: send.settlement, delivery, evidence }) }
   }
 
-  /** Another task or agent is shown, or the words were sent. */
+  /** Another task or agent is shown, or the words were accepted: while they are not, what is known of the earlier send still counts. */
   forget(): void {
     if (!this.#told) return
     this.#told = undefined
@@ -98,38 +94,12 @@ export class SendAgain implements ReactiveController {
     return told?.send.agentId === agentId && text.includes(told.send.text.trim()) ? told.words.caution : null
   }
 
-  /** These words go out: as soon as the console has them as a command, that one takes the place of the earlier. */
-  readonly sent = (text: string, sending: Sending, target: Target): void => {
-    const app = this.#app()
+  /** Id of the earlier send whose place these words take, if any: the commit that accepts them settles it. */
+  readonly replacing = (text: string, target: Target): string | undefined => {
     const told = this.#told
-    if (!app || !told || !needsPerson(told.send.status) || told.send.settlement) return
+    if (!told || !needsPerson(told.send.status) || told.send.settlement) return undefined
     const { send, filled } = told
-    if (!isSaidAgain({ ...send, filled, dismissed: this.#dismissed }, text, target)) return
-    this.#unsettled = undefined
-    const begun = sending.phase.get()
-    const key = 'attempt' in begun ? begun.attempt.idempotencyKey : undefined
-    // Beyond this page: who sent it may be elsewhere by then. Ends with the attempt, whatever becomes of it.
-    const watch = sending.phase.subscribe((phase) => {
-      const isOurs = 'attempt' in phase && phase.attempt.idempotencyKey === key
-      if (isOurs && phase.at !== 'accepted') return
-      watch.unsubscribe()
-      if (isOurs && phase.at === 'accepted') void this.#settle(app, send.id, phase.commandId)
-    })
-  }
-
-  /** The send is not disturbed by it: what could not be settled still needs a person, and is shown where it was. */
-  async #settle(app: App, commandId: string, successorId: string): Promise<void> {
-    const body = { decision: 'sent-again', successorId }
-    try {
-      await app.api.change(settlePath(commandId), { method: 'POST', body }, SettlementAnswer)
-    } catch (error) {
-      const fault = faultOf(error)
-      // Somebody has decided about it meanwhile: it needs nobody.
-      if (fault.message !== settlementRefusals.taken)
-        this.#unsettled = { why: whyNotSettled(fault), page: app.router.get().params['id'] }
-    }
-    app.queries.invalidate()
-    this.#host.requestUpdate()
+    return isSaidAgain({ ...send, filled, dismissed: this.#dismissed }, text, target) ? send.id : undefined
   }
 
   #dismiss(): void {
@@ -143,11 +113,6 @@ export class SendAgain implements ReactiveController {
     if (fault && this.#asked !== null)
       return html`<p class="notice warn" role="status">
         ${icon('triangle-alert', 15)}<span>The words to send again could not be read: ${fault.message}</span>
-      </p>`
-    const unsettled = this.#unsettled
-    if (unsettled !== undefined && unsettled.page === this.#app()?.router.get().params['id'])
-      return html`<p class="notice" role="status">
-        ${icon('info', 15)}<span>The message is sent. The earlier one could not be settled: ${unsettled.why}</span>
       </p>`
     const told = this.#told
     if (!told || this.#dismissed) return nothing

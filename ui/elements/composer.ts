@@ -40,7 +40,7 @@ export class SignalboxComposer extends LitElement {
     hint: { type: String },
     closed: { type: String },
     caution: { attribute: false },
-    sent: { attribute: false },
+    replacing: { attribute: false },
     _text: { state: true },
     _asking: { state: true },
   }
@@ -54,8 +54,8 @@ export class SignalboxComposer extends LitElement {
   declare closed: string
   /** What a person is asked once more before these words are sent; null where nothing. */
   declare caution: (text: string, target: Target) => Caution | null
-  /** Hears what a person sends off, with the sending that it became: that one outlives this element. */
-  declare sent: (text: string, sending: Sending, target: Target) => void
+  /** Id of the earlier send in whose place these words go, if any. */
+  declare replacing: (text: string, target: Target) => string | undefined
   declare _text: string
   declare _asking: Caution | null
   #sending: Sending | undefined
@@ -91,7 +91,7 @@ export class SignalboxComposer extends LitElement {
     this.hint = ''
     this.closed = ''
     this.caution = () => null
-    this.sent = () => {}
+    this.replacing = () => undefined
     this._text = ''
     this._asking = null
   }
@@ -197,8 +197,7 @@ export class SignalboxComposer extends LitElement {
   #sendOff(target: Target): void {
     const sending = this.#sending
     if (!sending) return
-    sending.send(target, this._text)
-    this.sent(this._text, sending, target)
+    sending.send(target, this._text, this.replacing(this._text, target))
   }
 
   #confirm(): TemplateResult | typeof nothing {

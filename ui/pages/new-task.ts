@@ -219,7 +219,7 @@ export class SignalboxNewTask extends LitElement {
           .target=${agent && this.#target(agent)}
           closed=${agent?.operableSkills?.length === 0 ? readersRead : ''}
           .caution=${this.#again.caution}
-          .sent=${this.#again.sent}
+          .replacing=${this.#again.replacing}
           hint=${agent ? `What should ${nameOf(agent)} do?` : 'What should be done?'}
         ></signalbox-composer>
       </div>`

@@ -196,7 +196,7 @@ export class SignalboxTask extends View {
     }
     const phase = this.#phase.value
     if (phase?.at === 'accepted') this.#commandId = phase.commandId
-    if (phase !== undefined && phase.at !== 'idle') this.#again.forget()
+    if (phase?.at === 'accepted') this.#again.forget()
   }
 
   override updated(): void {
@@ -342,7 +342,7 @@ export class SignalboxTask extends View {
         scope=${scopeOfTask(task.localId)}
         .target=${targetOf(task)}
         .caution=${this.#again.caution}
-        .sent=${this.#again.sent}
+        .replacing=${this.#again.replacing}
         hint=${hintFor(task)}
         closed=${closed}
         @leave=${() => this.renderRoot.querySelector<HTMLElement>('.conversation')?.focus()}
