@@ -4,7 +4,7 @@
  */
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
-import { wordsOf, type Observation, type ObservedArtifact } from './observation.ts'
+import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
 import type { PartText, ValuePlace } from './part-text.ts'
 import { isTerminal } from './task.ts'
 
@@ -283,7 +283,7 @@ const stampOf = ({ taskId, contextId, status }: Observation): string =>
 
 /** Whether a kept event is a new time of the same state, and nothing else. */
 export function isStamp(event: string, state: string): boolean {
-  const { status, messages, hasArtifacts } = wordsOf(event)
+  const { status, messages, hasArtifacts } = changesIn(event)
   return status?.state === state && messages.length === 0 && !hasArtifacts
 }
 

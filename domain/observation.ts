@@ -72,7 +72,9 @@ export function observationOf(event: string, digestOf: DigestOf): Observation {
 }
 
 /** What a stored event changes besides artifacts, and whether it brings any of those. */
-export function wordsOf(event: string): Pick<Observation, 'status' | 'messages'> & { readonly hasArtifacts: boolean } {
+export function changesIn(
+  event: string,
+): Pick<Observation, 'status' | 'messages'> & { readonly hasArtifacts: boolean } {
   const { status, messages, artifacts } = changesOf(slimOf(event), [])
   return { status, messages, hasArtifacts: artifacts.length > 0 }
 }
