@@ -18,6 +18,7 @@ import {
   nextTryOf,
   nothingLost,
   sinceKnown,
+  unfollowedTitle,
   unreadTitle,
 } from './unread-agent.ts'
 
@@ -158,38 +159,24 @@ const table: Readonly<Record<string, Explain>> = {
   'command uncertain': ended('uncertain'),
   'subscription following': (seen) =>
     isTroubled(seen) && !isStreaming(seen)
-      ? warn(
-          'Following does not work',
-          ['open-agent'],
-          reason(seen),
-          tries(seen, 'failures', null),
-          triedNow(seen),
-          goesOn(seen),
-        )
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
       : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
-      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
       : quiet('Waiting to follow again', 'The stream is over and the agent still works, so it is followed again.'),
   'subscription away': (seen) => away(seen),
   'subscription polling.away': (seen) => away(seen),
   'subscription polling.pausing': (seen) =>
     isTroubled(seen)
-      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
       : quiet(
           'Read at intervals',
           'The agent does not stream, so its task is read again and again, less often as it goes on.',
         ),
   'subscription polling.reading': (seen) =>
     isTroubled(seen)
-      ? warn(
-          'The task cannot be read',
-          ['open-agent'],
-          reason(seen),
-          tries(seen, 'failures', null),
-          triedNow(seen),
-          goesOn(seen),
-        )
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
       : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
     quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),

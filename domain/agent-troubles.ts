@@ -12,6 +12,7 @@ import {
   nextTryOf,
   nothingLost,
   sinceKnown,
+  unfollowedTasks,
   unreadTitle,
 } from './unread-agent.ts'
 
@@ -79,12 +80,12 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
   const nextLook = earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))
   const nextFollow = earliest(unfollowed.tasks.map(({ nextTryAt }) => nextTryAt))
   const isLeft = [nextLook, nextFollow].some((next) => next !== null && isOverdue(next, nowMs))
-  const cannot = `${tasks(count, isWhole)} cannot be followed`
+  const inVain = unfollowedTasks(tasks(count, isWhole))
   return {
     tone: 'warn',
-    title: isUnread ? unreadTitle : cannot,
+    title: isUnread ? unreadTitle : inVain,
     sentences: [
-      ...(isUnread && count > 0 ? [`${cannot}.`] : []),
+      ...(isUnread && count > 0 ? [`${inVain}.`] : []),
       ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
       ...(isLeft
         ? [leftWaiting, nothingLost]

@@ -25,7 +25,7 @@ describe('an agent', () => {
     const told = unreachedWords({ ...well, looks: looksOf(look), unfollowed })
     expect(told).toMatchObject({ tone: 'warn', title: 'The agent cannot be read' })
     expect(told?.sentences.slice(0, 2)).toEqual([
-      '2 tasks cannot be followed.',
+      'Following 2 tasks does not work.',
       'Reason: Agent network request failed.',
     ])
     expect(told?.sentences[2]).toContain('nothing is lost')
@@ -46,9 +46,9 @@ describe('an agent', () => {
   })
 
   it.each([
-    [1, true, '1 task cannot be followed'],
-    [3, true, '3 tasks cannot be followed'],
-    [1, false, '1+ tasks cannot be followed'],
+    [1, true, 'Following 1 task does not work'],
+    [3, true, 'Following 3 tasks does not work'],
+    [1, false, 'Following 1+ tasks does not work'],
   ] as const)('of which only tasks fail is told by them: %d, whole: %s', (count, isWhole, title) => {
     const told = unreachedWords({ ...well, unfollowed: { tasks: [task], count, isWhole } })
     expect(told?.title).toBe(title)
