@@ -270,12 +270,15 @@ const takesOver = ({ kind, work }: ActorDetail): string[] =>
       ]
     : []
 
+/** Of work that somebody holds who is not heard of. */
+export const silentTitle = 'Its worker is silent'
+
 /** Live work whose holder stopped renewing, or is not heard of any more while its lease still lasts. */
 function silent(seen: Seen, nowMs: number): Explanation | null {
   const { work, lease } = seen.actor
   if (work === null || lease === null) return null
   const begun: Known[] = work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]
-  const told = { tone: 'warn', title: 'Its worker is silent', remedies: ['see-queues'] } as const
+  const told = { tone: 'warn', title: silentTitle, remedies: ['see-queues'] } as const
   if (isAbandoned({ work, lease }, nowMs))
     return {
       ...told,

@@ -20,6 +20,7 @@ const summary = {
   machineVersion: z.string(),
   updatedAt: z.string(),
   attention: z.boolean(),
+  silent: z.boolean(),
   title: z.string(),
 }
 

@@ -70,6 +70,8 @@ export interface ActorSummary {
   readonly updatedAt: string
   /** The actor needs a person's eye: uncertain, failed, or its lease ran out. */
   readonly attention: boolean
+  /** Who holds its work is not heard of any more, or has stopped renewing its lease. */
+  readonly silent: boolean
   readonly title: string
 }
 

@@ -14,6 +14,7 @@ export const actorIn = (kind: string, value: StateValue, more: Partial<ActorDeta
   machineVersion: '1',
   updatedAt: at(0),
   attention: false,
+  silent: false,
   title: '',
   createdAt: at(-1000),
   context: {},
