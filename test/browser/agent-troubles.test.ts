@@ -122,6 +122,9 @@ describe('an agent that cannot be read', () => {
     const links = page.getByRole('row').getByRole('link')
     expect(await links.count()).toBe(2)
     expect((await links.allInnerTexts()).filter((text) => text.includes('not followed'))).toHaveLength(1)
+    // Its name is known from when it answered, and beside it is where it was asked for.
+    const silent = page.getByRole('row').filter({ hasText: 'Agent Card discovery failed' })
+    expect(await silent.getByRole('link').innerText()).toMatch(/^Archive Agent\s+http:\/\/127\.0\.0\.1:\d+\/\S+$/)
     await expectClean(page)
     await marked.click()
     await troubles(page).waitFor(patience)
