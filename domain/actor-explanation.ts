@@ -8,7 +8,7 @@ import type { CommandEvidence } from './evidence.ts'
 import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
-import { answerDeadlineMs } from './lost-answer.ts'
+import { answerBy, answerDeadlineMs } from './lost-answer.ts'
 import { isAbandoned, isHolderSilent, stuckAfterMs, streamOpenAfterMs } from './patience.ts'
 import type { Settlement } from './settlement.ts'
 import {
@@ -115,8 +115,6 @@ function listTrouble({ actor: { context } }: Seen): string | null {
   const said = context['listReason']
   return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
-
-const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
 
 /** Until when an answer is waited for: from the commit that marks the request begun, so a little sooner than to the last byte. */
 const answerDue = ({ actor: { work } }: Seen): Known[] =>

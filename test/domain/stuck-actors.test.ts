@@ -90,6 +90,7 @@ describe('an agent that cannot be read', () => {
       looks: { scopes: [look], count: 1, isWhole: true },
       unfollowed: { tasks: [{ ...look, localId: 't', title: 'hold' }], count: 1, isWhole: true },
       others: { count: 0, isWhole: true, oldestAt: null },
+      full: [],
       cardReadAt: null,
     })
     const ofActors = [told('reconciliation', 'backingOff'), told('subscription', 'away')]
@@ -122,6 +123,7 @@ describe('a task that is followed in vain', () => {
         looks: { scopes: [], count: 0, isWhole: true },
         unfollowed: { tasks: [task], count: 1, isWhole: true },
         others: { count: 0, isWhole: true, oldestAt: null },
+        full: [],
         cardReadAt: null,
       })
       const own = explainActor(seen(actorIn('subscription', value, { context })), nowMs)[0]
