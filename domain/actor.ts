@@ -19,6 +19,7 @@ const summary = {
   revision: z.number(),
   machineVersion: z.string(),
   updatedAt: z.string(),
+  movedAt: z.string(),
   attention: z.boolean(),
   silent: z.boolean(),
   title: z.string(),

@@ -111,7 +111,8 @@ const lostWorker = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: Act
   )
 
 export function summaryOf(record: ActorRecord, definitions: Definitions): ActorSummary {
-  const { kind, id, snapshot, work, isHolderSilent, revision, machineVersion, updatedAt, settledAt, title } = record
+  const { kind, id, snapshot, work, isHolderSilent, revision, machineVersion, updatedAt, movedAt, settledAt, title } =
+    record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
   const marked = settledAt === null && leaves.some((node) => node.tags.includes('attention'))
@@ -125,6 +126,7 @@ export function summaryOf(record: ActorRecord, definitions: Definitions): ActorS
     revision,
     machineVersion,
     updatedAt,
+    movedAt,
     attention: lost || record.failsForLong || marked,
     // Until its lease is over it heals by itself, so that alone needs nobody.
     silent: lost || (work !== null && isHolderSilent),

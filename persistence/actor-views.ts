@@ -9,7 +9,7 @@ import { leaseGraceMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failsForLong } from './failing.ts'
+import { failsForLong, movedAt } from './failing.ts'
 import { isHeardOf } from './processes.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
@@ -28,7 +28,9 @@ export interface ActorRecord {
   readonly revision: number
   readonly machineVersion: string
   readonly createdAt: string
+  /** Of its last step; it may have brought it nowhere. */
   readonly updatedAt: string
+  readonly movedAt: string
   /** When a person settled the command that it was; null while nobody has, and of all others. */
   readonly settledAt: string | null
   /** It has failed for so long that a person should know, whatever its state is called. */
@@ -62,6 +64,7 @@ const Record_ = z.object({
   machineVersion: z.string(),
   createdAt: z.string(),
   updatedAt: z.string(),
+  movedAt: z.string(),
   settledAt: z.string().nullable(),
   failsForLong: z.boolean(),
   seenAt: z.string(),
@@ -105,7 +108,7 @@ const everyActor = sql.fragment`
 const selected = sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
     a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
-    a.updated_at as "updatedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
+    a.updated_at as "updatedAt", ${movedAt} as "movedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
     now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 

@@ -13,6 +13,7 @@ export const actorIn = (kind: string, value: StateValue, more: Partial<ActorDeta
   revision: 2,
   machineVersion: '1',
   updatedAt: at(0),
+  movedAt: at(0),
   attention: false,
   silent: false,
   title: '',

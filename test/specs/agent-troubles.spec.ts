@@ -89,6 +89,15 @@ describe('an agent', () => {
     // The task's page tells of the same.
     const follower = ActorAnswer.parse(await get(`/api/actors/subscription/${sent.result?.localId}`))
     expect(follower.since).toBe(unfollowed.tasks[0]?.since)
+    // However often it is tried since, it has not moved, in the list of actors either.
+    const follows = async () =>
+      ActorPage.parse(await get('/api/actors?kind=subscription')).actors.find(({ id }) => id === sent.result?.localId)
+    const changed = async () => (await running.task(sent.result?.localId ?? '', () => true)).updatedAt
+    const tried = (await follows())?.updatedAt ?? ''
+    const lastChange = await changed()
+    await expect.poll(async () => (await follows())?.updatedAt, patience).not.toBe(tried)
+    expect((await follows())?.movedAt).toBe(follower.since)
+    expect(await changed()).toBe(lastChange)
     for (const { since } of [...looks.scopes, ...unfollowed.tasks])
       expect(Date.parse(since ?? '')).toBeGreaterThanOrEqual(before)
     expect(await troublesOf(well)).toMatchObject(nothing)

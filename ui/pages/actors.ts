@@ -338,7 +338,7 @@ export class SignalboxActors extends View {
             : html`<span class="lamp ${actor.status}" role="img" aria-label=${word} title=${word}></span>`
         }
         <span class="id mono ell" title=${actor.id}>${actor.kind}/${ask.shortId(actor.id)}</span>
-        ${app.format.when(actor.updatedAt)}
+        ${app.format.when(actor.movedAt)}
         ${actor.title === '' ? nothing : html`<bdi class="line ell" title=${actor.title}>${actor.title}</bdi>`}
         ${pathsOf(actor.value).map((keys) => html`<span class="line state ell" title=${keys.join('.')}>${pathWords(keys)}</span>`)}
         ${actor.silent ? html`<span class="line">${standingMark({ tone: 'warn', words: silentTitle })}</span>` : nothing}
