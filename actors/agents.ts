@@ -139,7 +139,9 @@ export class Agents {
     if (found.kind === 'missed') {
       const { untrusted: { trust, signing } = {}, message: error } = found
       const judged = trust && signing ? { trust, signing: heldSkills === null ? signing : reducedSigning(signing) } : {}
-      return { ...registered, ...judged, error }
+      // Once its card was read its name is known, and stands on its tasks as ever; before, there is only its address.
+      const named = row.card === null ? {} : { name: row.name }
+      return { ...registered, ...named, ...judged, error }
     }
     const seen = this.#seen(found, row)
     if (!seen) return null

@@ -8,7 +8,7 @@ import type { CommandEvidence } from './evidence.ts'
 import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
-import { answerDeadlineMs } from './lost-answer.ts'
+import { answerBy, answerDeadlineMs } from './lost-answer.ts'
 import { isAbandoned, isHolderSilent, stuckAfterMs, streamOpenAfterMs } from './patience.ts'
 import type { Settlement } from './settlement.ts'
 import {
@@ -18,6 +18,7 @@ import {
   nextTryOf,
   nothingLost,
   sinceKnown,
+  unfollowedTitle,
   unreadTitle,
 } from './unread-agent.ts'
 
@@ -115,8 +116,6 @@ function listTrouble({ actor: { context } }: Seen): string | null {
   return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
 
-const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
-
 /** Until when an answer is waited for: from the commit that marks the request begun, so a little sooner than to the last byte. */
 const answerDue = ({ actor: { work } }: Seen): Known[] =>
   work?.startedAt ? [{ words: 'It has time until about', at: answerBy(work.startedAt) }] : []
@@ -158,38 +157,24 @@ const table: Readonly<Record<string, Explain>> = {
   'command uncertain': ended('uncertain'),
   'subscription following': (seen) =>
     isTroubled(seen) && !isStreaming(seen)
-      ? warn(
-          'Following does not work',
-          ['open-agent'],
-          reason(seen),
-          tries(seen, 'failures', null),
-          triedNow(seen),
-          goesOn(seen),
-        )
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
       : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
-      ? warn('Following does not work', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
       : quiet('Waiting to follow again', 'The stream is over and the agent still works, so it is followed again.'),
   'subscription away': (seen) => away(seen),
   'subscription polling.away': (seen) => away(seen),
   'subscription polling.pausing': (seen) =>
     isTroubled(seen)
-      ? warn('The task cannot be read', ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
       : quiet(
           'Read at intervals',
           'The agent does not stream, so its task is read again and again, less often as it goes on.',
         ),
   'subscription polling.reading': (seen) =>
     isTroubled(seen)
-      ? warn(
-          'The task cannot be read',
-          ['open-agent'],
-          reason(seen),
-          tries(seen, 'failures', null),
-          triedNow(seen),
-          goesOn(seen),
-        )
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
       : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
     quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),
@@ -283,12 +268,15 @@ const takesOver = ({ kind, work }: ActorDetail): string[] =>
       ]
     : []
 
+/** Of work that somebody holds who is not heard of. */
+export const silentTitle = 'Its worker is silent'
+
 /** Live work whose holder stopped renewing, or is not heard of any more while its lease still lasts. */
 function silent(seen: Seen, nowMs: number): Explanation | null {
   const { work, lease } = seen.actor
   if (work === null || lease === null) return null
   const begun: Known[] = work.startedAt === null ? [] : [{ words: `"${work.id}" was begun`, at: work.startedAt }]
-  const told = { tone: 'warn', title: 'Its worker is silent', remedies: ['see-queues'] } as const
+  const told = { tone: 'warn', title: silentTitle, remedies: ['see-queues'] } as const
   if (isAbandoned({ work, lease }, nowMs))
     return {
       ...told,

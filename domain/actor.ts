@@ -19,7 +19,9 @@ const summary = {
   revision: z.number(),
   machineVersion: z.string(),
   updatedAt: z.string(),
+  movedAt: z.string(),
   attention: z.boolean(),
+  silent: z.boolean(),
   title: z.string(),
 }
 

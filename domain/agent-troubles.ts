@@ -1,9 +1,10 @@
 /**
- * What stands in an agent's way here: that it cannot be read, which of its tasks cannot be followed, and others' sends that it did
- * not get yet. The shape that the browser checks with, and the words. Does not own the reading (persistence/agent-troubles.ts), one's
+ * What stands in an agent's way here: that it cannot be read, which of its tasks cannot be followed, others' sends that it did
+ * not get yet, and that all its places are taken. The shape that the browser checks with, and the words. Does not own the reading (persistence/agent-troubles.ts), one's
  * own sends (under-way.ts) or those that ended (unsettled-send.ts).
  */
 import * as z from 'zod/mini'
+import { answerBy } from './lost-answer.ts'
 import { withStop, type Explanation, type Known } from './explanation.ts'
 import {
   askedMeanwhile,
@@ -12,6 +13,7 @@ import {
   nextTryOf,
   nothingLost,
   sinceKnown,
+  unfollowedTasks,
   unreadTitle,
 } from './unread-agent.ts'
 
@@ -38,6 +40,20 @@ const UnfollowedTask = z.object({
 })
 export type UnfollowedTask = z.infer<typeof UnfollowedTask>
 
+/** One kind of what is done for it, of which it may have no more at once while some waits. */
+const FullPlaces = z.object({
+  kind: z.string(),
+  /** In all processes that work on it. */
+  taken: z.number(),
+  places: z.number(),
+  /** Among the first of what is due, whoever it is for. */
+  waiting: z.number(),
+  oldestDueAt: z.string(),
+  /** Since when the oldest request to it is on its way; null where there is none. */
+  requestSince: when,
+})
+type FullPlaces = z.infer<typeof FullPlaces>
+
 /** `GET /api/agents/{agentId}/troubles`: of what the viewer may see, by the database's clock `at`. */
 export const AgentTroubles = z.object({
   at: z.string(),
@@ -47,6 +63,8 @@ export const AgentTroubles = z.object({
   unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean() }),
   /** Others' sends that wait, or are being delivered, for longer than a moment. */
   others: z.object({ count: z.number(), isWhole: z.boolean(), oldestAt: when }),
+  /** Of sends to it and of its streams: where all its places are taken, and something waits for one for longer than a moment. */
+  full: z.array(FullPlaces),
   /** When its card was last read. */
   cardReadAt: when,
 })
@@ -56,6 +74,12 @@ export type AgentTroubles = z.infer<typeof AgentTroubles>
 export const looksShown = 20
 export const looksSearched = 2_000
 export const unfollowedShown = 3
+/**
+ * What people wait for, called as among the queues (queue-words.ts, whose other words an agent's page does without). Who asks it for
+ * what was missed, or to call, has all the time there is.
+ */
+const waitedFor: Readonly<Record<string, string>> = { command: 'delivering messages', subscription: 'following tasks' }
+export const kindsWithPlaces: readonly string[] = Object.keys(waitedFor)
 /** Unfinished tasks of an agent that are looked at, the newest of a tenant first, whoever may see them. */
 export const unfollowedSearched = 2_000
 
@@ -79,12 +103,12 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
   const nextLook = earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))
   const nextFollow = earliest(unfollowed.tasks.map(({ nextTryAt }) => nextTryAt))
   const isLeft = [nextLook, nextFollow].some((next) => next !== null && isOverdue(next, nowMs))
-  const cannot = `${tasks(count, isWhole)} cannot be followed`
+  const inVain = unfollowedTasks(tasks(count, isWhole))
   return {
     tone: 'warn',
-    title: isUnread ? unreadTitle : cannot,
+    title: isUnread ? unreadTitle : inVain,
     sentences: [
-      ...(isUnread && count > 0 ? [`${cannot}.`] : []),
+      ...(isUnread && count > 0 ? [`${inVain}.`] : []),
       ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
       ...(isLeft
         ? [leftWaiting, nothingLost]
@@ -100,6 +124,20 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
     remedies: [],
   }
 }
+
+/** That no more can be done for it at once: what waits is not lost, and not stuck at a worker. */
+export const fullWords = ({ kind, taken, places, waiting, oldestDueAt, requestSince }: FullPlaces): Explanation => ({
+  tone: 'warn',
+  title: `All its places for ${waitedFor[kind] ?? kind} are taken`,
+  sentences: [
+    `${taken} of ${places} places are taken. ${waiting} ${waiting === 1 ? 'waits' : 'wait'} for one, and ${waiting === 1 ? 'begins' : 'each begins'} as soon as one is free.`,
+  ],
+  known: [
+    ...at(waiting === 1 ? 'Due' : 'The oldest was due', oldestDueAt),
+    ...at('The first place is free by about', requestSince === null ? null : answerBy(requestSince)),
+  ],
+  remedies: [],
+})
 
 /** Of what others sent; null: nothing of it waits. */
 export function othersWords({ others: { count, isWhole, oldestAt } }: AgentTroubles): Explanation | null {

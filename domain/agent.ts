@@ -58,7 +58,7 @@ export const AgentSkill = z.object({
 /** Beyond the specification: the skills of an agent that whoever asks may send to. Null: anything, also without a skill. */
 export const OperableSkills = z.nullable(z.array(z.string()))
 
-/** A row of `GET /api/agents`: card fields when discovery succeeded, else `error`. */
+/** A row of `GET /api/agents`: card fields when discovery succeeded, else `error`, beside the name where an earlier card told it. */
 export const Agent = z.object({
   ...registered,
   name: z.optional(z.string()),

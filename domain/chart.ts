@@ -67,9 +67,14 @@ export interface ActorSummary {
   readonly status: 'active' | 'done'
   readonly revision: number
   readonly machineVersion: string
+  /** Of its last step. */
   readonly updatedAt: string
+  /** The same, but of what is tried in vain: since when that is so. */
+  readonly movedAt: string
   /** The actor needs a person's eye: uncertain, failed, or its lease ran out. */
   readonly attention: boolean
+  /** Who holds its work is not heard of any more, or has stopped renewing its lease. */
+  readonly silent: boolean
   readonly title: string
 }
 

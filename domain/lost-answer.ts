@@ -6,6 +6,9 @@
 /** From the call to the last byte of the answer. */
 export const answerDeadlineMs = 60_000
 
+/** When it is over at the latest that a request is waited for which began then. */
+export const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
+
 export const lostAnswers = {
   timeout: `No answer within ${answerDeadlineMs / 1000} s, so the console hung up.`,
   reset: 'The connection broke before the answer was whole.',

@@ -35,6 +35,24 @@ export const kindTitle = (kind: string): string => (Object.hasOwn(kindTitles, ki
 /** For the middle of a sentence. */
 export const inside = (words: string): string => `${words.charAt(0).toLowerCase()}${words.slice(1)}`
 
+/** What holds work now, and which of them are not heard of any more. */
+export interface Holders {
+  readonly leases: readonly HeldLeases[]
+  readonly silent: ReadonlySet<string>
+}
+
+/** Of one kind, what is held by who is heard of, and what is not: leases that have not run out. */
+export function heldOf(
+  kind: string,
+  { leases, silent }: Holders,
+): { readonly underWay: number; readonly unheard: number } {
+  const live = (isSilent: boolean): number =>
+    leases
+      .filter((each) => each.kind === kind && silent.has(each.owner) === isSilent)
+      .reduce((sum, { held, expired }) => sum + held - expired, 0)
+  return { underWay: live(false), unheard: live(true) }
+}
+
 interface QueueTrouble {
   readonly what: 'Stuck' | 'Waits for room' | 'Waits'
   readonly why: string
@@ -43,13 +61,14 @@ interface QueueTrouble {
 /** Every loop looks at least once a second, so what has been due for long waits for room or for a worker. Null: not for long. */
 function queueTrouble(
   queue: KindQueue,
-  leases: readonly HeldLeases[],
+  { leases, silent }: Holders,
   places: Places | null,
   nowMs: number,
 ): QueueTrouble | null {
   if ((oldestAgeMs(queue, nowMs) ?? 0) < stuckAfterMs) return null
-  const holders = leases.filter(({ kind }) => kind === queue.kind)
-  const expired = holders.reduce((sum, each) => sum + each.expired, 0)
+  const ofKind = leases.filter(({ kind }) => kind === queue.kind)
+  const expired = ofKind.reduce((sum, each) => sum + each.expired, 0)
+  const holders = ofKind.filter(({ owner }) => !silent.has(owner))
   if (expired > 0)
     return { what: 'Stuck', why: `${expired} ${expired === 1 ? 'lease' : 'leases'} ran out and nobody took over` }
   if (holders.length === 0) return { what: 'Stuck', why: 'nobody works on it' }
@@ -61,30 +80,37 @@ function queueTrouble(
   return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}` }
 }
 
-export function queueStanding(
-  queue: KindQueue,
-  leases: readonly HeldLeases[],
-  places: Places | null,
-  nowMs: number,
-): Standing {
+/** "A worker is silent and holds 2": what nobody does, although somebody holds it. Null: nothing is held so. */
+function silentWords(kind: string, holders: Holders): string | null {
+  const { unheard } = heldOf(kind, holders)
+  if (unheard === 0) return null
+  const owners = new Set(
+    holders.leases
+      .filter((each) => each.kind === kind && each.held > each.expired && holders.silent.has(each.owner))
+      .map(({ owner }) => owner),
+  )
+  return owners.size === 1
+    ? `A worker is silent and holds ${unheard}`
+    : `${owners.size} workers are silent and hold ${unheard}`
+}
+
+export function queueStanding(queue: KindQueue, holders: Holders, places: Places | null, nowMs: number): Standing {
+  const trouble = queueTrouble(queue, holders, places, nowMs)
+  const silent = silentWords(queue.kind, holders)
+  const troubled = [
+    ...(trouble === null ? [] : [`${trouble.what}: ${trouble.why}`]),
+    ...(silent === null ? [] : [silent]),
+  ]
+  if (troubled.length > 0) return { tone: 'warn', words: troubled.join('. ') }
   if (queue.oldestDueAt === null) return { tone: 'ok', words: 'Nothing waits' }
-  const trouble = queueTrouble(queue, leases, places, nowMs)
   // A moment is nothing to worry about; that somebody takes it is said only where somebody is there.
-  const isSomebodyThere =
-    places !== null || leases.some(({ kind, held, expired }) => kind === queue.kind && held > expired)
-  return trouble === null
-    ? { tone: 'quiet', words: isSomebodyThere ? 'Being taken' : 'Not taken yet' }
-    : { tone: 'warn', words: `${trouble.what}: ${trouble.why}` }
+  const isSomebodyThere = places !== null || heldOf(queue.kind, holders).underWay > 0
+  return { tone: 'quiet', words: isSomebodyThere ? 'Being taken' : 'Not taken yet' }
 }
 
 /** "Following tasks is stuck: nobody works on it", where nothing else says which queue it is. Null: it waits for nothing long. */
-export function queueSentence(
-  queue: KindQueue,
-  leases: readonly HeldLeases[],
-  places: Places | null,
-  nowMs: number,
-): string | null {
-  const trouble = queueTrouble(queue, leases, places, nowMs)
+export function queueSentence(queue: KindQueue, holders: Holders, places: Places | null, nowMs: number): string | null {
+  const trouble = queueTrouble(queue, holders, places, nowMs)
   if (trouble === null) return null
   const { what, why } = trouble
   return `${kindTitle(queue.kind)} ${what === 'Stuck' ? 'is stuck' : inside(what)}: ${why}`

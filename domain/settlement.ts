@@ -78,6 +78,9 @@ export const whyNotSettled = ({ status, message }: { readonly status: number; re
 export const settledBy = ({ by, decision }: Settlement): string =>
   `${isolated(by.name)} settled it: ${decisionWords[decision]}`
 
+/** The same of who took a decision back. */
+export const reopenedBy = ({ by }: Reopening): string => `${isolated(by.name)} reopened it`
+
 /** What a send that nobody has settled waits for: a person. */
 export const needsPerson = (status: CommandStatus): boolean => status === 'failed' || status === 'uncertain'
 

@@ -17,6 +17,7 @@ import {
   kindTitle,
   loopTrouble,
   queueSentence,
+  type Holders,
   type LoopTrouble,
   type Places,
   type Standing,
@@ -50,6 +51,20 @@ export function missingStanding({ why, since }: Missing): Standing {
 
 const silenceMs = ({ seenAt }: ToldProcess, nowMs: number): number => nowMs - Date.parse(seenAt)
 export const isSilent = (process: ToldProcess, nowMs: number): boolean => silenceMs(process, nowMs) >= silentAfterMs
+
+/** What holds work, but for the process that answers, which is heard of by its answer. */
+export const holdersOf = (
+  { leases, processes }: Pick<QueuesAnswer, 'leases' | 'processes'>,
+  own: SupervisorAnswer,
+  nowMs: number,
+): Holders => ({
+  leases,
+  silent: new Set(
+    beside(own, processes)
+      .filter((each) => isSilent(each, nowMs))
+      .map(({ owner }) => owner),
+  ),
+})
 
 const plainState = (value: SupervisorAnswer['supervisor']['value']): string =>
   typeof value === 'string' ? value : (Object.keys(value)[0] ?? '')
@@ -238,9 +253,11 @@ function silence(own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: numb
   return count(workers, own.process.works ? 1 : 0, 'worker', 'workers') ?? count(expected, 1, 'process', 'processes')
 }
 
-function queuesStanding(answer: SupervisorAnswer, { kinds, leases, processes }: SeenQueues, nowMs: number): Standing {
+function queuesStanding(answer: SupervisorAnswer, queues: SeenQueues, nowMs: number): Standing {
+  const { kinds, processes } = queues
+  const holders = holdersOf(queues, answer, nowMs)
   const late = kinds.flatMap((queue) => {
-    const sentence = queueSentence(queue, leases, placesOf(answer, processes, queue.kind, nowMs), nowMs)
+    const sentence = queueSentence(queue, holders, placesOf(answer, processes, queue.kind, nowMs), nowMs)
     return sentence === null ? [] : [{ kind: queue.kind, sentence }]
   })
   const [first] = late

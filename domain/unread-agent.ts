@@ -1,10 +1,16 @@
 /**
- * What is said of an agent that cannot be read, alike on its own page, on a task's and on an actor's: what it is called, since when,
- * how often it is tried, and when next. Owns these words; whose page says which of them is actor-explanation.ts and agent-troubles.ts.
+ * What is said of an agent that cannot be read, and of tasks that are followed in vain, alike on the agent's page, on a task's and on
+ * an actor's: what it is called, since when, how often it is tried, and when next. Owns these words; whose page says which of them is
+ * actor-explanation.ts and agent-troubles.ts.
  */
 import type { Known } from './explanation.ts'
 
 export const unreadTitle = 'The agent cannot be read'
+
+/** On the page of a task, or of whoever follows it. */
+export const unfollowedTitle = 'Following does not work'
+/** The same where several tasks may be meant: "Following 3 tasks does not work". */
+export const unfollowedTasks = (tasks: string): string => `Following ${tasks} does not work`
 
 /** The way from a timer to its try, and a look at the clock: what is due for longer is not the next try any more. Milliseconds. */
 export const dueGraceMs = 5_000

@@ -2,7 +2,7 @@
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { chartsOf } from '../actors/charts.ts'
-import { AgentTroubles } from '../domain/agent-troubles.ts'
+import { AgentTroubles, kindsWithPlaces } from '../domain/agent-troubles.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readAgentTroubles } from '../persistence/agent-troubles.ts'
 import { findAgent } from '../persistence/agents.ts'
@@ -21,12 +21,16 @@ const schema = {
 
 export const agentTroubleRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
   const attention = attentionStates(chartsOf(system.kinds))
+  const places = kindsWithPlaces.flatMap((kind) => {
+    const perAgent = system.kinds[kind]?.laneLimit
+    return perAgent === undefined ? [] : [{ kind, perAgent }]
+  })
   const config = { permission: 'read' } as const
   app.get('/api/agents/:agentId/troubles', { config, schema }, async (request): Promise<AgentTroubles> => {
     const viewer = viewerOf(request)
     const id = localId(request.params.agentId, 'agent.unknown')
     if (!(await findAgent(db.pool, viewer, id))) throw new Refusal('agent.unknown')
-    return readAgentTroubles(db.pool, viewer, id, attention)
+    return readAgentTroubles(db.pool, viewer, id, attention, places)
   })
   done()
 }

@@ -101,7 +101,7 @@ function marked(node: ChartNode): readonly StateValue[] {
   })
 }
 
-const isSilent = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: ActorRecord): boolean =>
+const lostWorker = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: ActorRecord): boolean =>
   isAbandoned(
     {
       work: work === null ? null : { id: work, startedAt: workStartedAt },
@@ -111,11 +111,13 @@ const isSilent = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: Actor
   )
 
 export function summaryOf(record: ActorRecord, definitions: Definitions): ActorSummary {
-  const { kind, id, snapshot, revision, machineVersion, updatedAt, settledAt, title } = record
+  const { kind, id, snapshot, work, isHolderSilent, revision, machineVersion, updatedAt, movedAt, settledAt, title } =
+    record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
   const marked = settledAt === null && leaves.some((node) => node.tags.includes('attention'))
   const { value, status } = snapshot
+  const lost = lostWorker(record)
   return {
     kind,
     id,
@@ -124,7 +126,10 @@ export function summaryOf(record: ActorRecord, definitions: Definitions): ActorS
     revision,
     machineVersion,
     updatedAt,
-    attention: isSilent(record) || record.failsForLong || marked,
+    movedAt,
+    attention: lost || record.failsForLong || marked,
+    // Until its lease is over it heals by itself, so that alone needs nobody.
+    silent: lost || (work !== null && isHolderSilent),
     title: title ?? '',
   }
 }

@@ -9,7 +9,8 @@ import { leaseGraceMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failsForLong } from './failing.ts'
+import { failsForLong, movedAt } from './failing.ts'
+import { isHeardOf } from './processes.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
 
@@ -22,10 +23,14 @@ export interface ActorRecord {
   readonly timers: Readonly<Record<string, Timer>>
   readonly leaseOwner: string | null
   readonly leaseUntil: string | null
+  /** Who holds it is not heard of any more. */
+  readonly isHolderSilent: boolean
   readonly revision: number
   readonly machineVersion: string
   readonly createdAt: string
+  /** Of its last step; it may have brought it nowhere. */
   readonly updatedAt: string
+  readonly movedAt: string
   /** When a person settled the command that it was; null while nobody has, and of all others. */
   readonly settledAt: string | null
   /** It has failed for so long that a person should know, whatever its state is called. */
@@ -54,10 +59,12 @@ const Record_ = z.object({
   timers: Timers,
   leaseOwner: z.string().nullable(),
   leaseUntil: z.string().nullable(),
+  isHolderSilent: z.boolean(),
   revision: z.number(),
   machineVersion: z.string(),
   createdAt: z.string(),
   updatedAt: z.string(),
+  movedAt: z.string(),
   settledAt: z.string().nullable(),
   failsForLong: z.boolean(),
   seenAt: z.string(),
@@ -81,7 +88,7 @@ export interface ActorFilter {
   readonly attention: readonly AttentionState[] | null
   /** Part of the id, of the kind, or in letters of any case of the title or the state: by its own name, or by its words (`polling › backing off`). */
   readonly q: string | null
-  /** Only what is due and held by nobody, or only what is held by a lease that has not run out. Null: either, and neither. */
+  /** Only what is due and held by nobody, or only what is held by who is heard of, by a lease that has not run out. Null: either, and neither. */
   readonly work: 'due' | 'held' | null
   /** Only what this process holds, by leases that ran out too. Null: whoever does. */
   readonly owner: string | null
@@ -100,8 +107,8 @@ const everyActor = sql.fragment`
 
 const selected = sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
-    a.lease_until as "leaseUntil", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
-    a.updated_at as "updatedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
+    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
+    a.updated_at as "updatedAt", ${movedAt} as "movedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
     now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
     coalesce(t.id, c.task_id) as "taskId"`
 
@@ -239,7 +246,7 @@ const workConditions = ({ work, owner }: ActorFilter): Fragment[] => [
   ...(work === 'due'
     ? [sql.fragment`a.wake_at <= now() and (a.lease_until is null or a.lease_until <= now())`]
     : work === 'held'
-      ? [sql.fragment`a.wake_at is not null and a.lease_until > now()`]
+      ? [sql.fragment`a.wake_at is not null and a.lease_until > now() and ${isHeardOf(sql.fragment`a.lease_owner`)}`]
       : []),
   ...(owner === null ? [] : [sql.fragment`a.wake_at is not null and a.lease_owner = ${owner}`]),
 ]

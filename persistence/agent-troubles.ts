@@ -15,6 +15,7 @@ import {
   type AgentTroubles,
 } from '../domain/agent-troubles.ts'
 import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
+import { readFullPlaces, type AgentPlaces } from './agent-places.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
@@ -123,17 +124,19 @@ async function readOthers(db: Connection, viewer: Viewer, agentId: string): Prom
 
 const Clock = z.object({ at: z.string(), cardReadAt: z.string().nullable() })
 
-/** `attention`: states that need a person, as the machines tag them. */
+/** `attention`: states that need a person, as the machines tag them. `places`: of the kinds that people wait for. */
 export async function readAgentTroubles(
   db: Connection,
   viewer: Viewer,
   agentId: string,
   attention: readonly AttentionState[],
+  places: readonly AgentPlaces[],
 ): Promise<AgentTroubles> {
   const { at, cardReadAt } = await db.one(sql.type(Clock)`
     select now() as at, (select max(s.last_seen_at) from agent_card s where s.agent_id = ${agentId}) as "cardReadAt"`)
   const looks = await readLooks(db, viewer, agentId)
   const unfollowed = await readUnfollowed(db, viewer, agentId, attention)
   const others = await readOthers(db, viewer, agentId)
-  return { at, looks, unfollowed, others, cardReadAt }
+  const full = await readFullPlaces(db, viewer, agentId, places)
+  return { at, looks, unfollowed, others, full, cardReadAt }
 }

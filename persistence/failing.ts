@@ -41,15 +41,24 @@ export const failedOften = sql.fragment`(a.snapshot->'context'->>'failures')::in
 export const isStreaming = sql.fragment`coalesce(a.work = 'follow' and a.lease_until > now()
   and a.work_started_at < now() - ${streamOpenAfterMs} * interval '1 millisecond', false)`
 
+/** Of `actor a` or `actor_archive a`: following a task, or asking an agent for what is unfinished, fails now. */
+const failsNow = sql.fragment`a.kind in ('subscription', 'reconciliation') and a.snapshot->>'status' = 'active'
+    and a.snapshot->'context'->>'reason' is not null and ${failedOften} and not ${isStreaming}`
+
+/**
+ * Of `actor a` or `actor_archive a`: when it last moved. Tries in vain bring it nowhere, so while it fails that is when this began; who
+ * gave up has moved once more.
+ */
+export const movedAt: FragmentSqlToken = sql.fragment`(case
+  when ${failsNow} and a.snapshot->>'value' <> 'stopped' then coalesce(${failingSince}, a.updated_at) else a.updated_at end)`
+
 /**
  * Of `actor a` or `actor_archive a`: following a task, or asking an agent for what is unfinished, has failed for so long, by its first
  * failure and not by the last try. The log, a subplan, is read last and only for rows that fail now: what ended keeps its reason. Where all of 40,000 live actors
  * failed at once a page of what needs a person took 0.4 s on PostgreSQL 18, where none did 30 ms.
  */
 export const failsForLong: FragmentSqlToken = sql.fragment`(case
-  when a.kind in ('subscription', 'reconciliation') and a.snapshot->>'status' = 'active'
-    and a.snapshot->'context'->>'reason' is not null and ${failedOften} and not ${isStreaming}
-    and a.created_at < now() - ${failingToldAfterMs} * interval '1 millisecond'
+  when ${failsNow} and a.created_at < now() - ${failingToldAfterMs} * interval '1 millisecond'
   then coalesce(${failingSince} < now() - ${failingToldAfterMs} * interval '1 millisecond', true)
   else false end)`
 

@@ -2,8 +2,9 @@
  * What the processes on this database last said of themselves, a row each. Only told and read: nobody decides by it who lives
  * (leases.ts does). Does not know what is said (domain/queue.ts).
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
+import { silentAfterMs } from '../domain/patience.ts'
 import { SupervisorAnswer, type ToldProcess } from '../domain/queue.ts'
 import type { Connection } from './connection.ts'
 
@@ -40,6 +41,10 @@ export async function readProcesses(db: Connection): Promise<Omit<ToldProcess, '
     .map(({ told, ...row }) => ({ ...row, told: SupervisorAnswer.safeParse(told).data ?? null }))
     .toSorted((a, b) => a.owner.localeCompare(b.owner))
 }
+
+/** Of the name of a process in a lease: it is not silent, as far as processes tell of themselves. Null where nobody is named. */
+export const isHeardOf = (owner: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  (${owner} not in (select p.owner from process p where p.seen_at <= now() - ${silentAfterMs} * interval '1 millisecond'))`
 
 const Seen = z.object({ seenAt: z.string() })
 

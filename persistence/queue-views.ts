@@ -6,11 +6,11 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
-import { silentAfterMs, stuckAfterMs } from '../domain/patience.ts'
+import { stuckAfterMs } from '../domain/patience.ts'
 import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswer } from '../domain/queue.ts'
 import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { Connection } from './connection.ts'
-import { readProcesses } from './processes.ts'
+import { isHeardOf, readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
 const Due = z.object({ kind: z.string(), due: z.number(), oldestDueAt: z.string().nullable() })
@@ -81,13 +81,14 @@ const readHeld = (db: Connection, organizationId: string) =>
       from actor where wake_at is not null and lease_owner is not null) leased
     group by lease_owner, kind order by lease_owner, kind`)
 
-/** Of each kind the agent that most leases are for, in the same way. */
+/** Of each kind the agent that most leases are for, of those who are heard of, in the same way. */
 const readBusiest = (db: Connection, organizationId: string) =>
   db.any(sql.type(Busiest)`
     select distinct on (of.kind) of.kind, g.name, of.held
     from (
       select kind, lane, count(*)::int as held from actor
       where wake_at is not null and lease_until > now() and organization_id = ${organizationId} and lane is not null
+        and ${isHeardOf(sql.fragment`lease_owner`)}
       group by kind, lane) of
     join agent g on g.id = of.lane
     order by of.kind, of.held desc, g.id`)
@@ -162,7 +163,7 @@ export async function readWait(
       min(work_started_at) filter (where lane = ${lane} and kind = 'command' and work = 'deliver') as "requestSince"
     from actor
     where kind = ${kind} and wake_at is not null and lease_until > now() and organization_id = ${organizationId}
-      and lease_owner not in (select p.owner from process p where p.seen_at < now() - ${silentAfterMs} * interval '1 millisecond')
+      and ${isHeardOf(sql.fragment`lease_owner`)}
     group by lease_owner order by lease_owner`)
   const [requestSince = null] = taken.flatMap((each) => each.requestSince ?? []).toSorted()
   return { dueAt, ahead, taken: taken.map(({ requestSince: _, ...each }) => each), requestSince }

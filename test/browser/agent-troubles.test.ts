@@ -122,6 +122,9 @@ describe('an agent that cannot be read', () => {
     const links = page.getByRole('row').getByRole('link')
     expect(await links.count()).toBe(2)
     expect((await links.allInnerTexts()).filter((text) => text.includes('not followed'))).toHaveLength(1)
+    // Its name is known from when it answered, and beside it is where it was asked for.
+    const silent = page.getByRole('row').filter({ hasText: 'Agent Card discovery failed' })
+    expect(await silent.getByRole('link').innerText()).toMatch(/^Archive Agent\s+http:\/\/127\.0\.0\.1:\d+\/\S+$/)
     await expectClean(page)
     await marked.click()
     await troubles(page).waitFor(patience)
@@ -147,11 +150,12 @@ describe('an agent that cannot be read', () => {
     const system = page.getByRole('region', { name: 'System' })
     await system.getByText('1 task is not followed').waitFor(patience)
     expect(await page.getByText('Everything runs').count()).toBe(0)
-    await page
-      .getByRole('region', { name: 'Actors' })
-      .getByRole('link', { name: /subscription/ })
-      .click()
+    // It is tried every few seconds, and has not moved by that.
+    const row = page.getByRole('region', { name: 'Actors' }).getByRole('link', { name: /subscription/ })
+    expect(await row.innerText()).toMatch(/\b[23]m\b/)
+    await row.click()
     await page.waitForURL(`**/actors/subscription/${localId}**`)
+    await page.getByRole('complementary', { name: 'Actor details' }).getByText('Last try').waitFor()
   })
 
   it('has what was sent to it and made no task found by its words', async () => {
@@ -240,5 +244,52 @@ describe('an agent that cannot be read', () => {
     await strip.getByRole('link', { name: 'All of them, and older ones' }).click()
     const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
     await expect.poll(() => rows.count(), patience).toBe(24)
+  })
+})
+
+describe('an agent whose places are all taken', () => {
+  let idle: TestConsole
+  let browser: Browser
+  const watched: WatchedPage[] = []
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    idle = await startConsole({ database: 'postgresql', system: { works: false } })
+  })
+  afterAll(async () => {
+    for (const { page, violations } of watched) {
+      await page.context().close()
+      expect(violations).toEqual([])
+    }
+    await browser.close()
+    await idle.close()
+  })
+
+  it('has that said in the words of the queues, with what waits one press away', async () => {
+    const { id } = await idle.system.agents.register(idle.viewer, 'http://127.0.0.1:1/card.json')
+    await idle.send(id, { text: 'is anybody there' })
+    const { pool } = idle.db
+    await pool.query(sql.unsafe`update actor set wake_at = now() - interval '1 minute' where kind = 'command'`)
+    // As a worker elsewhere leaves its rows that delivers as much to it as one process may.
+    await pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+        lease_token, lease_owner, lease_until, created_at, updated_at)
+      select 'command', gen_random_uuid(), ${idle.viewer.organizationId}, ${id}, '1', 1,
+        '{"value": "dispatching", "context": {}, "status": "active"}', 'deliver', now() - interval '20 seconds', '{}',
+        now() + interval '5 minutes', gen_random_uuid(), 'elsewhere/42/busy', now() + interval '5 minutes', now(), now()
+      from generate_series(1, ${idle.system.kinds['command']?.laneLimit ?? 0})`)
+    for (const options of [{}, { colorScheme: 'dark', ...narrow } as const]) {
+      const seen = await openPage(browser, options)
+      watched.push(seen)
+      const { page } = seen
+      await page.goto(`${idle.url}/agents/${id}`)
+      const note = page.getByRole('note').filter({ hasText: 'All its places for delivering messages are taken' })
+      await note.getByText('64 of 64 places are taken. 1 waits for one, and begins as soon as one is free.').waitFor()
+      await note.getByText('The first place is free by about').waitFor()
+      expect((await axeOn(page).analyze()).violations).toEqual([])
+      await note.getByRole('link', { name: 'What waits' }).click()
+      const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
+      await expect.poll(() => rows.count(), patience).toBe(1)
+      await rows.getByText('is anybody there').waitFor()
+    }
   })
 })

@@ -144,6 +144,55 @@ describe('a send that needs a person', () => {
     expect(await settlementOf(id)).toMatchObject({ decision: 'no-matter' })
   })
 
+  it.each([
+    ['with room', {}],
+    ['where one part is shown at a time', { viewport: { width: 390, height: 844 } }],
+  ])(
+    'keeps on its own page what somebody writes while another settles it, and says who was quicker: %s',
+    async (_, options) => {
+      const { id } = await lost({ text: 'pay the miller' })
+      const page = await open(`/actors/command/${id}`, options)
+      const told = page.getByRole('region', { name: 'What there is to know' })
+      await told.getByRole('button', { name: 'Settle…' }).click()
+      await told.getByRole('radio', { name: 'The agent has it' }).check()
+      await told.getByLabel('Note').fill('I called them.')
+      await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter', note: 'They closed.' })
+      await page.getByRole('note').filter({ hasText: 'Settled: it no longer matters' }).waitFor()
+      const said = told.getByRole('alert')
+      await said.getByText(/Local administrator.? settled it: it no longer matters/).waitFor()
+      await said.getByText('Your note was not kept, and stays here until you close this').waitFor()
+      // Who writes goes on writing, and neither Escape nor sending it off takes the words away.
+      await page.keyboard.type(' Twice.')
+      for (const key of ['Escape', 'Control+Enter']) await page.keyboard.press(key)
+      expect(await told.getByLabel('Note').inputValue()).toBe('I called them. Twice.')
+      expect(await told.getByRole('button', { name: 'Settle', exact: true }).count()).toBe(0)
+      await expectClean(page)
+      await told.getByRole('button', { name: 'Close' }).click()
+      await told.getByRole('button', { name: 'Reopen…' }).waitFor()
+      expect(await page.evaluate(() => document.activeElement !== document.body)).toBe(true)
+      expect(await settlementOf(id)).toMatchObject({ decision: 'no-matter', note: 'They closed.' })
+    },
+  )
+
+  it('keeps on its own page what somebody writes while another reopens it, and can be settled once that is read', async () => {
+    const { id } = await lost({ text: 'pay the brewer' })
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })
+    const page = await open(`/actors/command/${id}`)
+    const told = page.getByRole('region', { name: 'What there is to know' })
+    await told.getByRole('button', { name: 'Reopen…' }).click()
+    await told.getByLabel('Note').fill('It was another one.')
+    await server.api.post(`/api/sends/${id}/reopen`, {})
+    await told
+      .getByRole('alert')
+      .getByText(/Local administrator.? reopened it/)
+      .waitFor()
+    expect(await told.getByLabel('Note').inputValue()).toBe('It was another one.')
+    await expectClean(page)
+    await told.getByRole('button', { name: 'Close' }).click()
+    await told.getByRole('button', { name: 'Settle…' }).waitFor()
+    await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
+  })
+
   it('says on the strip who was quicker, keeps what was written until it is read, and keeps the focus', async () => {
     const { id } = await lost({ text: 'pay the baker' })
     const page = await open('/tasks')

@@ -57,6 +57,36 @@ describe('a worker that is not heard of any more', () => {
     await page.getByRole('row', { name: /elsewhere\/42\/hushed silent command 1 .* in \d/ }).waitFor()
   })
 
+  it('is told where its work is listed and counted, which is not said to be under way', async () => {
+    const page = await open(`${idle.url}/actors?show=system`)
+    const queue = page
+      .getByRole('table', { name: 'What is due, by kind of actor' })
+      .getByRole('row', { name: /command/ })
+    await queue.getByText('A worker is silent and holds 1').waitFor()
+    expect(await queue.getByRole('link', { name: 'under way' }).count()).toBe(0)
+    const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
+    await rows.filter({ hasText: 'still there' }).getByText('Its worker is silent').waitFor()
+    await expectClean(page)
+    await page.goto(`${idle.url}/actors?work=held`)
+    await page.getByText('No actor matches').waitFor()
+  })
+
+  it('is told in the list that somebody looks at, and so is its coming back, although neither commits anything', async () => {
+    const { pool } = idle.db
+    const heard = (ago: string) =>
+      pool.query(sql.unsafe`update process set seen_at = now() - ${ago}::interval where owner = 'elsewhere/42/hushed'`)
+    await heard('0 seconds')
+    const page = await open(`${idle.url}/actors`)
+    const row = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').filter({ hasText: 'still there' })
+    await row.waitFor()
+    expect(await row.getByText('Its worker is silent').count()).toBe(0)
+    await heard('20 seconds')
+    await row.getByText('Its worker is silent').waitFor()
+    await heard('0 seconds')
+    await expect.poll(() => row.getByText('Its worker is silent').count(), { timeout: 20_000 }).toBe(0)
+    await heard('20 seconds')
+  })
+
   it('leaves a timer that is over to nobody, and no next try is promised', async () => {
     const { id } = await idle.send(agentId, { text: 'later' })
     await idle.db.pool.query(sql.unsafe`

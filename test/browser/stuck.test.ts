@@ -175,6 +175,23 @@ describe('a send whose outcome is unknown', () => {
     faulty.script.heal()
   })
 
+  it('says on the agent’s page that following does not work in the words of the task’s own, where the agent can be read', async () => {
+    const deaf = await startRawPeer({ card: { name: 'Archive Agent' } })
+    onTestFinished(() => deaf.close())
+    deaf.script.fault('SubscribeToTask', { fault: 'reset', performed: false }, Infinity)
+    const agent = await server.system.agents.register(server.viewer, deaf.cardUrl)
+    const sent = await server.finished((await server.send(agent.id, { text: 'hold' })).id)
+    const page = await open(`${server.url}/agents/${agent.id}`)
+    const troubles = page.getByRole('region', { name: 'What stands in its way' })
+    const note = troubles.getByRole('note').filter({ hasText: 'Following 1 task does not work' })
+    await note.getByText('The next try to follow').waitFor(patience)
+    expect(await note.innerText()).not.toMatch(/cannot be/)
+    await expectClean(page)
+    await note.getByRole('link', { name: 'hold' }).click()
+    await page.waitForURL(`**/tasks/${sent.result?.localId}`)
+    await page.getByRole('status').filter({ hasText: 'Following does not work' }).waitFor(patience)
+  })
+
   it('shows on the task that an answer arrived of which nobody heard, and does not offer to say it twice', async () => {
     const { agentId } = uncertain
     const asked = await server.finished((await server.send(agentId, { text: 'ask' })).id)

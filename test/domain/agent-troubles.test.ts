@@ -1,6 +1,7 @@
 /** What is said of an agent that cannot be reached: since when, why, what it means, and nothing where all is well. */
 import { describe, expect, it } from 'vitest'
-import { othersWords, unreachedWords, type AgentTroubles } from '../../domain/agent-troubles.ts'
+import { fullWords, othersWords, unreachedWords, type AgentTroubles } from '../../domain/agent-troubles.ts'
+import { inside, kindTitle } from '../../domain/queue-words.ts'
 
 const at = (minute: number): string => `2026-11-23T09:0${minute}:00.000Z`
 const well: AgentTroubles = {
@@ -8,6 +9,7 @@ const well: AgentTroubles = {
   looks: { scopes: [], count: 0, isWhole: true },
   unfollowed: { tasks: [], count: 0, isWhole: true },
   others: { count: 0, isWhole: true, oldestAt: null },
+  full: [],
   cardReadAt: at(1),
 }
 const look = { id: 'l', reason: 'Agent network request failed.', since: at(4), nextTryAt: at(9) }
@@ -25,7 +27,7 @@ describe('an agent', () => {
     const told = unreachedWords({ ...well, looks: looksOf(look), unfollowed })
     expect(told).toMatchObject({ tone: 'warn', title: 'The agent cannot be read' })
     expect(told?.sentences.slice(0, 2)).toEqual([
-      '2 tasks cannot be followed.',
+      'Following 2 tasks does not work.',
       'Reason: Agent network request failed.',
     ])
     expect(told?.sentences[2]).toContain('nothing is lost')
@@ -46,9 +48,9 @@ describe('an agent', () => {
   })
 
   it.each([
-    [1, true, '1 task cannot be followed'],
-    [3, true, '3 tasks cannot be followed'],
-    [1, false, '1+ tasks cannot be followed'],
+    [1, true, 'Following 1 task does not work'],
+    [3, true, 'Following 3 tasks does not work'],
+    [1, false, 'Following 1+ tasks does not work'],
   ] as const)('of which only tasks fail is told by them: %d, whole: %s', (count, isWhole, title) => {
     const told = unreachedWords({ ...well, unfollowed: { tasks: [task], count, isWhole } })
     expect(told?.title).toBe(title)
@@ -72,4 +74,25 @@ it.each([
 ] as const)('others’ sends: %d, whole: %s', (count, isWhole, title, words) => {
   const told = othersWords({ ...well, others: { count, isWhole, oldestAt: at(2) } })
   expect(told).toMatchObject({ tone: 'quiet', title, known: [{ words, at: at(2) }] })
+})
+
+it.each([
+  ['command', 1, 'All its places for delivering messages are taken', '1 waits for one, and begins as soon as', 'Due'],
+  [
+    'subscription',
+    3,
+    'All its places for following tasks are taken',
+    '3 wait for one, and each begins as',
+    'The oldest was due',
+  ],
+] as const)('its places, all taken: %s, %d', (kind, waiting, title, sentence, words) => {
+  const told = fullWords({ kind, taken: 8, places: 8, waiting, oldestDueAt: at(2), requestSince: at(3) })
+  expect(told).toMatchObject({ tone: 'warn', title })
+  // As among the queues.
+  expect(title).toContain(inside(kindTitle(kind)))
+  expect(told.sentences.join(' ')).toContain(`8 of 8 places are taken. ${sentence}`)
+  expect(told.known).toEqual([
+    { words, at: at(2) },
+    { words: 'The first place is free by about', at: at(4) },
+  ])
 })

@@ -3,14 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { stuckAfterMs } from '../../domain/patience.ts'
 import {
   countWords,
+  heldOf,
   kindTitle,
   loopStanding,
   loopWords,
   queueSentence,
   queueStanding,
 } from '../../domain/queue-words.ts'
+import type { HeldLeases } from '../../domain/queue.ts'
 import { loopNames } from '../../machines/supervisor.ts'
 import { nowMs, ago, queue, held, places, loop } from './seen-queues.ts'
+
+const all = (leases: readonly HeldLeases[], ...silent: readonly string[]) => ({ leases, silent: new Set(silent) })
 
 describe('a queue', () => {
   it.each([
@@ -25,7 +29,7 @@ describe('a queue', () => {
     ['an agent', queue(stuckAfterMs), [held()], places(4), 'warn', 'has all its places taken'],
     ['a dead worker', queue(stuckAfterMs), [held({ expired: 1 })], places(8), 'warn', 'Stuck: 1 lease ran out'],
   ] as const)('waits for %s', (_, of, leases, room, tone, words) => {
-    const standing = queueStanding(of, leases, room, nowMs)
+    const standing = queueStanding(of, all(leases), room, nowMs)
     expect(standing.tone).toBe(tone)
     expect(standing.words).toContain(words)
   })
@@ -33,7 +37,7 @@ describe('a queue', () => {
   it('is said to wait for the agent that hangs, where one has all its places taken', () => {
     const waits = (atAgent: number) => {
       const busiest = { name: 'Ledger Agent', held: atAgent }
-      return queueStanding({ ...queue(stuckAfterMs), busiest }, [held()], places(5), nowMs).words
+      return queueStanding({ ...queue(stuckAfterMs), busiest }, all([held()]), places(5), nowMs).words
     }
     expect(waits(4)).toBe(
       'Waits: for room, or for an agent that has all its places taken, as \u2068Ledger Agent\u2069 has',
@@ -41,13 +45,35 @@ describe('a queue', () => {
     expect(waits(3)).not.toContain('Ledger Agent')
   })
 
+  it.each([
+    ['nothing that waits', queue(null), 'A worker is silent and holds 2'],
+    ['a moment’s wait', queue(stuckAfterMs - 1), 'A worker is silent and holds 2'],
+    ['a long wait', queue(stuckAfterMs), 'Stuck: nobody works on it. A worker is silent and holds 2'],
+  ] as const)('is not said to be under way where who holds it is silent, with %s', (_, of, words) => {
+    const holders = all([held(), held({ kind: 'push' })], 'host/1/ab')
+    expect(queueStanding(of, holders, null, nowMs)).toEqual({ tone: 'warn', words })
+    expect(heldOf('command', holders)).toEqual({ underWay: 0, unheard: 2 })
+  })
+
+  it('is told of by what is not heard of, beside what is under way', () => {
+    const holders = all([held(), held({ owner: 'b' }), held({ owner: 'c', held: 5, expired: 1 })], 'b', 'c')
+    expect(queueStanding(queue(null), holders, null, nowMs).words).toBe('2 workers are silent and hold 6')
+    expect(heldOf('command', holders)).toEqual({ underWay: 2, unheard: 6 })
+    // What ran out is told as that.
+    expect(queueStanding(queue(null), all([held({ expired: 2 })], 'host/1/ab'), null, nowMs).words).toBe(
+      'Nothing waits',
+    )
+  })
+
   it('is named in words where nothing else says which it is', () => {
-    expect(queueSentence(queue(stuckAfterMs - 1), [], null, nowMs)).toBeNull()
-    expect(queueSentence(queue(stuckAfterMs), [], null, nowMs)).toBe('Delivering messages is stuck: nobody works on it')
+    expect(queueSentence(queue(stuckAfterMs - 1), all([]), null, nowMs)).toBeNull()
+    expect(queueSentence(queue(stuckAfterMs), all([]), null, nowMs)).toBe(
+      'Delivering messages is stuck: nobody works on it',
+    )
     expect(
       queueSentence(
         { ...queue(stuckAfterMs), kind: 'subscription' },
-        [held({ kind: 'subscription' })],
+        all([held({ kind: 'subscription' })]),
         places(8),
         nowMs,
       ),

@@ -90,6 +90,7 @@ describe('an agent that cannot be read', () => {
       looks: { scopes: [look], count: 1, isWhole: true },
       unfollowed: { tasks: [{ ...look, localId: 't', title: 'hold' }], count: 1, isWhole: true },
       others: { count: 0, isWhole: true, oldestAt: null },
+      full: [],
       cardReadAt: null,
     })
     const ofActors = [told('reconciliation', 'backingOff'), told('subscription', 'away')]
@@ -108,4 +109,26 @@ describe('an agent that cannot be read', () => {
     // It reads by itself, so nobody else does.
     expect(told('subscription', { polling: 'pausing' })?.sentences.join(' ')).not.toContain('15 seconds')
   })
+})
+
+describe('a task that is followed in vain', () => {
+  const context = { failures: 3, reason: 'HTTP 503' }
+
+  it.each(['following', 'backingOff', { polling: 'pausing' }, { polling: 'reading' }] as const)(
+    'is called alike on its own page and on its agent’s, in %j',
+    (value) => {
+      const task = { localId: 't', title: 'hold', reason: 'HTTP 503', since: at(-60_000), nextTryAt: at(10_000) }
+      const ofAgent = unreachedWords({
+        at: at(0),
+        looks: { scopes: [], count: 0, isWhole: true },
+        unfollowed: { tasks: [task], count: 1, isWhole: true },
+        others: { count: 0, isWhole: true, oldestAt: null },
+        full: [],
+        cardReadAt: null,
+      })
+      const own = explainActor(seen(actorIn('subscription', value, { context })), nowMs)[0]
+      expect(own?.title).toBe('Following does not work')
+      expect(ofAgent?.title).toBe('Following 1 task does not work')
+    },
+  )
 })

@@ -1,9 +1,10 @@
 /** What stands in an agent's way among very much: how far it is looked for, that who sees a part is told no more, and what is read for it. */
 import { sql, type FragmentSqlToken } from 'slonik'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Viewer } from '../../domain/access.ts'
 import { looksSearched, looksShown, unfollowedSearched } from '../../domain/agent-troubles.ts'
+import { readFullPlaces } from '../../persistence/agent-places.ts'
 import { looksOf, readAgentTroubles, unfollowedOf } from '../../persistence/agent-troubles.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
@@ -23,7 +24,7 @@ const elsewhere = 20_000
 
 let fresh: FreshDatabase
 const troublesOf = (agentId: string, viewer = administrator) =>
-  readAgentTroubles(fresh.db.pool, viewer, agentId, [{ kind: 'subscription', state: '"stopped"' }])
+  readAgentTroubles(fresh.db.pool, viewer, agentId, [{ kind: 'subscription', state: '"stopped"' }], [])
 
 /** Tasks `0…2500` of one agent; every tenth cannot be followed, and of the newest of all two that are the clerk's. */
 const tasksOf = (agentId: string, digit: string, failures: number) => sql.unsafe`
@@ -87,6 +88,43 @@ it('is told to who holds one skill by its own tasks, and by nothing of the agent
   expect(unfollowed.tasks.map(({ title }) => title)).toEqual(['Number 2490', 'Number 2480'])
   // Two more of theirs are behind what was searched.
   expect([unfollowed.count, unfollowed.isWhole]).toEqual([2, false])
+})
+
+describe('an agent’s places', () => {
+  const places = [{ kind: 'command', perAgent: 4 }]
+  const full = (viewer = administrator) => readFullPlaces(fresh.db.pool, viewer, small, places)
+  /** What one process does for an agent, or what waits where nobody does it. */
+  const rowsOf = (agentId: string, owner: string | null, count: number) =>
+    fresh.db.pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+        lease_token, lease_owner, lease_until, created_at, updated_at)
+      select 'command', gen_random_uuid(), ${ours}, ${agentId}, '1', 1, '{"value": "dispatching", "context": {}, "status": "active"}',
+        'deliver', case when ${owner}::text is not null then now() end, '{}',
+        case when ${owner}::text is null then now() - interval '1 minute' else now() + interval '1 minute' end,
+        case when ${owner}::text is not null then gen_random_uuid() end, ${owner},
+        case when ${owner}::text is not null then now() + interval '1 minute' end, now(), now()
+      from generate_series(1, ${count})`)
+  afterEach(() => fresh.db.pool.query(sql.unsafe`delete from actor where kind = 'command'`))
+
+  it('are all taken where every process that is heard of does as much for it as it may, and more waits', async () => {
+    await rowsOf(small, 'a', 4)
+    await rowsOf(small, 'b', 4)
+    expect(await full()).toEqual([])
+    await rowsOf(small, null, 2)
+    expect(await full()).toMatchObject([{ kind: 'command', taken: 8, places: 8, waiting: 2 }])
+    // Who holds one skill is told of their own sends, and of nothing of the agent as a whole.
+    expect(await full(clerk)).toEqual([])
+    await fresh.db.pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values ('b', now() - interval '20 seconds', '{}')`)
+    expect(await full()).toMatchObject([{ taken: 4, places: 4 }])
+  })
+
+  it('are not wanting where one process has room for it', async () => {
+    await rowsOf(small, 'a', 4)
+    await rowsOf(crowded, 'c', 1)
+    await rowsOf(small, null, 1)
+    expect(await full()).toEqual([])
+  })
 })
 
 interface Plan {

@@ -20,6 +20,7 @@ interface Row {
   readonly ended?: boolean
   /** Its stream was begun so many seconds ago, under a lease that lasts. */
   readonly streamingS?: number
+  readonly stopped?: boolean
   /** Of an agent that was removed. */
   readonly isRemoved?: boolean
 }
@@ -85,6 +86,13 @@ const rows: Readonly<Record<string, Row>> = {
     counts: true,
     streamingS: 30,
   },
+  'before it gave up': {
+    kind: 'subscription',
+    context: failed,
+    log: [born, [follow, [failing], 900], [follow, ['subscription.stopped'], 3]],
+    counts: true,
+    stopped: true,
+  },
   'without a reason': { kind: 'subscription', context: { ...failed, reason: null }, log: [born], counts: false },
 }
 
@@ -103,9 +111,15 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
       await pool.query(sql.unsafe`
         insert into agent (id, organization_id, card_url, source, name, enabled)
         values (${id}, ${ours}, ${`http://agent.example/${id}`}, 'managed', 'Agent', ${enabled})`)
-    for (const [place, { kind, context, log, ended, streamingS, isRemoved }] of Object.values(rows).entries()) {
+    for (const [place, { kind, context, log, ended, stopped, streamingS, isRemoved }] of Object.values(
+      rows,
+    ).entries()) {
       const id = idOf(place)
-      const snapshot = JSON.stringify({ value: 'backingOff', context, status: ended ? 'done' : 'active' })
+      const snapshot = JSON.stringify({
+        value: stopped ? 'stopped' : 'backingOff',
+        context,
+        status: ended ? 'done' : 'active',
+      })
       const columns = sql.fragment`kind, id, organization_id, machine_version, revision, snapshot, created_at, updated_at`
       const values = sql.fragment`${kind}, ${id}, ${ours}, '1', 9, ${snapshot}::jsonb, now() - interval '1 hour', now()`
       await pool.query(
@@ -126,6 +140,40 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
   })
   afterAll(() => fresh.close())
 
+  it('has moved last when this began, however often it was tried since, and when it gave up', async () => {
+    const filter = {
+      kinds,
+      state: null,
+      q: null,
+      work: null,
+      owner: null,
+      agentId: null,
+      attention: null,
+      before: null,
+    }
+    const { pool } = fresh.db
+    const all = await listActors(pool, administratorOf(ours), { ...filter, limit: 100 })
+    const ages = Object.keys(rows).map((name, place) => {
+      const { movedAt = '', seenAt = '' } = all.find(({ id }) => id === idOf(place)) ?? {}
+      return [name, Math.floor((Date.parse(seenAt) - Date.parse(movedAt)) / 10_000) * 10]
+    })
+    expect(Object.fromEntries(ages)).toEqual({
+      'for two minutes': 120,
+      'for another reason since a moment': 120,
+      'asking, for two minutes': 120,
+      'for longer than its log says': 0,
+      'for half a minute': 30,
+      once: 0,
+      'again, since it did well': 30,
+      'again, since the agent was heard': 30,
+      'before it ended': 0,
+      'before its stream was opened again': 0,
+      'while its stream is being opened': 900,
+      'without a reason': 0,
+      'before it gave up': 0,
+    })
+  })
+
   it('needs a person once that has lasted, in the list, in its filter and among the counts alike', async () => {
     const { pool } = fresh.db
     const filter = { kinds, state: null, q: null, work: null, owner: null, agentId: null, before: null, limit: 100 }
@@ -142,7 +190,7 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
     const queues = await readQueues(pool, ours, kinds, [])
     // What belonged to a removed agent needs a person still, but nothing of it goes on unseen.
     expect(queues.kinds.map(({ kind, attention, unseen }) => [kind, attention, unseen])).toEqual([
-      ['subscription', 4, 3],
+      ['subscription', 5, 4],
       ['reconciliation', 1, 1],
     ])
   })

@@ -1,6 +1,6 @@
 /** What stands in an agent's way: told to whoever may see it, of this agent alone, and nothing where all is well. */
 import { sql } from 'slonik'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import { AgentTroubles } from '../../domain/agent-troubles.ts'
 import { UnderWayAnswer } from '../../domain/under-way.ts'
@@ -15,7 +15,7 @@ const who = {
   colleague: { userId: '00000000-0000-7000-8000-00000000bbbb' },
 }
 const none = { count: 0, isWhole: true }
-const nothing = { looks: { ...none, scopes: [] }, unfollowed: { ...none, tasks: [] }, others: none }
+const nothing = { looks: { ...none, scopes: [] }, unfollowed: { ...none, tasks: [] }, others: none, full: [] }
 
 describe('an agent', () => {
   let running: TestConsole
@@ -51,6 +51,10 @@ describe('an agent', () => {
   const get = async (path: string, headers = {}) => (await running.api.get(path, headers)).body
   const troublesOf = async (id: string, headers = {}) =>
     AgentTroubles.parse(await get(`/api/agents/${id}/troubles`, headers))
+  const commandPlaces = () => {
+    const { concurrency: limit = 0, laneLimit: perAgent = 0 } = running.system.kinds['command'] ?? {}
+    return { limit, perAgent }
+  }
   const sendsOf = async (id: string) => UnsettledAnswer.parse(await get(`/api/sends/unsettled?agentId=${id}`)).sends
 
   it('that is well has none, and is said to have shown its card', async () => {
@@ -85,6 +89,15 @@ describe('an agent', () => {
     // The task's page tells of the same.
     const follower = ActorAnswer.parse(await get(`/api/actors/subscription/${sent.result?.localId}`))
     expect(follower.since).toBe(unfollowed.tasks[0]?.since)
+    // However often it is tried since, it has not moved, in the list of actors either.
+    const follows = async () =>
+      ActorPage.parse(await get('/api/actors?kind=subscription')).actors.find(({ id }) => id === sent.result?.localId)
+    const changed = async () => (await running.task(sent.result?.localId ?? '', () => true)).updatedAt
+    const tried = (await follows())?.updatedAt ?? ''
+    const lastChange = await changed()
+    await expect.poll(async () => (await follows())?.updatedAt, patience).not.toBe(tried)
+    expect((await follows())?.movedAt).toBe(follower.since)
+    expect(await changed()).toBe(lastChange)
     for (const { since } of [...looks.scopes, ...unfollowed.tasks])
       expect(Date.parse(since ?? '')).toBeGreaterThanOrEqual(before)
     expect(await troublesOf(well)).toMatchObject(nothing)
@@ -118,6 +131,40 @@ describe('an agent', () => {
     faulty.script.release()
     await running.finished(sent.id)
     expect((await troublesOf(troubled, colleague)).others.count).toBe(0)
+  })
+
+  it('that has all its places taken is told with how many wait, since when, and by when the first is free', async () => {
+    const busy = await startRawPeer({ card: { name: 'Busy Agent' } })
+    onTestFinished(() => busy.close())
+    const { id } = await running.system.agents.register(running.viewer, busy.cardUrl)
+    await running.finished((await running.send(id, { text: 'direct' })).id)
+    const { perAgent, limit } = commandPlaces()
+    expect(perAgent).toBeLessThan(limit)
+    busy.script.holdReplies()
+    const sent = await Promise.all(Array.from({ length: perAgent + 2 }, () => running.send(id, { text: 'direct' })))
+    await busy.received(perAgent + 1)
+    // For a moment anything waits.
+    expect((await troublesOf(id)).full).toEqual([])
+    await running.db.pool.query(sql.unsafe`
+      update actor set wake_at = wake_at - interval '1 minute' where kind = 'command' and lane = ${id} and lease_token is null`)
+    const { at, full } = await troublesOf(id)
+    const [told] = full
+    expect(full).toEqual([
+      {
+        kind: 'command',
+        taken: perAgent,
+        places: perAgent,
+        waiting: 2,
+        oldestDueAt: expect.any(String),
+        requestSince: expect.any(String),
+      },
+    ])
+    expect(Date.parse(at) - Date.parse(told?.oldestDueAt ?? '')).toBeGreaterThan(59_000)
+    expect(Date.parse(told?.requestSince ?? '')).toBeLessThan(Date.parse(at))
+    expect((await troublesOf(well)).full).toEqual([])
+    busy.script.release()
+    for (const each of sent) await running.finished(each.id)
+    expect((await troublesOf(id)).full).toEqual([])
   })
 
   it('has its actors in the list of all of them, live and finished', async () => {

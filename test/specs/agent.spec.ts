@@ -102,6 +102,19 @@ describe.each(bothDatabases)('agents on %s', (database) => {
     const missing = agents.find((agent) => agent.id === goneId)
     expect(missing?.error).toMatch(/^Agent Card discovery failed\. Tried: /)
     expect(missing).not.toHaveProperty('card')
+    expect(missing).not.toHaveProperty('name')
+  })
+
+  test('an agent whose card cannot be read any more is listed by the name that its tasks have', async () => {
+    const silent = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    const id = await api.register(silent.cardUrl)
+    const sent = await house.finished((await house.send(id, { text: 'hold the line' })).id)
+    await silent.close()
+    const { agents } = z.object({ agents: z.array(Agent) }).parse((await api.get('/api/agents')).body)
+    const { name, cardUrl, error, card } = agents.find((agent) => agent.id === id) ?? {}
+    expect([name, cardUrl, card]).toEqual(['Ledger Agent', silent.cardUrl, undefined])
+    expect(error).toMatch(/^Agent Card discovery failed\. Tried: /)
+    expect((await house.task(sent.result?.localId ?? '', () => true)).agentName).toBe(name)
   })
 
   test.each(['1.0', '0.3'] as const)(

@@ -17,7 +17,7 @@ import type { App } from '../app.ts'
 import { sentQuestion } from '../record-questions.ts'
 import { nameOf } from '../pages/explanation-view.ts'
 import { icon } from './icon.ts'
-import { noteField, settleFault } from './settle-parts.ts'
+import { meanwhile, noteField, settleFault } from './settle-parts.ts'
 import { settleSheet } from './settle-sheet.ts'
 import { sheet } from './sheet.ts'
 
@@ -57,6 +57,7 @@ const idIn = (text: string): string | undefined => /[0-9a-f]{8}(?:-[0-9a-f]{4}){
  * @element signalbox-settle
  * @prop commandId - what is to be settled
  * @prop about - its words, where several stand in one list: the button's name says which
+ * @prop decided - what somebody else has decided since, where its page knows that while the form is unfolded; null where nobody has
  * @attr open - the form is unfolded
  * @fires settled - `detail`: the command's id; once the console has it, or who settles has read that another did
  */
@@ -65,6 +66,7 @@ export class SignalboxSettle extends LitElement {
     app: { attribute: false },
     commandId: { attribute: false },
     about: { attribute: false },
+    decided: { attribute: false },
     open: { type: Boolean, reflect: true },
     _decision: { state: true },
     _note: { state: true },
@@ -77,6 +79,7 @@ export class SignalboxSettle extends LitElement {
   declare app: App
   declare commandId: string
   declare about: string | undefined
+  declare decided: Settlement | null
   /** The form is unfolded. Reflected, so that whoever holds it can make room. */
   declare open: boolean
   declare _decision: SettleDecision | undefined
@@ -90,6 +93,7 @@ export class SignalboxSettle extends LitElement {
 
   constructor() {
     super()
+    this.decided = null
     this.#begin()
     this._running = false
   }
@@ -111,6 +115,8 @@ export class SignalboxSettle extends LitElement {
   /** It may be unfolded at the lower edge of something that scrolls: then the button stays in sight, and as much of the form as there is room. */
   override updated(changed: PropertyValues): void {
     if (changed.has('_taken') && this._taken) this.renderRoot.querySelector<HTMLElement>('.taken')?.focus()
+    // The page tells of it above the form, too, and so moves it down.
+    if (changed.has('decided') && this.#isOver) this.renderRoot.querySelector('form')?.scrollIntoView({ block: 'end' })
     if (!changed.has('open') || !this.open) return
     this.renderRoot.querySelector('form')?.scrollIntoView({ block: 'nearest' })
     this.renderRoot.querySelector('button')?.scrollIntoView({ block: 'nearest' })
@@ -126,20 +132,26 @@ export class SignalboxSettle extends LitElement {
   #leave(event: KeyboardEvent): void {
     if (event.key !== 'Escape' || !this.open) return
     event.stopPropagation()
-    this.#fold()
+    // There is nothing to come back to, so what was written goes only by a press of its own.
+    if (!this.#isOver) this.#fold()
+  }
+
+  /** One's own decision may be on its page before its answer is here. */
+  get #isOver(): boolean {
+    return this.decided !== null && !this._running
   }
 
   #key(event: KeyboardEvent): void {
     this.#leave(event)
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
     event.preventDefault()
-    this.renderRoot.querySelector('form')?.requestSubmit()
+    if (!this.#isOver) this.renderRoot.querySelector('form')?.requestSubmit()
   }
 
   async #settle(event: SubmitEvent): Promise<void> {
     event.preventDefault()
     const { _decision: decision, commandId, app } = this
-    if (decision === undefined || this._running) return
+    if (decision === undefined || this._running || this.#isOver) return
     const successor = this.renderRoot.querySelector<HTMLInputElement>('#successor')
     const successorId = successor ? idIn(this._successor) : undefined
     successor?.setCustomValidity(successorId === undefined ? 'There is no id in it.' : '')
@@ -191,17 +203,20 @@ export class SignalboxSettle extends LitElement {
 
   override render(): TemplateResult {
     if (this._taken) return this.#takenBy(this._taken)
+    return html`${this.open && this.#isOver ? nothing : this.#button()} ${this.open ? this.#form() : nothing}`
+  }
+
+  #button(): TemplateResult {
     return html`<button
-        class="small"
-        aria-label=${nameOf('Settle…', this.about)}
-        aria-expanded=${this.open ? 'true' : 'false'}
-        aria-controls="settling"
-        @click=${() => (this.open = !this.open)}
-        @keydown=${(event: KeyboardEvent) => this.#leave(event)}
-      >
-        ${icon('check', 13)}Settle…
-      </button>
-      ${this.open ? this.#form() : nothing}`
+      class="small"
+      aria-label=${nameOf('Settle…', this.about)}
+      aria-expanded=${this.open ? 'true' : 'false'}
+      aria-controls="settling"
+      @click=${() => (this.open = !this.open)}
+      @keydown=${(event: KeyboardEvent) => this.#leave(event)}
+    >
+      ${icon('check', 13)}Settle…
+    </button>`
   }
 
   #form(): TemplateResult {
@@ -246,12 +261,22 @@ export class SignalboxSettle extends LitElement {
           : nothing
       }
       ${noteField(this._note, (note) => (this._note = note))} ${settleFault('Not settled', this._fault)}
-      <div class="row">
-        <button class="primary small" ?disabled=${this._running}>${this._running ? 'Settling…' : 'Settle'}</button>
-        <button type="button" class="ghost small" @click=${() => this.#fold()}>Leave it open</button>
-        <span class="muted grow">Nothing is sent. It is kept for everybody, with your name.</span>
-      </div>
+      ${this.#isOver && this.decided ? meanwhile(settledBy(this.decided), this._note) : nothing}
+      <div class="row">${this.#isOver ? this.#close() : this.#ways()}</div>
     </form>`
+  }
+
+  #ways(): TemplateResult {
+    return html`<button class="primary small" ?disabled=${this._running}>
+        ${this._running ? 'Settling…' : 'Settle'}
+      </button>
+      <button type="button" class="ghost small" @click=${() => this.#fold()}>Leave it open</button>
+      <span class="muted grow">Nothing is sent. It is kept for everybody, with your name.</span>`
+  }
+
+  #close(): TemplateResult {
+    return html`<button type="button" class="small" @click=${() => this.#done(this.commandId)}>Close</button>
+      <span class="muted grow">Who decides otherwise reopens it first.</span>`
   }
 }
 

@@ -68,4 +68,14 @@ export const settleSheet = css`
   .fault {
     overflow-wrap: anywhere;
   }
+  .meanwhile {
+    display: flex;
+    gap: 7px;
+    overflow-wrap: anywhere;
+    color: var(--sb-warn);
+  }
+  .meanwhile .icon {
+    flex: none;
+    margin-top: 2px;
+  }
 `

@@ -30,7 +30,7 @@ import { logTable, replayBar, type Replay } from './actors-replay.ts'
 import { Seconds } from './actors-seconds.ts'
 import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
-import { actorMissing, chartMissing, isAbove, partChoice, toldPart, type Part } from './actors-parts.ts'
+import { actorMissing, chartMissing, isAbove, partChoice, toldPart, writtenIn, type Part } from './actors-parts.ts'
 import { explanationSheet } from './explanation-view.ts'
 
 /** What was copied is told for this long. */
@@ -303,7 +303,11 @@ export class SignalboxActor extends View {
     const { data } = this.#actor
     if (!app || !data) return nothing
     const above = this._looking === null ? this.#explanations.filter((each) => isAbove(each, data)) : []
-    return toldPart({ app, seen: data, send: this.#sent.data?.send, above })
+    const stay = (): void => {
+      this._pane = 'told'
+      this.requestUpdate()
+    }
+    return toldPart({ app, seen: data, send: this.#sent.data?.send, above, root: this.renderRoot, stay })
   }
 
   #picture(value: StateValue, chart: ChartFile | undefined): TemplateResult {
@@ -339,10 +343,11 @@ export class SignalboxActor extends View {
     )
   }
 
-  /** What needs a person comes first; else where the actor is. Between the two widths, what is neither log nor details is the log. */
+  /** What needs a person comes first, and what one writes stays; else where the actor is. Between the two widths, what is neither log nor details is the log. */
   #part(hasTold: boolean): Part {
     const isLoud = this._looking === null && this.#explanations.some(({ tone }) => tone !== 'quiet')
-    const part = this._pane ?? (isLoud ? 'told' : 'chart')
+    const isTold = isLoud || writtenIn(this.renderRoot, this.actorId) !== undefined
+    const part = this._pane ?? (isTold ? 'told' : 'chart')
     return part === 'told' && !hasTold ? 'chart' : part
   }
 

@@ -227,8 +227,16 @@ function rowFacts({ actor, app, agentName }: Inspected): TemplateResult {
     </div>
     <div>
       <dt>Moved</dt>
-      <dd>${format.at(actor.updatedAt)}</dd>
+      <dd>${format.at(actor.movedAt)}</dd>
     </div>
+    ${
+      actor.movedAt === actor.updatedAt
+        ? nothing
+        : html`<div>
+            <dt>Last try</dt>
+            <dd>${format.at(actor.updatedAt)}</dd>
+          </div>`
+    }
     <div>
       <dt>Id</dt>
       <dd class="mono id">${actor.id}</dd>

@@ -8,7 +8,7 @@ export const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string
 
 /** What needs a person first, then what moved last. */
 const sorted = (actors: readonly ActorSummary[]): readonly ActorSummary[] =>
-  actors.toSorted((a, b) => Number(b.attention) - Number(a.attention) || b.updatedAt.localeCompare(a.updatedAt))
+  actors.toSorted((a, b) => Number(b.attention) - Number(a.attention) || b.movedAt.localeCompare(a.movedAt))
 
 export interface Arranged {
   readonly rows: readonly ActorSummary[]

@@ -26,6 +26,9 @@ export interface Told {
   readonly send: SentWords | undefined
   /** What stands above the chart. */
   readonly above: readonly Explanation[]
+  /** Where this is drawn; `stay`: it is drawn again, and stays in sight where one part is shown at a time. */
+  readonly root: ParentNode
+  readonly stay: () => void
 }
 
 /** What needs a person, and what a person settled; everything else is said beside the chart. */
@@ -40,22 +43,37 @@ function subjectOf(app: App, { actor, delivery, evidence, settlement }: ActorAns
   return { app, commandId: kind === 'command' ? id : null, agentId, localId, successorId }
 }
 
+/** The form that somebody is writing in: it stays until they are done with it, whoever decides meanwhile. */
+export function writtenIn(root: ParentNode, commandId: string): 'settle' | 'reopen' | undefined {
+  const isWritten = (form: SignalboxSettle | SignalboxReopen | null): boolean =>
+    form !== null && form.open && form.commandId === commandId
+  if (isWritten(root.querySelector('signalbox-settle'))) return 'settle'
+  return isWritten(root.querySelector('signalbox-reopen')) ? 'reopen' : undefined
+}
+
 /** Settling, or taking that back: of a command that is over, for whoever may act on it. */
-function deciding({ app, seen, send }: Told): TemplateResult | typeof nothing {
-  const { actor, settlement } = seen
+function deciding({ app, seen, send, root }: Told): TemplateResult | typeof nothing {
+  const { actor, settlement, reopenings } = seen
   if (actor.status !== 'done' || !send?.operable || send.id !== actor.id) return nothing
-  if (settlement) return html`<signalbox-reopen .app=${app} .commandId=${actor.id}></signalbox-reopen>`
-  return actor.attention ? html`<signalbox-settle .app=${app} .commandId=${actor.id}></signalbox-settle>` : nothing
+  const form = writtenIn(root, actor.id) ?? (settlement ? 'reopen' : actor.attention ? 'settle' : undefined)
+  if (form === 'reopen') {
+    const reopened = settlement ? null : (reopenings[0] ?? null)
+    return html`<signalbox-reopen .app=${app} .commandId=${actor.id} .reopened=${reopened}></signalbox-reopen>`
+  }
+  return form === 'settle'
+    ? html`<signalbox-settle .app=${app} .commandId=${actor.id} .decided=${settlement}></signalbox-settle>`
+    : nothing
 }
 
 /** What was sent, and what needs a person. Once it is settled or reopened the focus stays here, where that is said. */
 export function toldPart(told: Told): TemplateResult | typeof nothing {
-  const { app, seen, send, above } = told
+  const { app, seen, send, above, stay } = told
   if (above.length === 0 && !send) return nothing
   const { evidence, reopenings, replaces } = seen
   const subject = subjectOf(app, seen)
   const focus = ({ currentTarget }: Event): void => {
     if (currentTarget instanceof HTMLElement) currentTarget.focus()
+    stay()
   }
   return html`<div
     class="told"

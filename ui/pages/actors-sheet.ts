@@ -149,6 +149,9 @@ export const actorsSheet = css`
     line-height: 18px;
     color: var(--sb-text-2);
   }
+  .rows .standing .icon {
+    margin-inline-start: 0;
+  }
   .attention .line.state {
     color: var(--sb-warn);
     font-weight: 540;

@@ -3,6 +3,7 @@
  * the layout. Whether something is stuck, and how that is said, is domain/queue-words.ts; the page around it asks again.
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { stuckAfterMs } from '../../domain/patience.ts'
 import {
   attentionCountLimit,
   queueCountLimit,
@@ -11,9 +12,9 @@ import {
   type QueuesAnswer,
   type SupervisorAnswer,
 } from '../../domain/queue.ts'
-import { countWords, kindTitle, oldestAgeMs, queueStanding, type Standing } from '../../domain/queue-words.ts'
+import { countWords, heldOf, kindTitle, oldestAgeMs, queueStanding, type Standing } from '../../domain/queue-words.ts'
 import {
-  isSilent,
+  holdersOf,
   needingStanding,
   placesOf,
   shortOwner,
@@ -79,7 +80,8 @@ export class SignalboxSystem extends LitElement {
         ${this.#needing(app, news)}
       </div>
       ${fault?.status !== 503 && fault ? staleNotice(fault, () => this.#queues.refresh()) : nothing}
-      ${data ? this.#queueTable(seen, data, supervisor.data) : nothing} ${data ? this.#leaseTable(seen, data) : nothing}
+      ${data ? this.#queueTable(seen, data, supervisor.data) : nothing}
+      ${data ? this.#leaseTable(seen, data, supervisor.data) : nothing}
       ${processTree(seen, supervisor.data, data, this.#address)}
     </div>`
   }
@@ -135,16 +137,15 @@ export class SignalboxSystem extends LitElement {
   #queueRow(
     { app, toldMs, isKnown }: Seen,
     queue: KindQueue,
-    { leases, processes }: QueuesAnswer,
+    answer: QueuesAnswer,
     own: SupervisorAnswer,
   ): TemplateResult {
     const { kind, due, attention } = queue
     const ageMs = oldestAgeMs(queue, toldMs)
-    const judged = queueStanding(queue, leases, placesOf(own, processes, kind, toldMs), toldMs)
+    const holders = holdersOf(answer, own, toldMs)
+    const judged = queueStanding(queue, holders, placesOf(own, answer.processes, kind, toldMs), toldMs)
     const standing = isKnown ? judged : unjudged
-    const underWay = leases
-      .filter((each) => each.kind === kind)
-      .reduce((sum, { held, expired }) => sum + held - expired, 0)
+    const { underWay } = heldOf(kind, holders)
     const count = (n: number): string => app.format.count(n)
     return html`<tr>
       <th scope="row">${kindTitle(kind)} <span class="kind mono">${kind}</span></th>
@@ -152,7 +153,7 @@ export class SignalboxSystem extends LitElement {
       <td class="end num" data-label="Due">
         ${this.#counted(app, due, countWords(due, queueCountLimit, count), `${kind} actors that are due`, { kind, work: 'due' })}
       </td>
-      <td class="num ${standing.tone === 'warn' ? 'tone-warn' : ''}" data-label="Oldest">
+      <td class="num ${isKnown && ageMs !== null && ageMs >= stuckAfterMs ? 'tone-warn' : ''}" data-label="Oldest">
         ${ageMs === null ? html`<span class="faint">none</span>` : app.format.duration(Math.floor(ageMs / 1000) * 1000)}
       </td>
       <td class="end num" data-label="Under way">
@@ -164,8 +165,8 @@ export class SignalboxSystem extends LitElement {
     </tr>`
   }
 
-  #leaseTable(seen: Seen, { leases, processes }: QueuesAnswer): TemplateResult {
-    const silent = new Set(processes.filter((each) => isSilent(each, seen.toldMs)).map(({ owner }) => owner))
+  #leaseTable(seen: Seen, answer: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
+    const { leases, silent } = holdersOf(answer, own, seen.toldMs)
     return html`<section>
       <h2>Leases</h2>
       ${
@@ -201,7 +202,7 @@ export class SignalboxSystem extends LitElement {
       <th scope="row">
         <span class="mono" title=${owner}>${shortOwner(owner)}</span>
         ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
-        ${isSilentOwner && !isOwn ? standingMark({ tone: 'warn', words: 'silent' }) : nothing}
+        ${isSilentOwner ? standingMark({ tone: 'warn', words: 'silent' }) : nothing}
       </th>
       <td class="mono">${kind}</td>
       <td class="end num" data-label="Held">

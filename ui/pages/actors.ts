@@ -5,7 +5,8 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { ActorPage } from '../../domain/actor.ts'
-import { needingStanding, systemStanding } from '../../domain/system-words.ts'
+import { silentTitle } from '../../domain/actor-explanation.ts'
+import { holdersOf, needingStanding, systemStanding } from '../../domain/system-words.ts'
 import { pathsOf, pathWords, type ActorSummary } from '../../domain/chart.ts'
 import type { Standing } from '../../domain/queue-words.ts'
 import { type ApiFault, faultOf } from '../api.ts'
@@ -98,6 +99,17 @@ export class SignalboxActors extends View {
   #ask(): void {
     this.#supervisor.refresh()
     this.#queues.refresh()
+    if (this.#hasSilent) this.#actors.refresh()
+  }
+
+  /** Who falls silent commits nothing, and neither does the end of what was held: then no signal of a change tells of it. */
+  get #hasSilent(): boolean {
+    const supervisor = this.#supervisor.data
+    const queues = this.#queues.data
+    const isShown = this.#actors.data?.actors.some(({ silent }) => silent) === true
+    if (isShown || !supervisor || !queues) return isShown
+    const { leases, silent } = holdersOf(queues, supervisor, this.#clock.nowMs(queues))
+    return leases.some(({ owner }) => silent.has(owner))
   }
 
   protected override get startPath(): string {
@@ -326,9 +338,10 @@ export class SignalboxActors extends View {
             : html`<span class="lamp ${actor.status}" role="img" aria-label=${word} title=${word}></span>`
         }
         <span class="id mono ell" title=${actor.id}>${actor.kind}/${ask.shortId(actor.id)}</span>
-        ${app.format.when(actor.updatedAt)}
+        ${app.format.when(actor.movedAt)}
         ${actor.title === '' ? nothing : html`<bdi class="line ell" title=${actor.title}>${actor.title}</bdi>`}
         ${pathsOf(actor.value).map((keys) => html`<span class="line state ell" title=${keys.join('.')}>${pathWords(keys)}</span>`)}
+        ${actor.silent ? html`<span class="line">${standingMark({ tone: 'warn', words: silentTitle })}</span>` : nothing}
       </a>
     </li>`
   }

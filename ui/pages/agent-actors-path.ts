@@ -2,9 +2,10 @@
 
 export function agentActorsPath(
   agentId: string,
-  { kind, attention }: { readonly kind?: string; readonly attention?: true },
+  { kind, attention, due }: { readonly kind?: string; readonly attention?: true; readonly due?: true },
 ): string {
   const query = new URLSearchParams({ ...(kind === undefined ? {} : { kind }), agentId })
+  if (due) query.set('work', 'due')
   if (attention) query.set('needs', 'attention')
   return `/actors?${query}`
 }

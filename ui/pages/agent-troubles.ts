@@ -1,10 +1,17 @@
 /**
  * `<signalbox-agent-troubles agent-id>`: what stands in an agent's way, above everything that its card says: that it cannot be
- * read and since when, what was sent to it and did not arrive or may not have, and what it did not get yet. Nothing where all is
+ * read and since when, what was sent to it and did not arrive or may not have, what it did not get yet, and that all its places are
+ * taken. Nothing where all is
  * well, and that it is old where it cannot be read. Draws; the words are domain/agent-troubles.ts and domain/command-explanation.ts.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
-import { AgentTroubles, othersWords, unreachedWords, type UnfollowedTask } from '../../domain/agent-troubles.ts'
+import {
+  AgentTroubles,
+  fullWords,
+  othersWords,
+  unreachedWords,
+  type UnfollowedTask,
+} from '../../domain/agent-troubles.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { needingWords } from '../../domain/needing-words.ts'
@@ -125,6 +132,8 @@ export class SignalboxAgentTroubles extends LitElement {
     const notices = [
       ...(data && unreached ? [this.#unreached(unreached, data.unfollowed.tasks)] : []),
       ...this.#ended(),
+      // What was full then is not known to wait still, or when it goes on.
+      ...(data && !fault ? data.full.map((each) => this.#full(each.kind, fullWords(each))) : []),
       ...(others ? [this.#others(others)] : []),
     ]
     const troubles =
@@ -207,6 +216,17 @@ export class SignalboxAgentTroubles extends LitElement {
         ${this.#link(`/actors/command/${id}`, 'What the command did')}
       </p>
     </li>`
+  }
+
+  #full(kind: string, { title, sentences, known }: Explanation): TemplateResult {
+    return html`<div class="notice warn" role="note">
+      ${icon('clock', 15)}
+      <div class="grow">
+        <b role="status">${title}</b>
+        ${sentences.map((sentence) => html`<p>${sentence}</p>`)} ${knownList(known, this.app)}
+        <p class="all">${this.#link(agentActorsPath(this.agentId, { kind, due: true }), 'What waits')}</p>
+      </div>
+    </div>`
   }
 
   #others({ title, known }: Explanation): TemplateResult {

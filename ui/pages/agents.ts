@@ -218,7 +218,7 @@ export class SignalboxAgents extends View {
           ${agentMark()}<span class="names"
             ><bdi class="ell name">${agent.name ?? hostOf(agent.cardUrl)}</bdi
             ><span class="mono ell faint" title=${agent.cardUrl}
-              >${agent.name === undefined ? agent.cardUrl : hostOf(agent.cardUrl)}</span
+              >${agent.error === undefined ? hostOf(agent.cardUrl) : agent.cardUrl}</span
             >${troubleMark(this.#troubled.data, agent.id)}</span
           >
         </a>
