@@ -1,6 +1,6 @@
 /**
- * Settling a send in a real browser: with the keyboard alone, heard by everybody's pages, by another message that takes its place, and
- * what is said where it does not work.
+ * Settling a send in a real browser: with the keyboard alone, heard by everybody's pages, and what is said where it does not work.
+ * Sending it again is send-again.test.ts.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -240,17 +240,6 @@ describe('a send that needs a person', () => {
     await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
   })
 
-  it('asks once more before it is sent again where somebody says that the agent has it', async () => {
-    const { id } = await lost({ text: 'pay the roofer' })
-    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
-    await page.getByText('Accepted with these words').waitFor()
-    await server.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })
-    await page.getByText(/Local administrator.? settled it: the agent has it/).waitFor()
-    expect(await page.getByText('Accepted with these words').count()).toBe(0)
-    await page.keyboard.press('Control+Enter')
-    await page.getByRole('dialog', { name: 'Say it twice?' }).getByRole('button', { name: 'Leave it' }).click()
-  })
-
   it('is named with the one that took its place, by its address', async () => {
     const { id } = await lost({ text: 'pay the plumber' })
     const later = await server.finished((await server.send(agentId, { text: 'pay the plumber' })).id)
@@ -267,103 +256,6 @@ describe('a send that needs a person', () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${later.id}`)
     await page.getByRole('region', { name: 'What was sent' }).getByRole('link', { name: 'an earlier one' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/actors/command/${id}`)
-  })
-
-  it('is settled by being sent again, with the commit that accepts it', async () => {
-    const { id } = await lost({ text: 'pay the electrician' })
-    const page = await open('/tasks')
-    await strip(page).getByRole('button', { name: '1 message needs you' }).click()
-    await strip(page).getByRole('link', { name: 'Send again…' }).click()
-    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
-    expect(await settlementOf(id)).toBeNull()
-    await page.keyboard.press('Control+Enter')
-    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
-    await expect.poll(() => strip(page).count(), patience).toBe(0)
-    const settlement = await settlementOf(id)
-    expect(settlement).toMatchObject({ decision: 'sent-again' })
-    const { send } = SentWordsAnswer.parse((await server.api.get(`/api/sends/${settlement?.successorId}`)).body)
-    expect(send).toMatchObject({ text: 'pay the electrician', replaces: id })
-  })
-
-  it('is settled by being sent again also where its words were read before it ended', async () => {
-    const { id } = await lost({ text: 'pay the glazier' })
-    const page = await open('/agents')
-    // As the page had it from when it was under way: its words are not asked for again.
-    await page.route(`**/api/sends/${id}`, async (route) => {
-      const response = await route.fetch()
-      const { send } = SentWordsAnswer.parse(await response.json())
-      await route.fulfill({ response, json: { send: { ...send, status: 'dispatching' } } })
-    })
-    await page.goto(`${server.url}/tasks/new?agent=${agentId}&again=${id}`)
-    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
-    await page.keyboard.press('Control+Enter')
-    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
-    await expect.poll(async () => (await settlementOf(id))?.decision, patience).toBe('sent-again')
-  })
-
-  it.each(['other words', 'the notice put away', 'another agent'] as const)(
-    'is not settled by a message with %s',
-    async (how) => {
-      const { id } = await lost({ text: 'pay' })
-      const elsewhere = (await server.system.agents.register(server.viewer, other.cardUrl)).id
-      const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
-      const asked: string[] = []
-      page.on('request', (request) => request.postData()?.includes('replaces') === true && asked.push(request.url()))
-      await page.getByText('Accepted with these words').waitFor()
-      if (how === 'other words') await page.getByRole('textbox', { name: 'Message' }).fill('do not pay yet')
-      if (how === 'the notice put away') await page.getByRole('button', { name: 'Dismiss' }).click()
-      if (how === 'another agent') {
-        await page.getByRole('combobox', { name: 'Agent' }).selectOption(elsewhere)
-        await expect.poll(() => page.getByText('Accepted with these words').count()).toBe(0)
-        await page.getByRole('textbox', { name: 'Message' }).fill('pay')
-      }
-      await page.getByRole('textbox', { name: 'Message' }).focus()
-      await page.keyboard.press('Control+Enter')
-      await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
-      await strip(page).getByRole('button', { name: '1 message needs you' }).waitFor()
-      expect([asked, await settlementOf(id)]).toEqual([[], null])
-      await server.api.post(`/api/sends/${id}/settle`, { decision: 'no-matter' })
-    },
-  )
-
-  it('is sent again by one of two people at once; the other is told, and asked before it is said twice', async () => {
-    const { id } = await lost({ text: 'pay the painter' })
-    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
-    await page.getByText('Accepted with these words').waitFor()
-    const before = faulty.receipts.length
-    // A colleague's is accepted while this one's is on its way.
-    await page.route('**/stream', async (route) => {
-      await server.api.post(`/api/agents/${agentId}/messages`, { text: 'pay the painter', replaces: id })
-      await route.continue()
-    })
-    await page.keyboard.press('Control+Enter')
-    const refused = page.getByRole('alert').filter({ hasText: 'Not accepted' })
-    await refused.getByText('This send is already settled.').waitFor()
-    await page.getByText('This message was sent again already').waitFor()
-    expect(faulty.receipts.length).toBe(before + 1)
-    await page.getByRole('textbox', { name: 'Message' }).focus()
-    await page.keyboard.press('Control+Enter')
-    await page.getByRole('dialog', { name: 'Say it twice?' }).getByRole('button', { name: 'Leave it' }).click()
-    expect(faulty.receipts.length).toBe(before + 1)
-  })
-
-  it('is settled once where nobody heard that it was sent again, and the page was reloaded meanwhile', async () => {
-    const { id } = await lost({ text: 'pay the tiler' })
-    const page = await open(`/tasks/new?agent=${agentId}&again=${id}`)
-    await page.getByText('Accepted with these words').waitFor()
-    const before = faulty.receipts.length
-    await page.route('**/stream', async (route) => {
-      await route.fetch()
-      await route.abort()
-    })
-    await page.keyboard.press('Control+Enter')
-    await page.getByRole('alert').filter({ hasText: 'Not confirmed' }).waitFor()
-    await page.unroute('**/stream')
-    await page.reload()
-    await page.getByRole('alert').getByRole('button', { name: 'Retry' }).click()
-    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
-    expect(faulty.receipts.length).toBe(before + 1)
-    expect(await settlementOf(id)).toMatchObject({ decision: 'sent-again' })
   })
 
   it('stands in a task’s way until it is settled there, and the focus stays on the page', async () => {
