@@ -5,7 +5,7 @@
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
-import type { PartText, ValuePlace } from './part-text.ts'
+import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
 import { isTerminal } from './task.ts'
 
 export interface KnownArtifact {
@@ -43,7 +43,7 @@ export interface FoldedMessage {
 /** A part as it is kept: a StoredPart, or one whose value stands in an event of its task. */
 export interface FoldedPart {
   readonly json: JsonText
-  readonly value: (ValuePlace & { readonly event: number }) | null
+  readonly value: (Pick<ValuePlace, 'from' | 'bytes'> & { readonly event: number }) | null
 }
 
 export interface FoldedArtifact extends KnownArtifact {
@@ -74,8 +74,8 @@ export interface Folded {
   readonly stored: ReadonlyMap<string, number>
 }
 
-/** `chain(previous, part)`: a digest of a digest and the next part, which is its digest where it is long; the empty chain is ''. */
-export type Chain = (previous: string, part: string) => string
+/** A digest of a digest and of what the next part is compared by, in pieces; the empty chain is ''. */
+export type Chain = (previous: string, ...part: readonly (string | Uint8Array)[]) => string
 
 /**
  * Parts of one artifact that a view shows. What an agent sends beyond is kept in its events and counts for what the artifact
@@ -217,7 +217,7 @@ export class Fold {
       if (late && known && (source !== 'stream' || known.complete)) return
       if (artifact.append && !ordered) return
       if (source === 'push' && this.#isPieceOfKnown(artifact)) return
-      if (this.#addArtifact(artifact, position, index)) news = true
+      if (this.#addArtifact(artifact, { position, text: observation.event }, index)) news = true
     })
     return news
   }
@@ -232,11 +232,11 @@ export class Fold {
     return known !== undefined && (known.complete || !seen.complete)
   }
 
-  #addArtifact(seen: ObservedArtifact, event: number, index: number): boolean {
+  #addArtifact(seen: ObservedArtifact, event: { position: number; text: JsonText }, index: number): boolean {
     const known = this.#artifacts.get(seen.artifactId)
     const start = seen.append && known ? known : { partCount: 0, partsDigest: '' }
     const after: KnownArtifact = {
-      position: known?.position ?? placed(event, index),
+      position: known?.position ?? placed(event.position, index),
       name: seen.name ?? known?.name ?? null,
       description: seen.description ?? known?.description ?? null,
       extensions: seen.extensions.length > 0 ? seen.extensions : (known?.extensions ?? []),
@@ -244,7 +244,7 @@ export class Fold {
       updateCount: (known?.updateCount ?? 0) + 1,
       // The part that says that others are left out is one more; behind it nothing is added.
       partCount: Math.min(start.partCount + seen.parts.length, partsLimit + 1),
-      partsDigest: this.#chained(start.partsDigest, seen),
+      partsDigest: this.#chained(start.partsDigest, seen, event.text),
     }
     if (known && after.partsDigest === known.partsDigest && after.complete === known.complete && !seen.append)
       return false
@@ -252,7 +252,7 @@ export class Fold {
     // Grown in place: copied for each of a report's events, a thousand small ones cost a second in a hundred megabytes.
     const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, FoldedPart>()
     const room = Math.max(0, partsLimit - start.partCount)
-    seen.parts.slice(0, room).forEach((part, i) => newParts.set(start.partCount + i, foldedPart(part, event)))
+    seen.parts.slice(0, room).forEach((part, i) => newParts.set(start.partCount + i, foldedPart(part, event.position)))
     if (after.partCount > partsLimit) newParts.set(partsLimit, partsCut)
     this.#artifacts.set(seen.artifactId, after)
     const isShorter = earlier?.isShorter === true || after.partCount < (known?.partCount ?? 0)
@@ -261,18 +261,15 @@ export class Fold {
   }
 
   /** Over all parts, those that are not shown included. */
-  #chained(from: string, { parts }: ObservedArtifact): string {
-    return parts.reduce(
-      (digest: string, part) => this.#chain(digest, typeof part === 'string' ? part : part.digest),
-      from,
-    )
+  #chained(from: string, { parts }: ObservedArtifact, event: JsonText): string {
+    return parts.reduce((digest: string, part) => this.#chain(digest, ...comparedBy(part, event)), from)
   }
 }
 
 const foldedPart = (part: PartText, event: number): FoldedPart =>
   typeof part === 'string'
     ? { json: part, value: null }
-    : { json: part.json, value: part.place && { ...part.place, event } }
+    : { json: part.json, value: part.place && { from: part.place.from, bytes: part.place.bytes, event } }
 
 const isLater = (at: string, than: string | null, byMs: number): boolean =>
   than === null || (at !== than && Date.parse(at) - Date.parse(than) >= byMs)

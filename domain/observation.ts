@@ -5,7 +5,7 @@
  */
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/messages.ts'
 import type { JsonText } from './json-text.ts'
-import { writeEvent, type DigestOf, type PartText, type StoredPart } from './part-text.ts'
+import { wholeTexts, writeEvent, type DigestOf, type PartText, type StoredPart } from './part-text.ts'
 import { isTerminal, stateSaid, type StoredBytes } from './task.ts'
 
 export interface ObservedMessage {
@@ -82,11 +82,11 @@ export function changesIn(
 const slimOf = (event: string): StreamResponse => JSON.parse(event) as StreamResponse
 
 function observed(slim: StreamResponse, digestOf: DigestOf, stored?: string): Observation {
-  const { event, parts } = writeEvent(
-    artifactsOf(slim).flatMap((artifact) => artifact.parts.map(normalise)),
-    (hole, places) => stored ?? JSON.stringify(places.size === 0 ? slim : withHoles(slim, hole, places)),
-    digestOf,
-  )
+  const made = artifactsOf(slim).flatMap((artifact) => artifact.parts.map(normalise))
+  const write = (hole: string, places: ReadonlySet<number>): string =>
+    JSON.stringify(places.size === 0 ? slim : withHoles(slim, hole, places))
+  const { event, parts } =
+    stored === undefined ? writeEvent(made, write, digestOf) : { event: stored, parts: wholeTexts(made, digestOf) }
   return { ...changesOf(slim, parts), event, stored: referencesOf(slim) }
 }
 

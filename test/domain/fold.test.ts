@@ -155,19 +155,22 @@ describe('folding', () => {
     expect(fold([update(0, 2)], known).artifacts.get('a')).toMatchObject({ partCount: 2, isShorter: true })
   })
 
-  it('takes a long part for the same wherever it was said: most of its event, or little of it', () => {
-    const text = 'x'.repeat(longValue)
-    const parts = [{ text }]
-    const others = Array.from({ length: 3 }, (_, n) => ({ artifactId: `b${n}`, parts: [{ text: `${n}${text}` }] }))
-    const status = { state: 'TASK_STATE_WORKING' }
-    const alone = fold([chunk(text, false)])
-    const among = fold([observe({ task: { id: 't', status, artifacts: [{ artifactId: 'a', parts }, ...others] } })])
-    expect(alone.artifacts.get('a')?.newParts.get(0)?.value).toMatchObject({ event: 0 })
-    expect(among.artifacts.get('a')?.newParts.get(0)?.value).toBeNull()
-    expect(among.artifacts.get('a')?.partsDigest).toBe(alone.artifacts.get('a')?.partsDigest)
-    const other = fold([chunk(`${text}.`, false)])
-    expect(other.artifacts.get('a')?.partsDigest).not.toBe(alone.artifacts.get('a')?.partsDigest)
-  })
+  it.each([longValue, 1024 * 1024])(
+    'takes a part of %i for the same wherever it was said: most of its event, or little of it',
+    (length) => {
+      const text = 'é'.repeat(length)
+      const parts = [{ text }]
+      const others = Array.from({ length: 3 }, (_, n) => ({ artifactId: `b${n}`, parts: [{ text: `${n}${text}` }] }))
+      const status = { state: 'TASK_STATE_WORKING' }
+      const alone = fold([chunk(text, false)])
+      const among = fold([observe({ task: { id: 't', status, artifacts: [{ artifactId: 'a', parts }, ...others] } })])
+      expect(alone.artifacts.get('a')?.newParts.get(0)?.value).toMatchObject({ event: 0 })
+      expect(among.artifacts.get('a')?.newParts.get(0)?.value).toBeNull()
+      expect(among.artifacts.get('a')?.partsDigest).toBe(alone.artifacts.get('a')?.partsDigest)
+      const other = fold([chunk(`${text}.`, false)])
+      expect(other.artifacts.get('a')?.partsDigest).not.toBe(alone.artifacts.get('a')?.partsDigest)
+    },
+  )
 
   it('takes an end for an end, even when another replica of the agent has a slower clock', () => {
     const folded = fold([status('TASK_STATE_WORKING', 5), status('TASK_STATE_COMPLETED', 4)])

@@ -191,11 +191,12 @@ describe.each(bothDatabases)('%s', (kind) => {
         insert into task_event (task_id, position, source, event, received_at)
           values ('${someId}', 3, 'stream', '${event}', now());
         insert into task_artifact_part (task_id, artifact_id, position, part, value_event, value_from, value_bytes) values
-          ('${someId}', 'a', 0, '{"kind":"text","value":"","mediaType":"text/plain"}', 3, ${from}, ${Buffer.byteLength(value)}),
+          ('${someId}', 'a', 0, ' {"kind":"text","value":"","mediaType":"text/plain"}', 3, ${from}, ${Buffer.byteLength(value)}),
+          ('${someId}', 'a', 2, '{"kind":"text","value":"","mediaType":"text/plain"}', 3, ${from}, ${Buffer.byteLength(value)}),
           ('${someId}', 'a', 1, '{"kind":"text","value":"","mediaType":"text/plain"}', null, null, null)`)
       await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 17).length)
       const { rows } = await client.query<{ part: string }>('select part from task_artifact_part order by position')
-      expect(rows.map(({ part }) => (JSON.parse(part) as { value: unknown }).value)).toEqual(['😀 \0', ''])
+      expect(rows.map(({ part }) => (JSON.parse(part) as { value: unknown }).value)).toEqual(['😀 \0', '', ''])
       await migrateUp(client, migrations)
       expect(await catalogue(client)).toEqual(before)
       await client.query(`

@@ -109,11 +109,13 @@ describe.each(bothDatabases)('on %s', (kind) => {
           select p.part as row, ${wholePart} as whole from ${partsAndEvents} where p.task_id = ${write.id}`,
       )
     const { row, whole } = await read()
-    expect(row).toBe('{"kind":"text","value":"","mediaType":"text/plain"}')
+    expect(row).toBe(' {"kind":"text","value":"","mediaType":"text/plain"}')
     expect(JSON.parse(whole)).toEqual({ kind: 'text', value: said, mediaType: 'text/plain' })
-    const other = JSON.stringify({ kind: 'text', value: 'Another.', mediaType: 'text/plain' })
-    await db.pool.query(sql.unsafe`update task_artifact_part set part = ${other} where task_id = ${write.id}`)
-    expect((await read()).whole).toBe(other)
+    for (const value of ['Another.', '', ' ']) {
+      const other = JSON.stringify({ kind: 'text', value, mediaType: 'text/plain' })
+      await db.pool.query(sql.unsafe`update task_artifact_part set part = ${other} where task_id = ${write.id}`)
+      expect((await read()).whole).toBe(other)
+    }
     // And one that takes its place has no value elsewhere.
     const short = writeOf(['Short.'])
     await db.fly((flight) =>

@@ -3,7 +3,7 @@ import type { StreamResponse } from '../../a2a/messages.ts'
 import type { FoldedPart } from '../../domain/fold.ts'
 import { decodeText, type JsonText } from '../../domain/json-text.ts'
 import { observationFrom, type KeepBytes, type Observation } from '../../domain/observation.ts'
-import { valueStart, type PartText } from '../../domain/part-text.ts'
+import { elsewhere, valueStart, type PartText } from '../../domain/part-text.ts'
 import { textDigest } from '../../persistence/text-digest.ts'
 
 /** `keepBytes`: what becomes of files; else all of them are one. */
@@ -28,5 +28,6 @@ function filled(shell: string, place: { readonly from: number; readonly bytes: n
   const value = Buffer.from(decodeText(event))
     .subarray(place.from, place.from + place.bytes)
     .toString()
-  return shell.slice(0, valueStart) + value + shell.slice(valueStart + '""'.length)
+  const start = elsewhere.length + valueStart
+  return shell.slice(elsewhere.length, start) + value + shell.slice(start + '""'.length)
 }
