@@ -192,7 +192,7 @@ export class Worker implements Intake {
           return 'given back'
         }
         if (error instanceof LeaseLost) {
-          this.#o.log.warn({ ...fields, err: error }, 'a late result was discarded')
+          this.#o.log.warn(fields, 'a late result was discarded')
           return 'lost'
         }
         // What is known must not be forgotten because the database was away for a moment. After that the lease runs

@@ -10,6 +10,7 @@ import { unsettledCommands } from '../persistence/commands.ts'
 import { withEvidence } from '../persistence/evidence.ts'
 import { followingOf } from '../persistence/following.ts'
 import { findTask, listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
+import { fitting, weighTasks } from '../persistence/task-weights.ts'
 import { TaskAnswer, TaskCommandsAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
 import { isUuid, localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
@@ -99,8 +100,11 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     const { limit, after } = request.query
     // One more than asked for tells whether there is a next page.
     const ids = await listViewIds(db.pool, viewer, after ?? null, limit + 1)
-    const tasks = await readViews(db.pool, viewer, ids.slice(0, limit))
-    return { tasks, next: ids.length > limit ? (ids[limit - 1] ?? null) : null }
+    const asked = ids.slice(0, limit)
+    // Heavy ones make the page shorter, and then there is a next one.
+    const page = asked.slice(0, fitting(await weighTasks(db.pool, asked)))
+    const tasks = await readViews(db.pool, viewer, page)
+    return { tasks, next: ids.length > page.length ? (page.at(-1) ?? null) : null }
   })
   done()
 }

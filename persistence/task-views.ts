@@ -19,6 +19,7 @@ import type {
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { partsAndEvents, wholePart } from './part-rows.ts'
+import { messageCut, messagesBeyond, partCut, partsBeyond, weighTasks, type TaskWeight } from './task-weights.ts'
 import { held, heldScopes } from './visibility.ts'
 
 /** Of `task t`: the viewer holds its agent, or its skill. */
@@ -167,8 +168,12 @@ async function viewsIn(db: Transaction, viewer: Viewer, ids: readonly string[]):
     heads.map((row) => row.localId),
     'uuid',
   )
-  const messages = await readMessages(db, known)
-  const artifacts = await readArtifacts(db, known)
+  const weights = await weighTasks(
+    db,
+    heads.map((row) => row.localId),
+  )
+  const messages = await readMessages(db, known, weights)
+  const artifacts = await readArtifacts(db, known, weights)
   const transitions = await readTransitions(db, known)
   const views = new Map(
     heads.map((row): [string, TaskView] => [
@@ -222,14 +227,25 @@ export async function listViewIds(
 const partsOf = (owner: string, json: string): Part[] =>
   (JSON.parse(json) as Omit<Part, 'id'>[]).map((part, index) => ({ id: `${owner}:${index}`, ...part }))
 
-async function readMessages(db: Transaction, ids: Ids): Promise<Map<string, TaskMessage[]>> {
+async function readMessages(
+  db: Transaction,
+  ids: Ids,
+  weights: readonly TaskWeight[],
+): Promise<Map<string, TaskMessage[]>> {
   const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
-    select task_id as "taskId", message_id as id, role, parts, said_at as timestamp, from_status as "fromStatus"
-    from task_message where task_id = any(${ids}) order by task_id, position, message_id`)
+    with beyond as (${messagesBeyond(weights)})
+    select m.task_id as "taskId", m.message_id as id, m.role, case when b.task_id is null then m.parts else ${messageCut} end as parts,
+      m.said_at as timestamp, m.from_status as "fromStatus"
+    from task_message m left join beyond b on b.task_id = m.task_id and b.message_id = m.message_id
+    where m.task_id = any(${ids}) and coalesce(b.others, 0) = 0 order by m.task_id, m.position, m.message_id`)
   return grouped(rows, ({ taskId, parts, ...message }) => [taskId, { ...message, parts: partsOf(message.id, parts) }])
 }
 
-async function readArtifacts(db: Transaction, ids: Ids): Promise<Map<string, TaskArtifact[]>> {
+async function readArtifacts(
+  db: Transaction,
+  ids: Ids,
+  weights: readonly TaskWeight[],
+): Promise<Map<string, TaskArtifact[]>> {
   const rows = await db.any(sql.type(
     z.custom<{
       taskId: string
@@ -242,11 +258,14 @@ async function readArtifacts(db: Transaction, ids: Ids): Promise<Map<string, Tas
       parts: string | null
     }>(),
   )`
+    with beyond as (${partsBeyond(weights)})
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
       a.update_count as "updateCount",
-      (select '[' || string_agg(${wholePart}, ',' order by p.position) || ']' from ${partsAndEvents}
-        where p.task_id = a.task_id and p.artifact_id = a.artifact_id) as parts
-    from task_artifact a where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
+      (select '[' || string_agg(case when p.position = b.position then ${partCut} else ${wholePart} end, ',' order by p.position) || ']'
+        from ${partsAndEvents} where p.task_id = a.task_id and p.artifact_id = a.artifact_id
+          and (b.position is null or p.position <= b.position)) as parts
+    from task_artifact a left join beyond b on b.task_id = a.task_id and b.artifact_id = a.artifact_id
+    where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
   return grouped(rows, ({ taskId, name, description, extensions, parts, ...artifact }) => [
     taskId,
     {

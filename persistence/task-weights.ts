@@ -1,0 +1,76 @@
+/**
+ * How much of tasks is read at once. A task may hold what an agent said in a day: a hundred of them on one page were more than a
+ * string can hold, and everybody waited for it. Owns the bounds, in bytes of JSON as it is stored, and what is said beyond them; does
+ * not own the views (task-views.ts).
+ */
+import { sql, type FragmentSqlToken } from 'slonik'
+import { z } from 'zod'
+import type { Connection } from './connection.ts'
+
+const MiB = 1024 * 1024
+
+/** Of one page of views, which then is shorter than it may be. The first is there whatever it weighs. */
+export const pageBytes = 32 * MiB
+/** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part says so in its place. */
+export const viewBytes = { artifacts: 128 * MiB, messages: 32 * MiB }
+
+const cut = (of: 'artifacts' | 'messages'): string =>
+  JSON.stringify({
+    kind: 'unknown',
+    value: `The task holds more than ${viewBytes[of] / MiB} MiB of ${of}. The others are kept in the task's events and are not shown.`,
+    mediaType: 'text/plain',
+  })
+export const partCut = cut('artifacts')
+export const messageCut = `[${cut('messages')}]`
+
+/** Of `task_artifact_part p` and of `task_message m`; the database knows both without reading the texts. */
+const partWeight = sql.fragment`octet_length(p.part) + coalesce(p.value_bytes, 0)`
+const messageWeight = sql.fragment`octet_length(m.parts)`
+
+const Weight = z.object({ id: z.string(), artifacts: z.number(), messages: z.number() })
+export type TaskWeight = z.infer<typeof Weight>
+
+export async function weighTasks(db: Pick<Connection, 'any'>, ids: readonly string[]): Promise<readonly TaskWeight[]> {
+  if (ids.length === 0) return []
+  const rows = await db.any(sql.type(Weight)`
+    select t.id,
+      coalesce((select sum(${partWeight}) from task_artifact_part p where p.task_id = t.id), 0)::float8 as artifacts,
+      coalesce((select sum(${messageWeight}) from task_message m where m.task_id = t.id), 0)::float8 as messages
+    from unnest(${sql.array([...ids], 'uuid')}) as t(id)`)
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
+}
+
+/** How many of the first fit on a page. */
+export function fitting(weights: readonly TaskWeight[]): number {
+  let bytes = 0
+  for (const [i, { artifacts, messages }] of weights.entries()) {
+    bytes += Math.min(artifacts, viewBytes.artifacts) + Math.min(messages, viewBytes.messages)
+    if (i > 0 && bytes > pageBytes) return i
+  }
+  return weights.length
+}
+
+const heavier = (weights: readonly TaskWeight[], of: 'artifacts' | 'messages') =>
+  sql.array(
+    weights.filter((weight) => weight[of] > viewBytes[of]).map(({ id }) => id),
+    'uuid',
+  )
+
+/** `(task_id, artifact_id, position)`: of artifacts that a view shows in part or not at all, the first part that it does not. */
+export const partsBeyond = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
+  select s.task_id, s.artifact_id, min(s.position) as position from (
+    select p.task_id, p.artifact_id, p.position,
+      sum(${partWeight}) over (partition by p.task_id order by a.position, a.artifact_id, p.position) as upto
+    from task_artifact_part p join task_artifact a on a.task_id = p.task_id and a.artifact_id = p.artifact_id
+    where p.task_id = any(${heavier(weights, 'artifacts')})) s
+  where s.upto > ${viewBytes.artifacts} group by s.task_id, s.artifact_id`
+
+/** `(task_id, message_id, others)` of messages beyond it, the oldest; `others` counts those between it and what is shown. */
+export const messagesBeyond = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
+  select s.task_id, s.message_id, row_number() over (partition by s.task_id order by s.nth) - 1 as others from (
+    select m.task_id, m.message_id,
+      row_number() over (partition by m.task_id order by m.position desc, m.message_id desc) as nth,
+      sum(${messageWeight}) over (partition by m.task_id order by m.position desc, m.message_id desc) as upto
+    from task_message m where m.task_id = any(${heavier(weights, 'messages')})) s
+  where s.upto > ${viewBytes.messages}`

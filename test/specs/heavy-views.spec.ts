@@ -1,0 +1,97 @@
+/** Views of tasks that hold more than anybody should wait for: pages become shorter, and one view says what it leaves out. */
+import { randomUUID } from 'node:crypto'
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { TaskAnswer, TaskViewsAnswer } from '../../http/answers.ts'
+import { pageBytes, viewBytes } from '../../persistence/task-weights.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { bothDatabases } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+const MiB = 1024 * 1024
+
+describe.each(bothDatabases)('heavy tasks on %s', (database) => {
+  let house: TestConsole
+  let peer: RawPeer
+  const ids: string[] = []
+
+  beforeAll(async () => {
+    house = await startConsole({ database, uiDirectory: null })
+    peer = await startRawPeer()
+    const agentId = await house.api.register(peer.cardUrl)
+    for (let n = 0; n < 4; n++) {
+      const done = await house.finished((await house.send(agentId, { text: `hello ${n}` })).id)
+      ids.push(String(done.result?.localId))
+    }
+    ids.sort((a, b) => (a < b ? -1 : 1))
+  }, 60_000)
+  afterAll(async () => {
+    await house.close()
+    await peer.close()
+  })
+
+  /** As a stream of large values leaves them; made in the database, for what crosses to it is not what is looked at. */
+  const grow = (taskId: string, artifactId: string, parts: number, bytes: number) =>
+    house.db.pool.query(sql.unsafe`
+      with a as (
+        insert into task_artifact (task_id, artifact_id, position, extensions, complete, update_count, part_count, parts_digest)
+        values (${taskId}, ${artifactId}, ${artifactId === 'first' ? 5000 : 6000}, '[]', false, 1, ${parts}, ''))
+      insert into task_artifact_part (task_id, artifact_id, position, part)
+      select ${taskId}, ${artifactId}, n, '{"kind":"text","value":"' || repeat('x', ${bytes}) || '","mediaType":"text/plain"}'
+      from generate_series(0, ${parts - 1}) n`)
+  const page = async (after: string | null) => {
+    const reply = await house.api.get(`/api/task-views${after === null ? '' : `?after=${after}`}`)
+    expect(reply.status).toBe(200)
+    return TaskViewsAnswer.parse(reply.body)
+  }
+  const viewOf = async (id: string) => TaskAnswer.parse((await house.api.get(`/api/tasks/${id}`)).body).task
+
+  test('come on pages that are shorter, and none is left out', async () => {
+    const [, second = '', third = ''] = ids
+    for (const id of [second, third]) await grow(id, 'first', 3, pageBytes / 4)
+    const pages: string[][] = []
+    for (let after: string | null = null; ;) {
+      const { tasks, next } = await page(after)
+      pages.push(tasks.map(({ localId }) => localId))
+      if (next === null) break
+      expect(next).toBe(tasks.at(-1)?.localId)
+      after = next
+    }
+    expect(pages.flat()).toEqual(ids)
+    expect(pages.map(({ length }) => length)).toEqual([2, 2])
+  })
+
+  test('show so much of what was made, and say that there is more', { timeout: 60_000 }, async () => {
+    const [, , , last = ''] = ids
+    await grow(last, 'first', 4, 24 * MiB)
+    await grow(last, 'second', 4, 24 * MiB)
+    const { artifacts } = await viewOf(last)
+    const made = artifacts.filter(({ artifactId }) => artifactId !== 'answer')
+    const shown = made.map(({ parts }) => parts.map(({ kind, value }) => [kind, String(value).length]))
+    expect(shown.map((parts) => parts.map(([kind]) => kind))).toEqual([
+      ['text', 'text', 'text', 'text'],
+      ['text', 'unknown'],
+    ])
+    expect(z.string().parse(made[1]?.parts[1]?.value)).toBe(
+      `The task holds more than ${viewBytes.artifacts / MiB} MiB of artifacts. The others are kept in the task's events and are not shown.`,
+    )
+    // It is still a page of its own, and the one before it another.
+    const { tasks, next } = await page(ids[2] ?? '')
+    expect([tasks.map(({ localId }) => localId), next]).toEqual([[last], null])
+  })
+
+  test('show the last of what was said', async () => {
+    const [first = ''] = ids
+    const bytes = viewBytes.messages / 4
+    await house.db.pool.query(sql.unsafe`
+      insert into task_message (task_id, message_id, position, role, said_at, from_status, parts)
+      select ${first}, ${randomUUID()} || n, 100000 + n, 'agent', now(), false,
+        '[{"kind":"text","value":"' || n || repeat('x', ${bytes}) || '","mediaType":"text/plain"}]'
+      from generate_series(1, 6) n`)
+    const { messages } = await viewOf(first)
+    const said = messages.flatMap(({ parts }) => parts.map(({ value }) => String(value)))
+    expect(said.map((text) => text.slice(0, 3))).toEqual(['The', '4xx', '5xx', '6xx'])
+    expect(said[0]).toContain(`more than ${viewBytes.messages / MiB} MiB of messages`)
+  })
+})
