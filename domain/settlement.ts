@@ -53,7 +53,6 @@ export const settlementRefusals = {
   open: 'This send is not settled.',
   successor:
     'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
-  replaces: 'replaces must name a command with the same action to the same agent, tenant and skill.',
 } as const
 
 /** The same to a person who looks at a page. */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { AuditRecord } from '../../domain/audit.ts'
 import type { Command } from '../../domain/command.ts'
+import { refusals } from '../../domain/refusal.ts'
 import { settlementRefusals } from '../../domain/settlement.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { commandIn, type Reply } from '../support/api.ts'
@@ -136,7 +137,7 @@ describe.each(bothDatabases)('sending in the place of another on %s', (database)
     expect(sentenceOf(await post(admin, { ...send, replaces: done.id }))).toEqual([409, settlementRefusals.early])
     expect(sentenceOf(await post(admin, { ...send, replaces: key() }))).toEqual([404, 'Command not found.'])
     expect((await post(admin, { ...send, replaces: 'it' })).status).toBe(400)
-    const wrong = [400, settlementRefusals.replaces]
+    const wrong = [400, refusals['settlement.replaces']]
     expect(sentenceOf(await post(admin, { ...send, replaces }, key(), otherId))).toEqual(wrong)
     expect(sentenceOf(await post(admin, { ...send, tenant: 'south', replaces }))).toEqual(wrong)
     expect((await post(reader, { ...send, replaces })).status).toBe(403)
