@@ -37,9 +37,9 @@ async function acceptOne(batch: BatchContext, { viewer, command, replaces }: Rep
   const at = batch.at.toISOString()
   const [earlier] = await findByKeys(tx, [command])
   if (earlier) return replayed(command, earlier)
-  const { action, tenant } = command.body
+  const { action, tenant, taskId: remoteTaskId = null } = command.body
   const { agentId, skillId, organizationId } = command
-  const settled = await toReplace(tx, viewer, replaces, { action, agentId, tenant, skillId })
+  const settled = await toReplace(tx, viewer, replaces, { action, agentId, tenant, skillId, remoteTaskId })
   const agent = (await insertCommands(tx, [command], at)).get(command.id)
   if (!agent) return replayed(command, (await findByKeys(tx, [command]))[0])
   const decided: Decided = { decision: 'sent-again', note: null, successorId: command.id }

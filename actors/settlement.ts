@@ -10,6 +10,7 @@ import { Refusal } from '../domain/refusal.ts'
 import { needsPerson, type Reopening, type Settlement } from '../domain/settlement.ts'
 import type { Connection, Transaction } from '../persistence/connection.ts'
 import {
+  findCommandToSettle,
   findSettlement,
   insertReopening,
   insertSettlement,
@@ -41,16 +42,26 @@ export class Settlements {
 }
 
 /** The command, locked, for somebody who may decide about it. */
-async function toDecide(tx: Transaction, viewer: Viewer, commandId: string): Promise<SettledCommand> {
-  const command = await lockCommand(tx, viewer, commandId)
+async function toDecide(
+  tx: Transaction,
+  viewer: Viewer,
+  commandId: string,
+  read = lockCommand,
+): Promise<SettledCommand> {
+  const command = await read(tx, viewer, commandId)
   if (!command) throw new Refusal('command.unknown')
   if (!command.isOperable) throw new Refusal('action.forbidden')
   return command
 }
 
 /** The command, locked, which waits for somebody's decision or had one. */
-async function toSettle(tx: Transaction, viewer: Viewer, commandId: string): Promise<SettledCommand> {
-  const command = await toDecide(tx, viewer, commandId)
+async function toSettle(
+  tx: Transaction,
+  viewer: Viewer,
+  commandId: string,
+  read = lockCommand,
+): Promise<SettledCommand> {
+  const command = await toDecide(tx, viewer, commandId, read)
   if (!needsPerson(command.status)) throw new Refusal('settlement.early')
   return command
 }
@@ -60,15 +71,18 @@ export async function toReplace(
   tx: Transaction,
   viewer: Viewer,
   commandId: string,
-  by: Pick<SettledCommand, 'action' | 'agentId' | 'tenant' | 'skillId'>,
+  by: Pick<SettledCommand, 'action' | 'agentId' | 'tenant' | 'skillId' | 'remoteTaskId'>,
 ): Promise<SettledCommand> {
+  // A batch takes locks of actors behind this one: of a command that has not ended its actor's holder would want both the other way round.
+  await toSettle(tx, viewer, commandId, findCommandToSettle)
   const command = await toSettle(tx, viewer, commandId)
   if (await findSettlement(tx, viewer, commandId)) throw new Refusal('settlement.taken')
   const asksTheSame =
     by.action === command.action &&
     by.agentId === command.agentId &&
     by.tenant === command.tenant &&
-    by.skillId === command.skillId
+    by.skillId === command.skillId &&
+    (by.action === 'send' || by.remoteTaskId === command.remoteTaskId)
   if (!asksTheSame) throw new Refusal('settlement.replaces')
   return command
 }

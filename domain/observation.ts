@@ -186,13 +186,23 @@ const ofArtifact = (
   complete: boolean,
 ): ObservedArtifact => ({
   artifactId: artifact.artifactId,
-  name: artifact.name ?? null,
-  description: artifact.description ?? null,
-  extensions: artifact.extensions ?? [],
+  name: clipped(artifact.name),
+  description: clipped(artifact.description),
+  extensions: fitting(artifact.extensions ?? []),
   parts,
   append,
   complete,
 })
+
+/** Characters of what a view shows beside an artifact's parts. Whoever says more is kept word for word in the event. */
+const besideLimit = 16 * 1024
+
+const clipped = (text: string | undefined): string | null => text?.slice(0, besideLimit) ?? null
+
+function fitting(uris: readonly string[]): readonly string[] {
+  let characters = 0
+  return uris.filter((uri) => (characters += uri.length) <= besideLimit)
+}
 
 /** A part with its bytes moved out carries one of these in place of `raw`; a reader of the wire never makes them. */
 type SlimPart = Omit<WirePart, 'raw'> & { stored?: StoredBytes } & Partial<RefusedBytes>

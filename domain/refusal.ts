@@ -32,7 +32,7 @@ export const refusals = {
   'settlement.early': settlementRefusals.early,
   'settlement.open': settlementRefusals.open,
   'settlement.successor': settlementRefusals.successor,
-  'settlement.replaces': 'replaces must name a command with the same action to the same agent, tenant and skill.',
+  'settlement.replaces': settlementRefusals.replaces,
   'task.unknown': 'Task not found.',
   'task.filter': 'Invalid task filter.',
   'task.limit': 'limit must be 1–100.',

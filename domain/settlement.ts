@@ -53,6 +53,7 @@ export const settlementRefusals = {
   open: 'This send is not settled.',
   successor:
     'successorId must name another command with the same action to the same agent, tenant and skill, and no earlier one.',
+  replaces: 'replaces must name a command with the same action to the same agent, tenant and skill.',
 } as const
 
 /** The same to a person who looks at a page. */
@@ -62,7 +63,12 @@ const refusedWords: Readonly<Record<string, string>> = {
   [settlementRefusals.open]: 'It is open already: somebody else was quicker.',
   [settlementRefusals.successor]:
     'That is not a later message of the same kind, to the same agent and skill, which could take its place.',
+  [settlementRefusals.replaces]:
+    'The earlier message was for another tenant or skill, so this one cannot take its place. Dismiss what is said of it to send this by itself.',
 }
+
+/** Why a message was not accepted, in a page's words where it has some. */
+export const whyNotAccepted = (message: string): string => refusedWords[message] ?? message
 
 const statusWords: Readonly<Record<number, string>> = {
   403: 'You may look at it here. Settling needs the permission to send to this agent.',

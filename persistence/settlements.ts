@@ -58,6 +58,8 @@ export interface SettledCommand {
   readonly tenant: string
   readonly action: 'send' | 'cancelTask'
   readonly skillId: string | null
+  /** The agent's name of the task that it continued or was to cancel. */
+  readonly remoteTaskId: string | null
   readonly status: CommandStatus
   /** The local task that it continued or was to cancel; null where none is known here. */
   readonly taskId: string | null
@@ -70,12 +72,17 @@ export interface SettledCommand {
  * the first decided. The lock is not that of a deletion, so a send that names it as its successor does not wait.
  */
 export const lockCommand = (tx: Transaction, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
-  tx.maybeOne(sql.type(z.custom<SettledCommand>())`
-    select c.agent_id as "agentId", c.tenant, c.action, c.skill_id as "skillId", c.status, ${commandHeld(viewer, 'operate')} as "isOperable", (
+  tx.maybeOne(sql.type(z.custom<SettledCommand>())`${commandOf(viewer, id)} for no key update of c`)
+
+/** The same, without the lock: a command that has not ended belongs to whoever holds its actor. */
+export const findCommandToSettle = (tx: Transaction, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
+  tx.maybeOne(sql.type(z.custom<SettledCommand>())`${commandOf(viewer, id)}`)
+
+const commandOf = (viewer: Viewer, id: string): FragmentSqlToken => sql.fragment`
+    select c.agent_id as "agentId", c.tenant, c.action, c.skill_id as "skillId", c.remote_task_id as "remoteTaskId", c.status, ${commandHeld(viewer, 'operate')} as "isOperable", (
       select t.id from task t
       where t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id) as "taskId"
-    from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}
-    for no key update of c`)
+    from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`
 
 /** Clocks of replicas are seldom further apart. Where they are, a later command may be refused for seeming older: nothing is lost by that. */
 const clocksApartMs = 60_000
@@ -92,6 +99,7 @@ export const mayReplace = (tx: Connection, viewer: Viewer, id: string, successor
     select exists (
       select 1 from command c join command o on o.agent_id = c.agent_id and o.organization_id = c.organization_id
         and o.action = c.action and o.tenant = c.tenant and o.skill_id is not distinct from c.skill_id
+        and (o.action <> 'cancelTask' or o.remote_task_id is not distinct from c.remote_task_id)
       where c.id = ${successorId} and o.id = ${id} and c.id <> o.id
         and c.created_at > o.created_at - ${clocksApartMs} * interval '1 millisecond'
         and not exists (select 1 from command_settlement s where s.command_id = c.id and s.successor_id = o.id)

@@ -18,7 +18,7 @@ import type {
 } from '../domain/task.ts'
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'
-import { partsAndEvents, wholePart } from './part-rows.ts'
+import { wholePart } from './part-rows.ts'
 import { messageCut, messagesBeyond, partCut, partsBeyond, weighTasks, type TaskWeight } from './task-weights.ts'
 import { held, heldScopes } from './visibility.ts'
 
@@ -262,7 +262,7 @@ async function readArtifacts(
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
       a.update_count as "updateCount",
       (select '[' || string_agg(case when p.position = b.position then ${partCut} else ${wholePart} end, ',' order by p.position) || ']'
-        from ${partsAndEvents} where p.task_id = a.task_id and p.artifact_id = a.artifact_id
+        from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id
           and (b.position is null or p.position <= b.position)) as parts
     from task_artifact a left join beyond b on b.task_id = a.task_id and b.artifact_id = a.artifact_id
     where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)

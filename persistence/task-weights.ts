@@ -11,7 +11,7 @@ const MiB = 1024 * 1024
 
 /** Of one page of views, which then is shorter than it may be. The first is there whatever it weighs. */
 export const pageBytes = 32 * MiB
-/** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part says so in its place. */
+/** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part an artifact says so, and one message. */
 export const viewBytes = { artifacts: 128 * MiB, messages: 32 * MiB }
 
 const cut = (of: 'artifacts' | 'messages'): string =>
@@ -25,6 +25,8 @@ export const messageCut = `[${cut('messages')}]`
 
 /** Of `task_artifact_part p` and of `task_message m`; the database knows both without reading the texts. */
 const partWeight = sql.fragment`octet_length(p.part) + coalesce(p.value_bytes, 0)`
+/** Of `task_artifact n`, beside its parts. */
+const namesWeight = sql.fragment`octet_length(concat(n.name, n.description, n.extensions))`
 const messageWeight = sql.fragment`octet_length(m.parts)`
 
 const Weight = z.object({ id: z.string(), artifacts: z.number(), messages: z.number() })
@@ -34,7 +36,8 @@ export async function weighTasks(db: Pick<Connection, 'any'>, ids: readonly stri
   if (ids.length === 0) return []
   const rows = await db.any(sql.type(Weight)`
     select t.id,
-      coalesce((select sum(${partWeight}) from task_artifact_part p where p.task_id = t.id), 0)::float8 as artifacts,
+      coalesce((select sum(${partWeight}) from task_artifact_part p where p.task_id = t.id), 0)::float8
+        + coalesce((select sum(${namesWeight}) from task_artifact n where n.task_id = t.id), 0)::float8 as artifacts,
       coalesce((select sum(${messageWeight}) from task_message m where m.task_id = t.id), 0)::float8 as messages
     from unnest(${sql.array([...ids], 'uuid')}) as t(id)`)
   const byId = new Map(rows.map((row) => [row.id, row]))

@@ -166,6 +166,8 @@ export class Sending {
     if (this.#phase.get().at !== 'sending' || fault.kind === 'unreachable' || fault.kind === 'malformed') {
       this.#lost(attempt, fault.message)
     } else {
+      // Told as it is, it is over: after a reload only the words are left, which the field has.
+      this.#drafts.keepAttempt(this.#scope, undefined)
       this.#phase.set({ at: 'refused', attempt, fault })
       // It was asked of a page that is old: somebody else was quicker.
       if (fault.status === 409) this.#queries.invalidate()

@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
-import { SentWordsAnswer } from '../../domain/unsettled-send.ts'
+import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -131,9 +131,14 @@ describe('a message that is sent again', () => {
     })
     await page.keyboard.press('Control+Enter')
     const refused = page.getByRole('alert').filter({ hasText: 'Not accepted' })
-    await refused.getByText('This send is already settled.').waitFor()
+    await refused.getByText('Somebody has settled it already.').waitFor()
     await page.getByText('This message was sent again already').waitFor()
     expect(faulty.receipts.length).toBe(before + 1)
+    // It was refused, which a reload does not make uncertain.
+    await page.unroute('**/stream')
+    await page.reload()
+    await page.getByText('This message was sent again already').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
     await page.getByRole('textbox', { name: 'Message' }).focus()
     await page.keyboard.press('Control+Enter')
     await page.getByRole('dialog', { name: 'Say it twice?' }).getByRole('button', { name: 'Leave it' }).click()
@@ -157,5 +162,25 @@ describe('a message that is sent again', () => {
     await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
     expect(faulty.receipts.length).toBe(before + 1)
     expect(await settlementOf(id)).toMatchObject({ decision: 'sent-again' })
+  })
+
+  it('settles the earlier send also from the composer that sent it, on its task’s page', async () => {
+    const asked = await server.finished((await server.send(agentId, { text: 'ask' })).id)
+    const { localId = '' } = asked.result ?? {}
+    await server.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    const page = await open(`/tasks/${localId}`)
+    faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const field = page.getByRole('textbox', { name: 'Message' })
+    await field.fill('blue please')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('alert').filter({ hasText: 'Outcome unknown' }).waitFor()
+    const { sends } = UnsettledAnswer.parse((await server.api.get('/api/sends/unsettled')).body)
+    const { id = '' } = sends.find(({ title }) => title === 'blue please') ?? {}
+    await page.goto(`${server.url}/tasks/${localId}?again=${id}`)
+    await page.getByText('Accepted with these words, it settles the earlier one.').waitFor()
+    await field.focus()
+    await page.keyboard.press('Control+Enter')
+    await expect.poll(async () => (await settlementOf(id))?.decision, patience).toBe('sent-again')
+    await expect.poll(() => page.getByText('Accepted with these words').count()).toBe(0)
   })
 })

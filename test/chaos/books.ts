@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Database } from '../../persistence/database.ts'
-import { partsAndEvents, wholePart } from '../../persistence/part-rows.ts'
+import { wholePart } from '../../persistence/part-rows.ts'
 
 const Log = z.object({
   kind: z.string(),
@@ -53,7 +53,7 @@ export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books
     tasks: await pool.any(sql.type(Task)`
       select t.id, t.remote_id as "remoteId", t.state, t.version, coalesce((
         select string_agg((${wholePart})::jsonb->>'value', '' order by p.artifact_id, p.position)
-        from ${partsAndEvents} where p.task_id = t.id), '') as text
+        from task_artifact_part p where p.task_id = t.id), '') as text
       from task t order by t.id`),
     audits: await pool.any(sql.type(Audit)`
       select subject_id as "subjectId" from audit where kind = 'task.send.accepted' order by at, id`),

@@ -172,6 +172,18 @@ describe('folding', () => {
     },
   )
 
+  it('shows so much of what an agent says beside the parts of an artifact; the event has it all', () => {
+    const long = 'é'.repeat(50_000)
+    const extensions = Array.from({ length: 2_000 }, (_, n) => `https://e.example/${n}`)
+    const artifact = { artifactId: 'a', name: long, description: long, extensions, parts: [{ text: 'one' }] }
+    const { artifacts, events } = fold([observe({ artifactUpdate: { taskId: 't', contextId: 'c', artifact } })])
+    const shown = artifacts.get('a')
+    expect([shown?.name?.length, shown?.description?.length]).toEqual([16_384, 16_384])
+    expect(shown?.extensions).toEqual(extensions.slice(0, shown?.extensions.length))
+    expect(shown?.extensions.length).toBeGreaterThan(500)
+    expect(JSON.parse(String(events[0]?.event))).toMatchObject({ artifactUpdate: { artifact } })
+  })
+
   it('takes an end for an end, even when another replica of the agent has a slower clock', () => {
     const folded = fold([status('TASK_STATE_WORKING', 5), status('TASK_STATE_COMPLETED', 4)])
     expect(folded.state).toBe('TASK_STATE_COMPLETED')

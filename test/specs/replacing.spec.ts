@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { AuditRecord } from '../../domain/audit.ts'
 import type { Command } from '../../domain/command.ts'
-import { refusals } from '../../domain/refusal.ts'
 import { settlementRefusals } from '../../domain/settlement.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { commandIn, type Reply } from '../support/api.ts'
@@ -137,7 +136,7 @@ describe.each(bothDatabases)('sending in the place of another on %s', (database)
     expect(sentenceOf(await post(admin, { ...send, replaces: done.id }))).toEqual([409, settlementRefusals.early])
     expect(sentenceOf(await post(admin, { ...send, replaces: key() }))).toEqual([404, 'Command not found.'])
     expect((await post(admin, { ...send, replaces: 'it' })).status).toBe(400)
-    const wrong = [400, refusals['settlement.replaces']]
+    const wrong = [400, settlementRefusals.replaces]
     expect(sentenceOf(await post(admin, { ...send, replaces }, key(), otherId))).toEqual(wrong)
     expect(sentenceOf(await post(admin, { ...send, tenant: 'south', replaces }))).toEqual(wrong)
     expect((await post(reader, { ...send, replaces })).status).toBe(403)
@@ -158,6 +157,27 @@ describe.each(bothDatabases)('sending in the place of another on %s', (database)
     expect(sentenceOf(reply)).toEqual([404, 'Unknown agent.'])
     expect((await sendOf(admin, id)).settlement).toBe(null)
     await elsewhere.close()
+  })
+
+  test('a cancel takes the place of a cancel of the same task, and of no other; a send that has not ended has none', async () => {
+    const asked = async () => {
+      const { result } = await house.finished(commandIn(await post(admin, { text: 'ask' })).id)
+      await house.task(String(result?.localId), ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+      return String(result?.taskId)
+    }
+    const [taskId, otherId] = [await asked(), await asked()]
+    peer.script.fault('CancelTask', { fault: 'reset', performed: false })
+    const cancel = await house.finished(commandIn(await post(admin, { action: 'cancelTask', taskId })).id)
+    expect(cancel.status).toBe('uncertain')
+    const again = (of: string) => post(admin, { action: 'cancelTask', taskId: of, replaces: cancel.id })
+    expect(sentenceOf(await again(otherId))).toEqual([400, settlementRefusals.replaces])
+    const send = { text: 'hello', replaces: cancel.id }
+    expect(sentenceOf(await post(admin, send))).toEqual([400, settlementRefusals.replaces])
+    expect((await again(taskId)).status).toBe(202)
+    peer.script.fault('SendMessage', { fault: 'hang-before-head' })
+    const { id } = commandIn(await post(admin, { text: 'slow' }))
+    expect(sentenceOf(await post(admin, { text: 'slow', replaces: id }))).toEqual([409, settlementRefusals.early])
+    peer.script.heal()
   })
 
   test('a place that was taken back can be taken again; waiting for the answer and streaming take it, too', async () => {

@@ -26,6 +26,7 @@ export class SendAgain implements ReactiveController {
   /** What is in the field, or would be; kept when the address no longer asks for it. */
   #told: { readonly send: SentWords; readonly filled: boolean; readonly words: AgainWords } | undefined
   #dismissed = false
+  #accepted: string | undefined
   #filledFor: string | undefined
 
   constructor(host: LitElement, app: () => App | undefined, composer: () => SignalboxComposer | null) {
@@ -81,7 +82,17 @@ export class SendAgain implements ReactiveController {
     return { send, words: againWords({ status: send.status, settlement: send.settlement, delivery, evidence }) }
   }
 
-  /** Another task or agent is shown, or the words were accepted: while they are not, what is known of the earlier send still counts. */
+  /**
+   * Which command the composer's words have become, if any. These are accepted with the next one: until then what is known of the
+   * earlier send still counts, and that one may be what the composer had sent before.
+   */
+  heard(commandId: string | undefined): void {
+    if (commandId === undefined || commandId === this.#accepted) return
+    this.#accepted = commandId
+    this.forget()
+  }
+
+  /** Another task or agent is shown. */
   forget(): void {
     if (!this.#told) return
     this.#told = undefined

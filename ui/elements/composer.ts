@@ -6,6 +6,7 @@ import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValu
 import type { Command } from '../../domain/command.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import type { Caution } from '../../domain/send-again.ts'
+import { whyNotAccepted } from '../../domain/settlement.ts'
 import { needsPerson } from '../../domain/settlement.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
@@ -309,7 +310,7 @@ export class SignalboxComposer extends LitElement {
         ${icon('circle-x', 15)}
         <div class="grow">
           <b>Not accepted</b>
-          <p>${phase.fault.message}</p>
+          <p>${whyNotAccepted(phase.fault.message)}</p>
         </div>
         <button class="small" @click=${() => this.#sending?.dismiss()}>Dismiss</button>
       </div>`

@@ -196,7 +196,7 @@ export class SignalboxTask extends View {
     }
     const phase = this.#phase.value
     if (phase?.at === 'accepted') this.#commandId = phase.commandId
-    if (phase?.at === 'accepted') this.#again.forget()
+    this.#again.heard(phase?.at === 'accepted' ? phase.commandId : undefined)
   }
 
   override updated(): void {
