@@ -231,9 +231,8 @@ describe('accessibility', () => {
     await page.getByRole('checkbox', { name: 'Single-key shortcuts' }).uncheck()
     await page.keyboard.press('Escape')
     // Keys are heard while focus is inside the console, where the closing dialog gives it back.
-    await page.waitForFunction(
-      () => document.querySelector('dialog[open]') === null && document.activeElement !== document.body,
-    )
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.waitForFunction(() => document.activeElement !== document.body)
     await page.keyboard.press('?')
     expect(await page.getByRole('dialog').count()).toBe(0)
     await page.keyboard.press('Control+k')
