@@ -3,8 +3,7 @@
  * could not hold is the door's (http/command-body.ts). Apart from the record, for the console's first page reads records only.
  */
 import * as z from 'zod/mini'
-
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+import { isUuid } from './uuid.ts'
 
 const text255 = z.string().check(z.minLength(1), z.maxLength(255))
 
@@ -49,7 +48,7 @@ export const CommandBody = z
     skillId: z.optional(text255),
     config: z.optional(CommandConfig),
     /** Id of a command that failed or is uncertain, in whose place this one goes: it is settled by the commit that accepts this one. */
-    replaces: z.optional(z.string().check(z.regex(uuid, { error: 'replaces must be a UUID.' }), z.toLowerCase())),
+    replaces: z.optional(z.string().check(z.refine(isUuid, { error: 'replaces must be a UUID.' }), z.toLowerCase())),
   })
   .check(
     z.refine((body) => body.action !== 'send' || (body.text ?? '') !== '' || (body.parts ?? []).length > 0, {

@@ -20,7 +20,8 @@ import { namesOf } from '../persistence/person-names.ts'
 import { media } from './answers.ts'
 import { chainLines, csvOf } from './audit-export.ts'
 import { CursorText, cursorOf, placeOf, rowsUpTo } from './cursors.ts'
-import { isUuid, localId, uuidText, type Door } from './door.ts'
+import { localId, uuidText, type Door } from './door.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { viewerOf } from './guard.ts'
 
 const isoInstant = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/

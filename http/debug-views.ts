@@ -25,7 +25,7 @@ import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
 import type { StoredWait } from '../persistence/queue-views.ts'
 import type { SendRecord } from '../persistence/unsettled-sends.ts'
-import { isUuid } from './door.ts'
+import { isUuid } from '../domain/uuid.ts'
 
 /** Definitions by `<kind>@<version>`; an actor of a version that is not there is shown without edges. */
 export type Definitions = ReadonlyMap<string, LivingChart>

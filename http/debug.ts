@@ -34,7 +34,8 @@ import {
   summaryOf,
   type Definitions,
 } from './debug-views.ts'
-import { isUuid, uuidText, type Door } from './door.ts'
+import { uuidText, type Door } from './door.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { viewerOf } from './guard.ts'
 
 /** Who asks for what, and what their actors' logs are read with. */

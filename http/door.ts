@@ -5,6 +5,7 @@ import type { SignIn } from '../actors/sign-in.ts'
 import type { System } from '../actors/system.ts'
 import { Refusal, type RefusalCode } from '../domain/refusal.ts'
 import type { Database } from '../persistence/database.ts'
+import { isUuid } from '../domain/uuid.ts'
 
 export type AuthRule =
   /** Everybody is the local administrator. */
@@ -27,9 +28,6 @@ export interface Door {
   /** Aborts when the process is about to stop: whoever waits answers at once, streams end politely. */
   readonly drain: AbortSignal
 }
-
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-export const isUuid = (text: string): boolean => uuid.test(text)
 
 /** A local id among a query's filters: there it is malformed, where it is no UUID. */
 export function uuidText(name: string) {

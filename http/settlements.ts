@@ -3,7 +3,8 @@ import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { ReopenedAnswer, SettleDecision, settleNoteLimit, SettlementAnswer } from '../domain/settlement.ts'
 import { isStorable } from './command-body.ts'
-import { isUuid, localId, type Door } from './door.ts'
+import { localId, type Door } from './door.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { viewerOf } from './guard.ts'
 
 const OfCommand = z.object({ commandId: z.string() })

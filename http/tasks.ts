@@ -12,7 +12,8 @@ import { followingOf } from '../persistence/following.ts'
 import { findTask, listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
 import { fitting, weighTasks } from '../persistence/task-weights.ts'
 import { TaskAnswer, TaskCommandsAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
-import { isUuid, localId, type Door } from './door.ts'
+import { localId, type Door } from './door.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { viewerOf } from './guard.ts'
 
 /** A whole number as an address writes it, with one sentence for everything that is not. */
