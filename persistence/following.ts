@@ -24,17 +24,17 @@ export async function readProgress(db: Connection, taskId: string): Promise<numb
   return (await db.maybeOneFirst(sql.type(Progress)`select version from task where id = ${taskId}`)) ?? 0
 }
 
-const Piece = z.object({ event: z.string(), isShort: z.boolean() })
-/** A new time alone is shorter, and what is longer is not read. */
-const stampLimit = 2_000
+const Piece = z.object({ event: z.nullable(z.string()) })
+/** Bytes. A new time alone has two ids and is shorter; of what is longer the server reads its length, which stands beside it. */
+const stampLimit = 8_000
 const piecesLimit = 50
 
 /** Whether anything was told since a version but a new time of `state`: of some agents every word has one. */
 export async function toldSince(db: Connection, taskId: string, version: number, state: string): Promise<boolean> {
   const pieces = await db.any(sql.type(Piece)`
-    select left(event, ${stampLimit}) as event, length(event) < ${stampLimit} as "isShort"
+    select case when octet_length(event) < ${stampLimit} then event end as event
     from task_event where task_id = ${taskId} and position >= ${version} order by position limit ${piecesLimit}`)
-  return pieces.length === piecesLimit || pieces.some(({ event, isShort }) => !isShort || !isStamp(event, state))
+  return pieces.length === piecesLimit || pieces.some(({ event }) => event === null || !isStamp(event, state))
 }
 
 /** Null for a task that nobody ever followed: a direct reply, or one that came finished. `taskId` is ours. */
