@@ -5,6 +5,7 @@
 import type { AgentError } from '../../a2a/client.ts'
 import type { Endpoint, Operation } from '../../a2a/operations.ts'
 import type { Observation } from '../../domain/observation.ts'
+import type { Began } from './deadline.ts'
 
 /** Bytes of a `raw` part, to be on disk before the observation that names them is committed. */
 export interface Blob {
@@ -73,3 +74,9 @@ export interface PushTask {
 }
 
 export type ParserTask = FramesTask | ReplyTask | PushTask
+
+/** What a thread is given: the work, and where it says that it has begun. */
+export interface ThreadTask {
+  readonly task: ParserTask
+  readonly began: Began
+}

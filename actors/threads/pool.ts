@@ -7,8 +7,18 @@ import { once } from 'node:events'
 import { Piscina } from 'piscina'
 import type { Endpoint } from '../../a2a/operations.ts'
 import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
+import { TaskDeadline } from './deadline.ts'
 import { HeavyTurns } from './heavy-turns.ts'
-import type { FramesTask, ParsedEvent, ParserTask, PushTask, Reply, ReplyOperation, ReplyTask } from './messages.ts'
+import type {
+  FramesTask,
+  ParsedEvent,
+  ParserTask,
+  PushTask,
+  Reply,
+  ReplyOperation,
+  ReplyTask,
+  ThreadTask,
+} from './messages.ts'
 import { parseTask } from './stream-parser.ts'
 
 /** One event may be as large as a whole stream: a 16 MiB part is 21.4 MiB of base64 in a single frame. */
@@ -20,8 +30,10 @@ const smallRunBytes = 64 * 1024
 /** One task for a thread: small enough that streams take turns, large enough that the way there does not count. */
 const batchBytes = 1024 * 1024
 const batchFrames = 64
-/** A frame that takes longer is hostile: the worst that json-weight.ts lets through take seconds. Includes waiting for a thread. */
+/** A frame that takes longer is hostile: the worst that json-weight.ts lets through take seconds. From when a thread began. */
 const defaultTaskDeadlineMs = 60_000
+/** Waiting for a thread may take as long as this many that are hostile, one after the other. */
+const waitedFor = 10
 const defaultCloseDeadlineMs = 2_000
 /**
  * Whoever answers people goes first: with as many threads as processors and a database beside them, the event loop would wait for
@@ -85,7 +97,7 @@ export class ParserPool {
   readonly #closeDeadlineMs: number
   readonly #tellLoss: (error: unknown) => void
   readonly #underWay = new Set<Promise<unknown>>()
-  #pool: Piscina<ParserTask, ParsedEvent[]> | null = null
+  #pool: Piscina<ThreadTask, ParsedEvent[]> | null = null
   #closed = false
   #framesHere = 0
   #framesInThreads = 0
@@ -168,21 +180,25 @@ export class ParserPool {
 
   async #inThread(task: ParserTask): Promise<ParsedEvent[]> {
     const [owned, transferList] = withOwnBuffers(task)
+    const deadline = new TaskDeadline({ running: this.#taskDeadlineMs, waiting: this.#taskDeadlineMs * waitedFor })
+    const { began, signal } = deadline
     try {
-      return await this.#started().run(owned, { transferList, signal: AbortSignal.timeout(this.#taskDeadlineMs) })
+      return await this.#started().run({ task: owned, began }, { transferList, signal })
     } catch (error) {
       if (this.#closed) throw new ParserPoolClosed('cut off', { cause: error })
       // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash.
       this.#lost(error)
       return [{ kind: 'invalid', message: 'The event could not be read.', lost: String(error) }]
+    } finally {
+      deadline.end()
     }
   }
 
   /** Threads start with the first large frame: a console whose agents are terse never pays for them. */
-  #started(): Piscina<ParserTask, ParsedEvent[]> {
+  #started(): Piscina<ThreadTask, ParsedEvent[]> {
     if (this.#pool !== null) return this.#pool
     const source = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    this.#pool = new Piscina<ParserTask, ParsedEvent[]>({
+    this.#pool = new Piscina<ThreadTask, ParsedEvent[]>({
       filename: new URL(`./stream-parser${source}`, import.meta.url).href,
       name: 'parseInThread',
       // As many as there may ever be: piscina replaces a dead thread only up to the minimum, and queued tasks would wait.

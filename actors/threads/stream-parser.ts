@@ -15,8 +15,18 @@ import { encodeHuge, type JsonText } from '../../domain/json-text.ts'
 import { observationFrom, withTexts } from '../../domain/observation.ts'
 import type { KeepBytes } from '../../domain/observation.ts'
 import { largeText, textDigest } from '../../persistence/text-digest.ts'
+import { begin } from './deadline.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
-import type { Blob, FramesTask, ParsedEvent, ParserTask, PushTask, ReplyTask, SeenEvent } from './messages.ts'
+import type {
+  Blob,
+  FramesTask,
+  ParsedEvent,
+  ParserTask,
+  PushTask,
+  ReplyTask,
+  SeenEvent,
+  ThreadTask,
+} from './messages.ts'
 
 /** Bytes of one part, decoded. */
 const partLimitBytes = 16 * 1024 * 1024
@@ -134,7 +144,8 @@ function decodedBytes(base64: string, size: number): Uint8Array<ArrayBuffer> {
 }
 
 /** The thread's entry: the same work, its bytes and huge texts moved back instead of copied. */
-export function parseInThread(task: ParserTask): unknown {
+export function parseInThread({ task, began }: ThreadTask): unknown {
+  begin(began)
   const moved: ArrayBufferLike[] = []
   const encoded = (text: JsonText): JsonText => {
     const form = encodeHuge(text)

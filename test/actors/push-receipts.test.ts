@@ -55,8 +55,8 @@ test('a delivery whose parsing was lost is to come again, the loss is told, and 
     push: { callbackOrigin: 'http://127.0.0.1:9', signingKey },
   })
   const target = await receipts.admit(registrationId, [credentialFor(registrationId)])
-  // Large enough for a thread, which takes longer than that to start.
-  const event = chunk(callback, 'signal '.repeat(10_000))
+  // Large enough for a thread, which takes longer than that to read it.
+  const event = chunk(callback, 'signal '.repeat(600_000))
   const body = new TextEncoder().encode(JSON.stringify(event))
   const error: unknown = await receipts.receive({ target, deliveryId: 'd1', body }).catch((thrown: unknown) => thrown)
   expect(failureOf(error)).toMatchObject({ status: 503, alarm: 'outage' })
