@@ -88,7 +88,8 @@ const updated = (): TemplateResult =>
     <div class="row"><button @click=${() => location.reload()}>Reload</button></div>
   </div>`
 
-type Layer = 'palette' | 'keys' | undefined
+/** One for each time that it is opened: the browser tells of an end a moment after it, when the next may be open. */
+type Layer = { readonly name: 'palette' | 'keys' } | undefined
 
 /**
  * @attr base - path the console is mounted at, default ''
@@ -184,8 +185,8 @@ export class SignalboxConsole extends View {
   /** Whether a place is for whoever is here. */
   readonly #isOpen = ({ only }: Place): boolean => only === undefined || only === this.#session.data?.user.role
 
-  #open(layer: 'palette' | 'keys'): void {
-    if (!this.#signedOut.value) this._layer = layer
+  #open(name: 'palette' | 'keys'): void {
+    if (!this.#signedOut.value) this._layer = { name }
   }
 
   override willUpdate(changed: PropertyValues): void {
@@ -359,15 +360,15 @@ export class SignalboxConsole extends View {
   }
 
   #layerView(): TemplateResult | typeof nothing {
-    const { app } = this
+    const { app, _layer: layer } = this
     const close = (): void => {
-      this._layer = undefined
+      if (this._layer === layer) this._layer = undefined
     }
-    if (this._layer === 'palette' && app && this.#lazy.ready('signalbox-palette', loadPalette)) {
-      return html`<signalbox-palette .app=${app} @close=${close}></signalbox-palette>`
+    if (layer?.name === 'palette' && app && this.#lazy.ready('signalbox-palette', loadPalette)) {
+      return html`${keyed(layer, html`<signalbox-palette .app=${app} @close=${close}></signalbox-palette>`)}`
     }
-    if (this._layer === 'keys' && app && this.#lazy.ready('signalbox-keys', loadKeys)) {
-      return html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`
+    if (layer?.name === 'keys' && app && this.#lazy.ready('signalbox-keys', loadKeys)) {
+      return html`${keyed(layer, html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`)}`
     }
     return nothing
   }

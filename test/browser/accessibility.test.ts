@@ -239,6 +239,32 @@ describe('accessibility', () => {
     await page.getByRole('combobox', { name: 'Find or do' }).waitFor()
   })
 
+  it('opens what a key opens while the end of the last one is still on its way', async () => {
+    const page = await open('/agents')
+    await page.getByRole('row').nth(1).waitFor()
+    const closeAndPress = (key: string): Promise<void> =>
+      page
+        .getByRole('dialog')
+        .first()
+        .evaluate((dialog, pressed) => {
+          if (dialog instanceof HTMLDialogElement) dialog.close()
+          // Before the browser has told of the end, which it does in a task of its own.
+          const press = { key: pressed, ctrlKey: pressed === 'k', bubbles: true, composed: true }
+          document.querySelector('signalbox-console')?.dispatchEvent(new KeyboardEvent('keydown', press))
+        }, key)
+    await page.keyboard.press('?')
+    await page.getByRole('heading', { name: 'Keyboard' }).waitFor()
+    await closeAndPress('k')
+    await page.getByRole('option').first().waitFor()
+    await closeAndPress('k')
+    // Another one: what was open is gone, and this one stays.
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('Agents')
+    await page.getByRole('option').first().waitFor()
+    await closeAndPress('?')
+    await page.getByRole('heading', { name: 'Keyboard' }).waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(1)
+  })
+
   it('still tells states apart without colours, and does not move for who wants no motion', async () => {
     const page = await open(`/tasks/${taskIds.get('hold')}`, { forcedColors: 'active', reducedMotion: 'reduce' })
     const chip = page.locator('signalbox-task .chips .chip').first()
