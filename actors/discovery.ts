@@ -76,11 +76,7 @@ export class Discovery {
   }
 
   /** Fetches and reads a card as one that may be used, and keeps nothing; without credentials where it is nobody's yet. */
-  async look(
-    cardUrl: string,
-    deadlineMs: number = limits.card.deadlineMs,
-    agentId: string | null = null,
-  ): Promise<FoundCard | MissedCard> {
+  async look(cardUrl: string, agentId: string | null = null): Promise<FoundCard | MissedCard> {
     const tried: string[] = []
     let denial: string | null = null
     let mayProve = true
@@ -92,7 +88,7 @@ export class Discovery {
         requestId: '',
       }
       const prepared = await this.#t.door.prepareCard(mayProve ? agentId : null, request)
-      const sent = await prepared.exchange({ ...limits.card, deadlineMs })
+      const sent = await prepared.exchange(limits.card)
       if (sent.kind !== 'answered') {
         // A policy's no is the whole answer; a network's no is one of the addresses that were tried.
         if (policyCodes.has(sent.code)) return { kind: 'missed', message: sent.message, permanent: true }
@@ -124,11 +120,14 @@ export class Discovery {
     return 'message' in chosen && chosen.message !== noInterface ? chosen : seen
   }
 
-  /** Finds a registered agent, keeps its card as a snapshot, and chooses the interface to speak to. */
-  find(agent: Registered, deadlineMs: number = limits.card.deadlineMs): Promise<FoundAgent | MissedCard> {
+  /**
+   * Finds a registered agent, keeps its card as a snapshot, and chooses the interface to speak to. For as long as a card may take,
+   * whoever began it: who has less time stops waiting, and does not end it for a send that waits for the same answer.
+   */
+  find(agent: Registered): Promise<FoundAgent | MissedCard> {
     const underWay = this.#underWay.get(agent.id)
     if (underWay) return underWay
-    const finding = this.#find(agent, deadlineMs).finally(() => this.#underWay.delete(agent.id))
+    const finding = this.#find(agent).finally(() => this.#underWay.delete(agent.id))
     this.#underWay.set(agent.id, finding)
     return finding
   }
@@ -179,14 +178,14 @@ export class Discovery {
     return missed(refusal?.message ?? noInterface)
   }
 
-  async #find(agent: Registered, deadlineMs: number): Promise<FoundAgent | MissedCard> {
+  async #find(agent: Registered): Promise<FoundAgent | MissedCard> {
     const { db, instruments, extensionHost } = this.#t
     const startedAt = instruments.monotonic()
     const shown = this.#unkept.get(agent.id)
     const { seen, at } =
       shown && startedAt - shown.at < dispatchAgeMs
         ? shown
-        : { seen: await this.look(agent.cardUrl, deadlineMs, agent.id), at: startedAt }
+        : { seen: await this.look(agent.cardUrl, agent.id), at: startedAt }
     // A card that is not trusted is not kept either: whoever reads the kept one must not act on it.
     if (seen.kind === 'missed') return this.#lost(agent.id, seen)
     const { text, card, trust } = seen
