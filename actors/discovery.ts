@@ -11,9 +11,9 @@ import type { CardSigning, ComplianceReport, Trust } from '../domain/agent.ts'
 import { credentialSentences } from '../domain/credential.ts'
 import { storeCard } from '../persistence/agents.ts'
 import type { Database } from '../persistence/database.ts'
-import type { AgentDoor } from './credentials.ts'
+import type { AgentDoor, Prepared } from './credentials.ts'
 import { trustRejected, type CardTrust } from './card-trust.ts'
-import { limits, type Outbound } from './outbound.ts'
+import { limits, type Outbound, type Sent } from './outbound.ts'
 import type { Instruments } from './runtime.ts'
 
 export interface FoundCard {
@@ -68,6 +68,8 @@ export class Discovery {
   readonly #t: DiscoveryTools
   readonly #underWay = new Map<string, Promise<FoundAgent | MissedCard>>()
   readonly #recent = new Map<string, { readonly found: FoundAgent; readonly at: number }>()
+  /** Asked for their cards, and since when: monotonic milliseconds. */
+  readonly #asked = new Map<string, number>()
   /** Shown and not kept, for the database was away: whoever tries again only keeps it, and asks the agent nothing. */
   readonly #unkept = new Map<string, { readonly seen: FoundCard; readonly at: number }>()
 
@@ -88,7 +90,7 @@ export class Discovery {
         requestId: '',
       }
       const prepared = await this.#t.door.prepareCard(mayProve ? agentId : null, request)
-      const sent = await prepared.exchange(limits.card)
+      const sent = await this.#ask(agentId, prepared)
       if (sent.kind !== 'answered') {
         // A policy's no is the whole answer; a network's no is one of the addresses that were tried.
         if (policyCodes.has(sent.code)) return { kind: 'missed', message: sent.message, permanent: true }
@@ -110,6 +112,22 @@ export class Discovery {
     // Of an agent of ours; to a preview a card behind a door is one that is not there.
     if (agentId !== null && denial !== null) return { kind: 'missed', message: denial, permanent: mayNotPass(denial) }
     return { kind: 'missed', message: `Agent Card discovery failed. Tried: ${tried.join(', ')}`, permanent: false }
+  }
+
+  async #ask(agentId: string | null, prepared: Prepared): Promise<Sent> {
+    if (agentId === null) return prepared.exchange(limits.card)
+    this.#asked.set(agentId, this.#t.instruments.monotonic())
+    try {
+      return await prepared.exchange(limits.card)
+    } finally {
+      this.#asked.delete(agentId)
+    }
+  }
+
+  /** How long an agent has been asked for its card and said nothing, milliseconds; what else a search waits for is ours. */
+  silentMs(agentId: string): number {
+    const since = this.#asked.get(agentId)
+    return since === undefined ? 0 : this.#t.instruments.monotonic() - since
   }
 
   /** What a preview does: a card that the network policy rules out is missed; one with no interface at all is shown. */
