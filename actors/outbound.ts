@@ -226,6 +226,7 @@ class Leash {
   readonly #signal: AbortSignal | undefined
   readonly #onAbort: () => void
   #timer: NodeJS.Timeout | undefined
+  #last: NodeJS.Immediate | undefined
   #endsAt = Infinity
 
   constructor(call: Call, signal?: AbortSignal) {
@@ -239,25 +240,33 @@ class Leash {
   /** Replaces the end set before. */
   endAfter(ms: number): void {
     this.#endsAt = performance.now() + ms
-    this.#stopAfter(ms, 'timeout')
+    // What has come whole is only decoded, and nobody is waited for any more.
+    this.#ring(ms, () => this.#call.over || this.#call.stop(new OutboundFailure('timeout')))
   }
 
   /** While we have no room for what the agent says, its time is not used up: others' large answers are not its silence. */
   async standsStill(enter: () => Promise<void>, withinMs: number): Promise<void> {
     const leftMs = this.#endsAt - performance.now()
-    this.#stopAfter(withinMs, 'aborted')
+    this.#ring(withinMs, () => this.#call.stop(new OutboundFailure('aborted')))
     await enter()
+    this.#clear()
     if (!this.#call.over) this.endAfter(leftMs)
   }
 
-  #stopAfter(ms: number, code: OutboundCode): void {
+  /** A process that stood still hears first what came meanwhile: timers ring before sockets are read. */
+  #ring(ms: number, end: () => void): void {
+    this.#clear()
+    this.#timer = setTimeout(() => (this.#last = setImmediate(end)), ms)
+  }
+
+  #clear(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#call.stop(new OutboundFailure(code)), ms)
+    clearImmediate(this.#last)
   }
 
   /** Whatever is still under way is cut: a refused answer is not read to its end. */
   release(): void {
-    clearTimeout(this.#timer)
+    this.#clear()
     this.#signal?.removeEventListener('abort', this.#onAbort)
     if (!this.#call.over) this.#call.stop(new OutboundFailure('aborted'))
   }

@@ -76,10 +76,15 @@ it('an answer that has come is not late for others that are read before it', asy
   expect(await sent).toMatchObject({ kind: 'answered' })
 })
 
-it.each(['our patience', 'its signal'])(
-  'who waits for room is ended by %s, and what it had sent is in doubt: we hung up',
-  async (by) => {
-    const url = await web((_request, response) => response.end(gzipSync(Buffer.alloc(3 * MiB), { level: 0 })))
+it.each([
+  ['our patience', 'on its way', 0],
+  ['our patience', 'here, and packed', 9],
+  ['its signal', 'on its way', 0],
+])(
+  'who waits for room is ended by %s while the answer is %s, and what it had sent is in doubt: we hung up',
+  async (by, _where, level) => {
+    const packed = gzipSync(Buffer.alloc(3 * MiB), { level })
+    const url = await web((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed))
     const room = new LargeAnswers()
     for (const holder of ['agent', 'agent'].map((agentId) => room.guest(agentId))) await holder.enter()
     const guest = room.guest('agent')
