@@ -135,7 +135,7 @@ export class Agents {
   async #describe(row: SeenAgent, late: Lateness): Promise<Agent | null> {
     const { id, cardUrl, source, heldSkills, operableSkills } = row
     const registered = { id, cardUrl, source, operableSkills }
-    const found = (await late.unless(() => this.#t.discovery.find(row, listPatienceMs))) ?? silent(cardUrl)
+    const found = (await late.unless(() => this.#t.discovery.find(row))) ?? silent(cardUrl)
     if (found.kind === 'missed') {
       const { untrusted: { trust, signing } = {}, message: error } = found
       const judged = trust && signing ? { trust, signing: heldSkills === null ? signing : reducedSigning(signing) } : {}

@@ -57,6 +57,8 @@ const messageLimit = 2_000
 const selectedLimit = 10_000
 /** Some 43 s of pauses. */
 const keepsLimit = 13
+/** A place is kept for as long as an answer takes to come, and be parsed and kept. */
+const roomMs = 2 * limits.answer.deadlineMs
 const looksLimit = 3
 const lookPauseMs = 1000
 /**
@@ -151,7 +153,8 @@ export class Deliveries {
     if (!held.isHeld()) throw new LeaseLost(ref)
     const guest = this.#largeAnswers.guest(delivery.agentId)
     try {
-      const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room: guest.enter }, held.signal)
+      const room = { enter: guest.enter, withinMs: roomMs }
+      const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room }, held.signal)
       return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial }, held)
     } finally {
       guest.leave()

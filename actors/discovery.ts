@@ -11,9 +11,9 @@ import type { CardSigning, ComplianceReport, Trust } from '../domain/agent.ts'
 import { credentialSentences } from '../domain/credential.ts'
 import { storeCard } from '../persistence/agents.ts'
 import type { Database } from '../persistence/database.ts'
-import type { AgentDoor } from './credentials.ts'
+import type { AgentDoor, Prepared } from './credentials.ts'
 import { trustRejected, type CardTrust } from './card-trust.ts'
-import { limits, type Outbound } from './outbound.ts'
+import { limits, type Outbound, type Sent } from './outbound.ts'
 import type { Instruments } from './runtime.ts'
 
 export interface FoundCard {
@@ -68,6 +68,8 @@ export class Discovery {
   readonly #t: DiscoveryTools
   readonly #underWay = new Map<string, Promise<FoundAgent | MissedCard>>()
   readonly #recent = new Map<string, { readonly found: FoundAgent; readonly at: number }>()
+  /** Asked for their cards, and since when: monotonic milliseconds. */
+  readonly #asked = new Map<string, number>()
   /** Shown and not kept, for the database was away: whoever tries again only keeps it, and asks the agent nothing. */
   readonly #unkept = new Map<string, { readonly seen: FoundCard; readonly at: number }>()
 
@@ -76,11 +78,7 @@ export class Discovery {
   }
 
   /** Fetches and reads a card as one that may be used, and keeps nothing; without credentials where it is nobody's yet. */
-  async look(
-    cardUrl: string,
-    deadlineMs: number = limits.card.deadlineMs,
-    agentId: string | null = null,
-  ): Promise<FoundCard | MissedCard> {
+  async look(cardUrl: string, agentId: string | null = null): Promise<FoundCard | MissedCard> {
     const tried: string[] = []
     let denial: string | null = null
     let mayProve = true
@@ -92,7 +90,7 @@ export class Discovery {
         requestId: '',
       }
       const prepared = await this.#t.door.prepareCard(mayProve ? agentId : null, request)
-      const sent = await prepared.exchange({ ...limits.card, deadlineMs })
+      const sent = await this.#ask(agentId, prepared)
       if (sent.kind !== 'answered') {
         // A policy's no is the whole answer; a network's no is one of the addresses that were tried.
         if (policyCodes.has(sent.code)) return { kind: 'missed', message: sent.message, permanent: true }
@@ -116,6 +114,22 @@ export class Discovery {
     return { kind: 'missed', message: `Agent Card discovery failed. Tried: ${tried.join(', ')}`, permanent: false }
   }
 
+  async #ask(agentId: string | null, prepared: Prepared): Promise<Sent> {
+    if (agentId === null) return prepared.exchange(limits.card)
+    this.#asked.set(agentId, this.#t.instruments.monotonic())
+    try {
+      return await prepared.exchange(limits.card)
+    } finally {
+      this.#asked.delete(agentId)
+    }
+  }
+
+  /** How long an agent has been asked for its card and said nothing, milliseconds; what else a search waits for is ours. */
+  silentMs(agentId: string): number {
+    const since = this.#asked.get(agentId)
+    return since === undefined ? 0 : this.#t.instruments.monotonic() - since
+  }
+
   /** What a preview does: a card that the network policy rules out is missed; one with no interface at all is shown. */
   async preview(cardUrl: string): Promise<FoundCard | MissedCard> {
     const seen = await this.look(cardUrl)
@@ -124,11 +138,14 @@ export class Discovery {
     return 'message' in chosen && chosen.message !== noInterface ? chosen : seen
   }
 
-  /** Finds a registered agent, keeps its card as a snapshot, and chooses the interface to speak to. */
-  find(agent: Registered, deadlineMs: number = limits.card.deadlineMs): Promise<FoundAgent | MissedCard> {
+  /**
+   * Finds a registered agent, keeps its card as a snapshot, and chooses the interface to speak to. For as long as a card may take,
+   * whoever began it: who has less time stops waiting, and does not end it for a send that waits for the same answer.
+   */
+  find(agent: Registered): Promise<FoundAgent | MissedCard> {
     const underWay = this.#underWay.get(agent.id)
     if (underWay) return underWay
-    const finding = this.#find(agent, deadlineMs).finally(() => this.#underWay.delete(agent.id))
+    const finding = this.#find(agent).finally(() => this.#underWay.delete(agent.id))
     this.#underWay.set(agent.id, finding)
     return finding
   }
@@ -179,14 +196,14 @@ export class Discovery {
     return missed(refusal?.message ?? noInterface)
   }
 
-  async #find(agent: Registered, deadlineMs: number): Promise<FoundAgent | MissedCard> {
+  async #find(agent: Registered): Promise<FoundAgent | MissedCard> {
     const { db, instruments, extensionHost } = this.#t
     const startedAt = instruments.monotonic()
     const shown = this.#unkept.get(agent.id)
     const { seen, at } =
       shown && startedAt - shown.at < dispatchAgeMs
         ? shown
-        : { seen: await this.look(agent.cardUrl, deadlineMs, agent.id), at: startedAt }
+        : { seen: await this.look(agent.cardUrl, agent.id), at: startedAt }
     // A card that is not trusted is not kept either: whoever reads the kept one must not act on it.
     if (seen.kind === 'missed') return this.#lost(agent.id, seen)
     const { text, card, trust } = seen

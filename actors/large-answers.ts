@@ -1,8 +1,8 @@
 /**
  * Room for what is large in the answers to deliveries: so many are held in memory at once, and of one agent fewer, from their second
- * mebibyte until they were parsed and kept. Who has no room yet leaves the rest with the network, under its own deadline: agents that
- * answer two hundred sends with 24 MiB each would otherwise end the process, and with it every delivery under way. Does not read
- * (outbound-body.ts) and does not parse (threads/heavy-turns.ts).
+ * mebibyte until they were parsed and kept. Who has no room yet leaves the rest with the network: agents that answer two hundred sends
+ * with 24 MiB each would otherwise end the process, and with it every delivery under way. Does not read (outbound-body.ts), does not
+ * parse (threads/heavy-turns.ts) and does not bound the wait (outbound.ts).
  */
 
 /** Of 25 MiB each at most. */
@@ -50,14 +50,26 @@ export class LargeAnswers {
     }
   }
 
+  /**
+   * Whose agent has fewer goes first: behind a few agents with sixty answers each, that come a byte at a time, the first
+   * answer of another would otherwise wait for all of those.
+   */
   #letIn(): void {
-    for (const visit of this.#waiting) {
-      if (this.#inside.size >= places) return
-      const mates = [...this.#inside].filter(({ agentId }) => agentId === visit.agentId)
-      if (mates.length >= placesEach) continue
+    while (this.#inside.size < places) {
+      const visit = this.#next()
+      if (!visit) return
       this.#waiting.delete(visit)
       this.#inside.add(visit)
       visit.letIn()
     }
+  }
+
+  #next(): Visit | undefined {
+    const placesOf = ({ agentId }: Visit): number =>
+      [...this.#inside].filter((visit) => visit.agentId === agentId).length
+    const [next] = [...this.#waiting]
+      .filter((visit) => placesOf(visit) < placesEach)
+      .toSorted((a, b) => placesOf(a) - placesOf(b))
+    return next
   }
 }

@@ -17,8 +17,12 @@ const keptSocketMs = 2_000
  * more than half of a send's cost (408–713 µs of our CPU fresh, 85–201 µs kept). A lone send gets a fresh one.
  */
 const warmSocketMs = 500
-/** Bounds, not targets: how much runs at once is decided by the loops that call. */
-const socketsPerOrigin = { fresh: 64, warm: 64, kept: 8, streams: 64 }
+/**
+ * A bound, not a target: how much runs at once is decided by the loops that call, and they count by agent. An origin may be many
+ * agents, so it is more than all of them have under way together (256 deliveries, 18 of everything else): a request that waited for
+ * a socket would do so under its own deadline, for what another agent does not answer. With 64 one that hung failed its neighbours'.
+ */
+const socketsPerOrigin = 512
 
 export interface SocketWiring {
   readonly resolve?: ResolveAll
@@ -40,14 +44,15 @@ export class Sockets {
       ...(certificate === undefined ? {} : { certificate }),
     })
     // Timeouts of undici are off: they restart with every byte. The deadlines of outbound.ts do not.
-    const common = { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes, allowH2: false }
+    const bounds = { connections: socketsPerOrigin, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes }
+    const common = { ...bounds, connect, allowH2: false }
     // Pipelining 0 is undici's word for a connection that serves one request.
-    this.fresh = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.fresh })
-    this.streams = new Agent({ ...common, pipelining: 0, connections: socketsPerOrigin.streams })
+    this.fresh = new Agent({ ...common, pipelining: 0 })
+    this.streams = new Agent({ ...common, pipelining: 0 })
     const keepAlive = { keepAliveTimeout: keptSocketMs, keepAliveMaxTimeout: keptSocketMs }
     const warmth = { keepAliveTimeout: warmSocketMs, keepAliveMaxTimeout: warmSocketMs }
-    this.warm = new Agent({ ...common, ...warmth, pipelining: 1, connections: socketsPerOrigin.warm })
-    this.kept = new Agent({ ...common, ...keepAlive, pipelining: 1, connections: socketsPerOrigin.kept })
+    this.warm = new Agent({ ...common, ...warmth, pipelining: 1 })
+    this.kept = new Agent({ ...common, ...keepAlive, pipelining: 1 })
   }
 
   /**

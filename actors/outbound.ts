@@ -40,8 +40,14 @@ export interface ExchangeLimits {
    * one only within half a second. Everything but GET is `fresh` unless it says otherwise.
    */
   readonly connection?: 'fresh' | 'warm' | 'kept'
-  /** Where a large answer waits for room before it is read on; the deadline goes on. */
-  readonly room?: () => Promise<void>
+  /** Where a large answer waits for room before it is read on; the deadline stands still meanwhile. */
+  readonly room?: Room
+}
+
+export interface Room {
+  readonly enter: () => Promise<void>
+  /** Who has found none by then is hung up on by us, and not late. */
+  readonly withinMs: number
 }
 
 export interface StreamLimits {
@@ -154,7 +160,9 @@ export class Outbound {
       leash.endAfter(Math.min(bounds.deadlineMs, this.#longestMs))
       const { sockets = this.#sockets, headers } = attachment
       const head = await this.#headOf(call, sockets[connection], request, headers)
-      return answered(head, await collect(head, call, bounds))
+      const { maxBytes, room } = bounds
+      const waits = room && { room: () => leash.standsStill(room.enter, Math.min(room.withinMs, this.#longestMs)) }
+      return answered(head, await collect(head, call, { maxBytes, ...waits }))
     } catch (error) {
       return verdict(call, told(asFailure(error)), bounds.overflow)
     } finally {
@@ -218,6 +226,8 @@ class Leash {
   readonly #signal: AbortSignal | undefined
   readonly #onAbort: () => void
   #timer: NodeJS.Timeout | undefined
+  #last: NodeJS.Immediate | undefined
+  #endsAt = Infinity
 
   constructor(call: Call, signal?: AbortSignal) {
     this.#call = call
@@ -229,13 +239,34 @@ class Leash {
 
   /** Replaces the end set before. */
   endAfter(ms: number): void {
+    this.#endsAt = performance.now() + ms
+    // What has come whole is only decoded, and nobody is waited for any more.
+    this.#ring(ms, () => this.#call.over || this.#call.stop(new OutboundFailure('timeout')))
+  }
+
+  /** While we have no room for what the agent says, its time is not used up: others' large answers are not its silence. */
+  async standsStill(enter: () => Promise<void>, withinMs: number): Promise<void> {
+    const leftMs = this.#endsAt - performance.now()
+    this.#ring(withinMs, () => this.#call.stop(new OutboundFailure('aborted')))
+    await enter()
+    this.#clear()
+    if (!this.#call.over) this.endAfter(leftMs)
+  }
+
+  /** A process that stood still hears first what came meanwhile: timers ring before sockets are read. */
+  #ring(ms: number, end: () => void): void {
+    this.#clear()
+    this.#timer = setTimeout(() => (this.#last = setImmediate(end)), ms)
+  }
+
+  #clear(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#call.stop(new OutboundFailure('timeout')), ms)
+    clearImmediate(this.#last)
   }
 
   /** Whatever is still under way is cut: a refused answer is not read to its end. */
   release(): void {
-    clearTimeout(this.#timer)
+    this.#clear()
     this.#signal?.removeEventListener('abort', this.#onAbort)
     if (!this.#call.over) this.#call.stop(new OutboundFailure('aborted'))
   }

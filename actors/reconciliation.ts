@@ -18,6 +18,7 @@ import {
   type UnfinishedTask,
 } from '../persistence/reconciliation.ts'
 import { textDigest } from '../persistence/text-digest.ts'
+import { Bell } from './bell.ts'
 import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
@@ -268,12 +269,22 @@ export class Reconciling {
   async #line(scope: Scope, { context }: LeasedActor, { signal }: Held): Promise<AgentLine | NoLine> {
     const kept = context['failures'] === 0 ? await openKeptLine(this.#t, scope) : null
     if (kept) return kept
-    const late = AbortSignal.timeout(this.#patience.readMs)
+    const over = new AbortController()
     try {
-      return await openLine(this.#t, scope, AbortSignal.any([signal, late]))
-    } catch (error) {
-      if (error === late.reason) return { kind: 'missed', message: noAnswer }
-      throw error
+      const silence = this.#silence(scope.agentId, AbortSignal.any([signal, over.signal]))
+      return await Promise.race([openLine(this.#t, scope, signal), silence])
+    } finally {
+      over.abort()
+    }
+  }
+
+  /** Resolves when an agent has not shown its card for too long. A database that is slow meanwhile is not the agent's silence. */
+  async #silence(agentId: string, signal: AbortSignal): Promise<NoLine> {
+    for (;;) {
+      const leftMs = this.#patience.readMs - this.#t.discovery.silentMs(agentId)
+      if (leftMs <= 0) return { kind: 'missed', message: noAnswer }
+      await new Bell().wait(leftMs, signal)
+      signal.throwIfAborted()
     }
   }
 }

@@ -108,10 +108,22 @@ export class Following {
     return { ...line, task }
   }
 
-  /** Reads the task once and commits what it shows. An agent that says nothing keeps its place for a turn only. */
-  #look(line: TaskLine, held: Held): Promise<Look> {
-    const signal = AbortSignal.any([held.signal, held.turn])
-    return this.#see(line, held, signal, { deadlineMs: limits.answer.deadlineMs })
+  /**
+   * Reads the task once and commits what it shows. An agent that says nothing keeps its place for a turn only; but what is left of
+   * the turn may be nothing by now, and a look that others cut short is no silence: it has as long as a parting one.
+   */
+  async #look(line: TaskLine, held: Held): Promise<Look> {
+    const cut = new AbortController()
+    const end = (): void => cut.abort()
+    const hear = (): void => (held.turn.aborted ? end() : held.turn.addEventListener('abort', end, { once: true }))
+    const timer = setTimeout(hear, partingDeadlineMs)
+    try {
+      const signal = AbortSignal.any([held.signal, cut.signal])
+      return await this.#see(line, held, signal, { deadlineMs: limits.answer.deadlineMs })
+    } finally {
+      clearTimeout(timer)
+      held.turn.removeEventListener('abort', end)
+    }
   }
 
   /** The last look before the place is given up. */

@@ -1,16 +1,17 @@
 /**
- * Large answers wait for room: with the network and not in memory, under their own deadline, and agents do not take each other's. The
- * peers are real listeners that answer with megabytes.
+ * Large answers wait for room: with the network and not in memory, not in their agents' time, and agents do not take each other's.
+ * The peers are real listeners that answer with megabytes.
  */
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { LargeAnswers } from '../../actors/large-answers.ts'
+import { LargeAnswers, type Guest } from '../../actors/large-answers.ts'
 import { bounds, door, post, web } from './listeners.ts'
 
 const MiB = 1024 * 1024
 const large = { ...bounds, maxBytes: 25 * MiB }
+const roomOf = ({ enter }: Guest, withinMs = bounds.deadlineMs) => ({ enter, withinMs })
 
-it('one agent takes two places, and who waits behind it goes by; eight are all there are', async () => {
+it('one agent takes two places, and who has none goes before it; eight are all there are', async () => {
   const room = new LargeAnswers()
   const inside: string[] = []
   const guest = (agentId: string, name: string) => {
@@ -27,7 +28,7 @@ it('one agent takes two places, and who waits behind it goes by; eight are all t
   expect(room.counts).toEqual({ inside: 8, waiting: 2 })
   greedy[0]?.leave()
   others[0]?.leave()
-  await expect.poll(() => inside.slice(8)).toEqual(['a4', 'g1'])
+  await expect.poll(() => inside.slice(8)).toEqual(['g1', 'a4'])
   for (const each of [...greedy, ...others]) each.leave()
   expect(room.counts).toEqual({ inside: 0, waiting: 0 })
 })
@@ -46,9 +47,9 @@ it.each(['as it is', 'packed'])(
     for (const holder of holders) await holder.enter()
     const guest = room.guest('agent')
     const outbound = door()
-    const sent = outbound.exchange(post(url), { ...large, room: guest.enter })
+    const sent = outbound.exchange(post(url), { ...large, room: roomOf(guest) })
     await expect.poll(() => room.counts).toEqual({ inside: 2, waiting: 1 })
-    expect(await outbound.exchange(post(`${url}small`), { ...large, room: guest.enter })).toMatchObject({
+    expect(await outbound.exchange(post(`${url}small`), { ...large, room: roomOf(guest) })).toMatchObject({
       kind: 'answered',
     })
     holders[0]?.leave()
@@ -57,22 +58,42 @@ it.each(['as it is', 'packed'])(
   },
 )
 
-it.each(['deadline', 'signal'])(
-  'who waits for room is ended by its %s, and what it had sent is in doubt',
-  async (by) => {
-    const url = await web((_request, response) => response.end(gzipSync(Buffer.alloc(3 * MiB), { level: 0 })))
+it('an answer that has come is not late for others that are read before it', async () => {
+  const url = await web((request, response) => {
+    if (request.url === '/') response.end(Buffer.alloc(3 * MiB))
+  })
+  const room = new LargeAnswers()
+  const holders = ['agent', 'agent'].map((agentId) => room.guest(agentId))
+  for (const holder of holders) await holder.enter()
+  const guest = room.guest('agent')
+  const outbound = door()
+  const hurried = { ...large, deadlineMs: 500 }
+  const sent = outbound.exchange(post(url), { ...hurried, room: roomOf(guest) })
+  await expect.poll(() => room.counts.waiting).toBe(1)
+  // Who is asked only now, for as long, is late by the time that there is room.
+  expect(await outbound.exchange(post(`${url}silent`), hurried)).toMatchObject({ code: 'timeout' })
+  holders[0]?.leave()
+  expect(await sent).toMatchObject({ kind: 'answered' })
+})
+
+it.each([
+  ['our patience', 'on its way', 0],
+  ['our patience', 'here, and packed', 9],
+  ['its signal', 'on its way', 0],
+])(
+  'who waits for room is ended by %s while the answer is %s, and what it had sent is in doubt: we hung up',
+  async (by, _where, level) => {
+    const packed = gzipSync(Buffer.alloc(3 * MiB), { level })
+    const url = await web((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed))
     const room = new LargeAnswers()
     for (const holder of ['agent', 'agent'].map((agentId) => room.guest(agentId))) await holder.enter()
     const guest = room.guest('agent')
     const stop = new AbortController()
-    const sending = door().exchange(
-      post(url),
-      { ...large, deadlineMs: by === 'deadline' ? 300 : 5_000, room: guest.enter },
-      stop.signal,
-    )
+    const patience = by === 'our patience' ? 300 : bounds.deadlineMs
+    const sending = door().exchange(post(url), { ...large, room: roomOf(guest, patience) }, stop.signal)
     await expect.poll(() => room.counts.waiting).toBe(1)
-    if (by === 'signal') stop.abort()
-    expect(await sending).toMatchObject({ kind: 'lost', code: by === 'deadline' ? 'timeout' : 'aborted' })
+    if (by === 'its signal') stop.abort()
+    expect(await sending).toMatchObject({ kind: 'lost', code: 'aborted' })
     guest.leave()
     expect(room.counts).toEqual({ inside: 2, waiting: 0 })
   },

@@ -215,6 +215,15 @@ describe('an answer', () => {
     expect(listener.received).toMatch(/\{"a":1\}$/)
   })
 
+  it('that came while this process stood still is heard before its time is up', async () => {
+    const instant = new Int32Array(new SharedArrayBuffer(4))
+    const url = await web((_request, response) => {
+      // The answer is on its way; then nothing runs here for longer than it was waited for.
+      response.end('{}', () => void Atomics.wait(instant, 0, 0, 600))
+    })
+    expect(await door().exchange(post(url), { ...bounds, deadlineMs: 300 })).toMatchObject({ kind: 'answered' })
+  })
+
   it('compressed against our wish is decoded', async () => {
     const url = await web((_q, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{"ok":true}')),

@@ -1,12 +1,14 @@
 /** Taking turns at the places that long work keeps: who is asked to go, and that nobody waits for ever behind a quiet stream. */
 import { sql } from 'slonik'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Leases, type HeldLease } from '../../actors/lease.ts'
 import { endTurns, lanesOf, whoYields } from '../../actors/turns.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
 
+const Kind = z.object({ kind: z.string() })
 const turnMs = 10_000
 const now = 100_000
 
@@ -91,6 +93,30 @@ describe.each(bothDatabases)('streams on %s', (kind) => {
     await running.close()
     await Promise.all([many.close(), one.close()])
   })
+})
+
+it.each(bothDatabases)('a look that others cut short is no failure of its agent, on %s', async (kind) => {
+  const running = await freshSystem(kind, {
+    rhythm: ({ subscription, ...kinds }) =>
+      subscription ? { ...kinds, subscription: { ...subscription, concurrency: 1, turnMs: 100 } } : kinds,
+  })
+  const peer = await startRawPeer({ streaming: false })
+  try {
+    const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
+    // Longer than anybody waits for a place, and much less than an answer may take.
+    peer.script.fault('GetTask', { fault: 'delay', delayMs: 2_500 }, Infinity)
+    const sent = await Promise.all(['hold', 'hold'].map((text) => running.send(agentId, { text })))
+    const tasks = (await Promise.all(sent.map(({ id }) => running.finished(id)))).map(({ result }) => result)
+    await expect.poll(() => peer.callsOf('GetTask'), { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+    peer.script.heal()
+    peer.script.finish()
+    for (const task of tasks) await running.task(String(task?.localId), ({ state }) => state === 'TASK_STATE_COMPLETED')
+    const told = await running.db.pool.anyFirst(sql.type(Kind)`select kind from fact where kind like 'subscription.%'`)
+    expect(new Set(told)).toEqual(new Set(['subscription.started', 'subscription.finished']))
+  } finally {
+    await running.close()
+    await peer.close()
+  }
 })
 
 it('a place whose work does not hear of turns at once uses up nobody’s turn', async () => {
