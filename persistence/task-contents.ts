@@ -1,0 +1,107 @@
+/**
+ * What is in views of tasks: messages, artifacts, transitions. Owns how they are read, for tasks that were weighed and that somebody
+ * may see; does not own who may (task-views.ts), how much is read (task-weights.ts) or how a part is put together (part-rows.ts).
+ */
+import { sql } from 'slonik'
+import { z } from 'zod'
+import type { Part, TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
+import type { Transaction } from './connection.ts'
+import { wholePart } from './part-rows.ts'
+import { messageCut, messagesBeyond, partCut, partsBeyond, type TaskWeight } from './task-weights.ts'
+
+/** By the ids of their tasks. */
+export interface TaskContents {
+  readonly messages: ReadonlyMap<string, TaskMessage[]>
+  readonly artifacts: ReadonlyMap<string, TaskArtifact[]>
+  readonly transitions: ReadonlyMap<string, Transition[]>
+}
+
+export async function readContents(db: Transaction, weights: readonly TaskWeight[]): Promise<TaskContents> {
+  const ids = sql.array(
+    weights.map(({ id }) => id),
+    'uuid',
+  )
+  return {
+    messages: await readMessages(db, ids, weights),
+    artifacts: await readArtifacts(db, ids, weights),
+    transitions: await readTransitions(db, ids),
+  }
+}
+
+type Ids = ReturnType<typeof sql.array>
+
+/**
+ * The stored parts have no ids: a part's id is its owner's and its place. They come as one JSON text: node-postgres reads an array
+ * of texts by the character, half a second for what JSON.parse reads in some thirty milliseconds.
+ */
+const partsOf = (owner: string, json: string): Part[] =>
+  (JSON.parse(json) as Omit<Part, 'id'>[]).map((part, index) => ({ id: `${owner}:${index}`, ...part }))
+
+async function readMessages(
+  db: Transaction,
+  ids: Ids,
+  weights: readonly TaskWeight[],
+): Promise<Map<string, TaskMessage[]>> {
+  const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
+    with beyond as (${messagesBeyond(weights)})
+    select m.task_id as "taskId", m.message_id as id, m.role, case when b.task_id is null then m.parts else ${messageCut} end as parts,
+      m.said_at as timestamp, m.from_status as "fromStatus"
+    from task_message m left join beyond b on b.task_id = m.task_id and b.message_id = m.message_id
+    where m.task_id = any(${ids}) and coalesce(b.others, 0) = 0 order by m.task_id, m.position, m.message_id`)
+  return grouped(rows, ({ taskId, parts, ...message }) => [taskId, { ...message, parts: partsOf(message.id, parts) }])
+}
+
+async function readArtifacts(
+  db: Transaction,
+  ids: Ids,
+  weights: readonly TaskWeight[],
+): Promise<Map<string, TaskArtifact[]>> {
+  const rows = await db.any(sql.type(
+    z.custom<{
+      taskId: string
+      artifactId: string
+      name: string | null
+      description: string | null
+      extensions: string
+      complete: boolean
+      updateCount: number
+      parts: string | null
+    }>(),
+  )`
+    with beyond as (${partsBeyond(weights)})
+    select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
+      a.update_count as "updateCount",
+      (select '[' || string_agg(case when p.position = b.position then ${partCut} else ${wholePart} end, ',' order by p.position) || ']'
+        from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id
+          and (b.position is null or p.position <= b.position)) as parts
+    from task_artifact a left join beyond b on b.task_id = a.task_id and b.artifact_id = a.artifact_id
+    where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
+  return grouped(rows, ({ taskId, name, description, extensions, parts, ...artifact }) => [
+    taskId,
+    {
+      ...artifact,
+      ...(name === null ? {} : { name }),
+      ...(description === null ? {} : { description }),
+      ...(extensions === '[]' ? {} : { extensions: JSON.parse(extensions) as string[] }),
+      parts: partsOf(artifact.artifactId, parts ?? '[]'),
+    },
+  ])
+}
+
+async function readTransitions(db: Transaction, ids: Ids): Promise<Map<string, Transition[]>> {
+  const rows = await db.any(sql.type(z.custom<Transition & { taskId: string }>())`
+    select task_id as "taskId", state, at as timestamp from task_transition where task_id = any(${ids})
+    order by task_id, position`)
+  return grouped(rows, ({ taskId, ...transition }) => [taskId, transition])
+}
+
+function grouped<Row, Value>(rows: readonly Row[], split: (row: Row) => [string, Value]): Map<string, Value[]> {
+  const groups = new Map<string, Value[]>()
+  for (const row of rows) {
+    const [key, value] = split(row)
+    const group = groups.get(key)
+    if (group) group.push(value)
+    else groups.set(key, [value])
+  }
+  return groups
+}
