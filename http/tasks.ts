@@ -73,7 +73,7 @@ async function commandsOf(
   return withEvidence(db, viewer, await unsettledCommands(db, viewer, { agentId, tenant, remoteId: taskId }))
 }
 
-export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) => {
+export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged }, done) => {
   const config = { permission: 'read' } as const
   app.get('/api/tasks', { config, schema: listing }, async (request) => {
     const now = instruments.now().toISOString()
@@ -81,7 +81,7 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
   })
   app.get('/api/tasks/:taskId', { config, schema: looking }, async (request) => {
     const viewer = viewerOf(request)
-    const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'))
+    const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'), damaged)
     if (!task) throw new Refusal('task.unknown')
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
     const commands = await commandsOf(db.pool, viewer, task)
@@ -97,7 +97,7 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
   })
   app.get('/api/task-views', { config, schema: paging }, async (request) => {
     const { limit, after = null } = request.query
-    return readViewsPage(db.pool, viewerOf(request), { after, limit })
+    return readViewsPage(db.pool, viewerOf(request), { after, limit }, damaged)
   })
   done()
 }

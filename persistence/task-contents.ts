@@ -4,9 +4,9 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Part, TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
+import type { TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
 import type { Transaction } from './connection.ts'
-import { wholePart } from './part-rows.ts'
+import { listed, partsOf, wholePart } from './part-rows.ts'
 import { messageCut, messagesBeyond, partCut, partsBeyond, type TaskWeight } from './task-weights.ts'
 
 /** By the ids of their tasks. */
@@ -16,31 +16,36 @@ export interface TaskContents {
   readonly transitions: ReadonlyMap<string, Transition[]>
 }
 
-export async function readContents(db: Transaction, weights: readonly TaskWeight[]): Promise<TaskContents> {
+/** `damaged` is told of a task, once, how many parts of it cannot be read. */
+export async function readContents(
+  db: Transaction,
+  weights: readonly TaskWeight[],
+  damaged: (taskId: string, parts: number) => void,
+): Promise<TaskContents> {
   const ids = sql.array(
     weights.map(({ id }) => id),
     'uuid',
   )
-  return {
-    messages: await readMessages(db, ids, weights),
-    artifacts: await readArtifacts(db, ids, weights),
+  const unread = new Map<string, number>()
+  const count: Count = (taskId, parts) => unread.set(taskId, (unread.get(taskId) ?? 0) + parts)
+  const contents = {
+    messages: await readMessages(db, ids, weights, count),
+    artifacts: await readArtifacts(db, ids, weights, count),
     transitions: await readTransitions(db, ids),
   }
+  for (const [taskId, parts] of unread) damaged(taskId, parts)
+  return contents
 }
 
-type Ids = ReturnType<typeof sql.array>
+type Count = (taskId: string, parts: number) => void
 
-/**
- * The stored parts have no ids: a part's id is its owner's and its place. They come as one JSON text: node-postgres reads an array
- * of texts by the character, half a second for what JSON.parse reads in some thirty milliseconds.
- */
-const partsOf = (owner: string, json: string): Part[] =>
-  (JSON.parse(json) as Omit<Part, 'id'>[]).map((part, index) => ({ id: `${owner}:${index}`, ...part }))
+type Ids = ReturnType<typeof sql.array>
 
 async function readMessages(
   db: Transaction,
   ids: Ids,
   weights: readonly TaskWeight[],
+  count: Count,
 ): Promise<Map<string, TaskMessage[]>> {
   const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
     with beyond as (${messagesBeyond(weights)})
@@ -48,13 +53,17 @@ async function readMessages(
       m.said_at as timestamp, m.from_status as "fromStatus"
     from task_message m left join beyond b on b.task_id = m.task_id and b.message_id = m.message_id
     where m.task_id = any(${ids}) and coalesce(b.others, 0) = 0 order by m.task_id, m.position, m.message_id`)
-  return grouped(rows, ({ taskId, parts, ...message }) => [taskId, { ...message, parts: partsOf(message.id, parts) }])
+  return grouped(rows, ({ taskId, parts, ...message }) => [
+    taskId,
+    { ...message, parts: partsOf(message.id, parts, (unread) => count(taskId, unread)) },
+  ])
 }
 
 async function readArtifacts(
   db: Transaction,
   ids: Ids,
   weights: readonly TaskWeight[],
+  count: Count,
 ): Promise<Map<string, TaskArtifact[]>> {
   const rows = await db.any(sql.type(
     z.custom<{
@@ -71,7 +80,7 @@ async function readArtifacts(
     with beyond as (${partsBeyond(weights)})
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
       a.update_count as "updateCount",
-      (select '[' || string_agg(case when p.position = b.position then ${partCut} else ${wholePart} end, ',' order by p.position) || ']'
+      (select ${listed(sql.fragment`case when p.position = b.position then ${partCut} else ${wholePart} end`)}
         from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id
           and (b.position is null or p.position <= b.position)) as parts
     from task_artifact a left join beyond b on b.task_id = a.task_id and b.artifact_id = a.artifact_id
@@ -83,7 +92,7 @@ async function readArtifacts(
       ...(name === null ? {} : { name }),
       ...(description === null ? {} : { description }),
       ...(extensions === '[]' ? {} : { extensions: JSON.parse(extensions) as string[] }),
-      parts: partsOf(artifact.artifactId, parts ?? '[]'),
+      parts: partsOf(artifact.artifactId, parts ?? '[]', (unread) => count(taskId, unread)),
     },
   ])
 }

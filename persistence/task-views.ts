@@ -17,6 +17,14 @@ import { held, heldScopes } from './visibility.ts'
 export const taskHeld = (viewer: Viewer, permission: GrantPermission): FragmentSqlToken =>
   held(viewer, permission, sql.fragment`t.agent_id`, sql.fragment`t.skill_id`)
 
+/** A task of which so many parts cannot be read. */
+export interface Damage {
+  readonly organizationId: string
+  readonly taskId: string
+  readonly parts: number
+}
+export type OnDamage = (damage: Damage) => void
+
 interface HeadRow {
   readonly localId: string
   readonly taskId: string | null
@@ -134,21 +142,32 @@ export async function listTasks(db: Connection, viewer: Viewer, page: ListPage):
 }
 
 /**
- * Whole views of tasks, in the order of the ids; those that the viewer may not read are left out.
+ * Whole views of tasks, in the order of the ids; those that the viewer may not read are left out. `damaged` is told of tasks of which
+ * something cannot be read: their views say so where it would stand, and the others are as they are.
  */
-export function readViews(db: Database['pool'], viewer: Viewer, ids: readonly string[]): Promise<readonly TaskView[]> {
+export function readViews(
+  db: Database['pool'],
+  viewer: Viewer,
+  ids: readonly string[],
+  damaged: OnDamage = nobody,
+): Promise<readonly TaskView[]> {
   return inOneSnapshot(db, async (tx) => {
     const heads = await readHeads(tx, viewer, ids)
     const weights = await weighTasks(
       tx,
       heads.map((row) => row.localId),
     )
-    return viewsOf(heads, await readContents(tx, weights))
+    return viewsOf(heads, await readContents(tx, weights, damagedOf(viewer, damaged)))
   })
 }
 
-export async function readView(db: Database['pool'], viewer: Viewer, id: string): Promise<TaskView | null> {
-  return (await readViews(db, viewer, [id]))[0] ?? null
+export async function readView(
+  db: Database['pool'],
+  viewer: Viewer,
+  id: string,
+  damaged: OnDamage = nobody,
+): Promise<TaskView | null> {
+  return (await readViews(db, viewer, [id], damaged))[0] ?? null
 }
 
 export interface ViewsPage {
@@ -162,6 +181,7 @@ export function readViewsPage(
   db: Database['pool'],
   viewer: Viewer,
   { after, limit }: { readonly after: string | null; readonly limit: number },
+  damaged: OnDamage = nobody,
 ): Promise<ViewsPage> {
   return inOneSnapshot(db, async (tx) => {
     // One more than asked for tells whether there is a next page; heavy ones make the page shorter, and then there is one, too.
@@ -173,7 +193,7 @@ export function readViewsPage(
       viewer,
       page.map(({ id }) => id),
     )
-    const tasks = viewsOf(heads, await readContents(tx, page))
+    const tasks = viewsOf(heads, await readContents(tx, page, damagedOf(viewer, damaged)))
     return { tasks, next: ids.length > page.length ? (page.at(-1)?.id ?? null) : null }
   })
 }
@@ -184,6 +204,12 @@ const inOneSnapshot = <T>(db: Database['pool'], read: (tx: Connection) => Promis
     await tx.query(sql.unsafe`set transaction isolation level repeatable read, read only`)
     return read(tx)
   })
+
+const nobody: OnDamage = () => undefined
+const damagedOf =
+  ({ organizationId }: Viewer, damaged: OnDamage) =>
+  (taskId: string, parts: number): void =>
+    damaged({ organizationId, taskId, parts })
 
 /** In the order of the ids. */
 async function readHeads(db: Transaction, viewer: Viewer, ids: readonly string[]): Promise<readonly HeadRow[]> {

@@ -23,8 +23,17 @@ const cut = (of: 'artifacts' | 'messages'): string =>
 export const partCut = cut('artifacts')
 export const messageCut = `[${cut('messages')}]`
 
-/** Of `task_artifact_part p` and of `task_message m`; the database knows both without reading the texts. */
-const partWeight = sql.fragment`octet_length(p.part) + coalesce(p.value_bytes, 0)`
+/** Bytes of a value that its row is believed to have: asking events for more of them than are that long would cost more than the rest. */
+const believed = MiB
+/**
+ * Of `task_artifact_part p` and of `task_message m`; the database knows them without reading the texts. A row that is damaged claims no
+ * more than its event has: others would be left out for what it does not show.
+ */
+const valueWeight = sql.fragment`
+  case when coalesce(p.value_bytes, 0) <= ${believed} then greatest(p.value_bytes, 0)
+    else least(p.value_bytes, coalesce((
+      select octet_length(e.event) from task_event e where e.task_id = p.task_id and e.position = p.value_event), 0)) end`
+const partWeight = sql.fragment`octet_length(p.part) + ${valueWeight}`
 /** Of `task_artifact n`, beside its parts. */
 const namesWeight = sql.fragment`octet_length(concat(n.name, n.description, n.extensions))`
 const messageWeight = sql.fragment`octet_length(m.parts)`
