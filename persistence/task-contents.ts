@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
 import type { Transaction } from './connection.ts'
 import { listed, partsOf, wholePart } from './part-rows.ts'
-import { messageCut, messagesBeyond, partCut, partsBeyond, type TaskWeight } from './task-weights.ts'
+import { artifactsBeyond, artifactsCut, messageCut, messagesBeyond, type TaskWeight } from './task-weights.ts'
 
 /** By the ids of their tasks. */
 export interface TaskContents {
@@ -75,26 +75,32 @@ async function readArtifacts(
       complete: boolean
       updateCount: number
       parts: string | null
+      isCut: boolean
     }>(),
   )`
-    with beyond as (${partsBeyond(weights)})
+    with beyond as (${artifactsBeyond(weights)})
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
-      a.update_count as "updateCount",
-      (select ${listed(sql.fragment`case when p.position = b.position then ${partCut} else ${wholePart} end`)}
+      a.update_count as "updateCount", coalesce(a.artifact_id = b.artifact_id, false) as "isCut",
+      (select ${listed(wholePart)}
         from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id
-          and (b.position is null or p.position <= b.position)) as parts
-    from task_artifact a left join beyond b on b.task_id = a.task_id and b.artifact_id = a.artifact_id
-    where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
-  return grouped(rows, ({ taskId, name, description, extensions, parts, ...artifact }) => [
-    taskId,
-    {
-      ...artifact,
-      ...(name === null ? {} : { name }),
-      ...(description === null ? {} : { description }),
-      ...(extensions === '[]' ? {} : { extensions: JSON.parse(extensions) as string[] }),
-      parts: partsOf(artifact.artifactId, parts ?? '[]', (unread) => count(taskId, unread)),
-    },
-  ])
+          and (b.artifact_id is distinct from a.artifact_id or p.position < b.position)) as parts
+    from task_artifact a left join beyond b on b.task_id = a.task_id
+    where a.task_id = any(${ids}) and (b.task_id is null or (a.position, a.artifact_id) <= (b.place, b.artifact_id))
+    order by a.task_id, a.position, a.artifact_id`)
+  return grouped(rows, ({ taskId, name, description, extensions, parts: json, isCut, ...artifact }) => {
+    const { artifactId } = artifact
+    const parts = partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
+    return [
+      taskId,
+      {
+        ...artifact,
+        ...(name === null ? {} : { name }),
+        ...(description === null ? {} : { description }),
+        ...(extensions === '[]' ? {} : { extensions: JSON.parse(extensions) as string[] }),
+        parts: isCut ? [...parts, { id: `${artifactId}:${parts.length}`, ...artifactsCut }] : parts,
+      },
+    ]
+  })
 }
 
 async function readTransitions(db: Transaction, ids: Ids): Promise<Map<string, Transition[]>> {

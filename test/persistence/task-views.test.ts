@@ -2,7 +2,8 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection, Pool } from '../../persistence/connection.ts'
-import { readViewsPage } from '../../persistence/task-views.ts'
+import { readView, readViewsPage } from '../../persistence/task-views.ts'
+import { artifactsCut, viewBytes } from '../../persistence/task-weights.ts'
 import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
@@ -74,4 +75,19 @@ describe.each(bothDatabases)('a page of views on %s', (database) => {
     const second = await readViewsPage(pool, viewer, { after: first.next, limit: 1 })
     expect(second.tasks.map(({ localId }) => localId)).toEqual([idOf(3)])
   })
+  test(
+    'of artifacts that have names and no parts shows so many as fit, and says once that there are more',
+    { timeout: 60_000 },
+    async () => {
+      const { pool } = fresh.db
+      const each = viewBytes.artifacts / 8
+      await pool.query(sql.unsafe`
+      insert into task_artifact (task_id, artifact_id, position, description, extensions, complete, update_count, part_count, parts_digest)
+      select ${idOf(1)}, 'made-' || n, n, repeat('x', ${each}), '[]', false, 1, 0, '' from generate_series(1, 20) n`)
+      const made = (await readView(pool, viewer, idOf(1)))?.artifacts ?? []
+      expect(made.map(({ artifactId }) => artifactId)).toEqual(Array.from({ length: 8 }, (_, n) => `made-${n + 1}`))
+      expect(made.flatMap(({ parts }) => parts)).toEqual([{ id: 'made-8:0', ...artifactsCut }])
+      await pool.query(sql.unsafe`delete from task_artifact`)
+    },
+  )
 })
