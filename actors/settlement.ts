@@ -7,15 +7,14 @@
 import { createHash } from 'node:crypto'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { needsPerson, type Reopening, type Settlement } from '../domain/settlement.ts'
+import { asksTheSame, isLater, type Asking, type Reopening, type Settlement } from '../domain/settlement.ts'
 import type { Connection, Transaction } from '../persistence/connection.ts'
 import {
   findCommandToSettle,
   findSettlement,
   insertReopening,
   insertSettlement,
-  lockCommand,
-  mayReplace,
+  lockEndedCommand,
   type SettledCommand,
 } from '../persistence/settlements.ts'
 import { act, type Act, type Acted, type ActTools } from './act.ts'
@@ -41,29 +40,19 @@ export class Settlements {
   }
 }
 
-/** The command, locked, for somebody who may decide about it. */
+/** The command, locked, for somebody who may decide about it. `early`: what is said of one that has not ended so that they may. */
 async function toDecide(
   tx: Transaction,
   viewer: Viewer,
   commandId: string,
-  read = lockCommand,
+  early: 'settlement.early' | 'settlement.open' = 'settlement.early',
 ): Promise<SettledCommand> {
-  const command = await read(tx, viewer, commandId)
+  const locked = await lockEndedCommand(tx, viewer, commandId)
+  const command = locked ?? (await findCommandToSettle(tx, viewer, commandId))
   if (!command) throw new Refusal('command.unknown')
   if (!command.isOperable) throw new Refusal('action.forbidden')
-  return command
-}
-
-/** The command, locked, which waits for somebody's decision or had one. */
-async function toSettle(
-  tx: Transaction,
-  viewer: Viewer,
-  commandId: string,
-  read = lockCommand,
-): Promise<SettledCommand> {
-  const command = await toDecide(tx, viewer, commandId, read)
-  if (!needsPerson(command.status)) throw new Refusal('settlement.early')
-  return command
+  if (!locked) throw new Refusal(early)
+  return locked
 }
 
 /** The same, which nobody has decided about, and in whose place a command may go that asks this. */
@@ -71,20 +60,19 @@ export async function toReplace(
   tx: Transaction,
   viewer: Viewer,
   commandId: string,
-  by: Pick<SettledCommand, 'action' | 'agentId' | 'tenant' | 'skillId' | 'remoteTaskId'>,
+  asked: Asking,
 ): Promise<SettledCommand> {
-  // A batch takes locks of actors behind this one: of a command that has not ended its actor's holder would want both the other way round.
-  await toSettle(tx, viewer, commandId, findCommandToSettle)
-  const command = await toSettle(tx, viewer, commandId)
+  const command = await toDecide(tx, viewer, commandId)
   if (await findSettlement(tx, viewer, commandId)) throw new Refusal('settlement.taken')
-  const asksTheSame =
-    by.action === command.action &&
-    by.agentId === command.agentId &&
-    by.tenant === command.tenant &&
-    by.skillId === command.skillId &&
-    (by.action === 'send' || by.remoteTaskId === command.remoteTaskId)
-  if (!asksTheSame) throw new Refusal('settlement.replaces')
+  if (!asksTheSame(asked, command)) throw new Refusal('settlement.replaces')
   return command
+}
+
+/** Whether a person may say of another command that it went in the place of this one: a later one, and not in whose place this one went. */
+async function isSuccessor(tx: Transaction, viewer: Viewer, { commandId, command }: Settling, successorId: string) {
+  const successor = successorId === commandId ? null : await findCommandToSettle(tx, viewer, successorId)
+  if (!successor || !asksTheSame(successor, command) || !isLater(successor, command)) return false
+  return (await findSettlement(tx, viewer, successorId))?.successorId !== commandId
 }
 
 async function settle(
@@ -94,18 +82,19 @@ async function settle(
   decided: Decided,
   at: string,
 ): Promise<Acted<Settlement>> {
-  const command = await toSettle(tx, viewer, commandId)
+  const command = await toDecide(tx, viewer, commandId)
   const earlier = await findSettlement(tx, viewer, commandId)
   if (earlier) {
     if (!isSame(earlier, decided)) throw new Refusal('settlement.taken')
     return { result: earlier, acts: [] }
   }
   const { decision, note, successorId } = decided
-  if (successorId !== null && !(await mayReplace(tx, viewer, commandId, successorId)))
+  const settling = { commandId, command, decided }
+  if (successorId !== null && !(await isSuccessor(tx, viewer, settling, successorId)))
     throw new Refusal('settlement.successor')
   await insertSettlement(tx, viewer, { commandId, decision, note, successorId, at })
   const { userId: id, displayName: name } = viewer
-  const acts = [recordOf('command.settled', viewer, { commandId, command, decided })]
+  const acts = [recordOf('command.settled', viewer, settling)]
   return { result: { decision, note, successorId, at, by: { id, name } }, acts }
 }
 
@@ -116,7 +105,7 @@ async function reopen(
   note: string | null,
   at: string,
 ): Promise<Acted<Reopening>> {
-  const command = await toDecide(tx, viewer, commandId)
+  const command = await toDecide(tx, viewer, commandId, 'settlement.open')
   const settlement = await findSettlement(tx, viewer, commandId)
   if (!settlement) throw new Refusal('settlement.open')
   await insertReopening(tx, viewer, { commandId, note, at })

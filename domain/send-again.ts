@@ -21,24 +21,20 @@ export interface AgainWords {
   readonly caution: Caution | null
 }
 
-/** To whom something was said. */
-interface Address {
+/** To whom something is said. */
+export interface Address {
   readonly agentId: string
   readonly tenant: string
+  /** Of what continues a task it is that task's, which it does not name. */
   readonly skillId: string | null
 }
 
-/** Where words would go now. What continues a task has that task's skill, and is offered where the earlier one continued it. */
-interface Going extends Omit<Address, 'skillId'> {
-  readonly skillId?: string
-  readonly taskId?: string
-}
-
-/** Whether words go where they went before: what is for another tenant or skill cannot take the place of an earlier send. */
-export const isSameAddress = (before: Address, { agentId, tenant, skillId, taskId }: Going): boolean =>
-  agentId === before.agentId &&
-  tenant === before.tenant &&
-  (taskId !== undefined || (skillId ?? null) === before.skillId)
+/**
+ * Whether words go where they went before: what is for another tenant or skill cannot take the place of an earlier send. In a task, too:
+ * a message with a skill may have been found in a task that the agent's list told of, which has none.
+ */
+export const isSameAddress = (before: Address, { agentId, tenant, skillId }: Address): boolean =>
+  agentId === before.agentId && tenant === before.tenant && skillId === before.skillId
 
 /** An earlier send whose words a page has put into a field. */
 export interface Offered extends Address {
@@ -53,7 +49,7 @@ export interface Offered extends Address {
  * Whether what a person sends is that message said once more, and so takes its place for good. Words that only hold it, or go
  * elsewhere, are another message: "not now" is no second "no".
  */
-export const isSaidAgain = ({ text, filled, dismissed, ...before }: Offered, said: string, to: Going): boolean =>
+export const isSaidAgain = ({ text, filled, dismissed, ...before }: Offered, said: string, to: Address): boolean =>
   filled && !dismissed && isSameAddress(before, to) && text.trim() !== '' && said.trim() === text.trim()
 
 export interface SentBefore {

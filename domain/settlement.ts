@@ -86,8 +86,43 @@ export const settledBy = ({ by, decision }: Settlement): string =>
 /** The same of who took a decision back. */
 export const reopenedBy = ({ by }: Reopening): string => `${isolated(by.name)} reopened it`
 
+/** How a command may end that nobody but a person can say more of. It stays so. */
+export const endsForPerson = ['failed', 'uncertain'] as const satisfies readonly CommandStatus[]
 /** What a send that nobody has settled waits for: a person. */
-export const needsPerson = (status: CommandStatus): boolean => status === 'failed' || status === 'uncertain'
+export const needsPerson = (status: CommandStatus): boolean => endsForPerson.some((end) => end === status)
+
+/** What a command asks, and of whom. */
+export interface Asking {
+  readonly action: 'send' | 'cancelTask'
+  readonly agentId: string
+  readonly tenant: string
+  readonly skillId: string | null
+  /** The agent's name of the task that it continues or is to cancel. */
+  readonly remoteTaskId: string | null
+}
+
+/**
+ * Whether one may take the place of the other, as far as that is in what they ask: the same of the same agent, tenant and skill, so that
+ * whoever may see one may see the other, and neither the answer nor the trail names what is not theirs. A cancel is one of its task.
+ */
+export const asksTheSame = (one: Asking, other: Asking): boolean =>
+  one.action === other.action &&
+  one.agentId === other.agentId &&
+  one.tenant === other.tenant &&
+  one.skillId === other.skillId &&
+  (one.action === 'send' || one.remoteTaskId === other.remoteTaskId)
+
+/** Clocks of replicas are seldom further apart. Where they are, a later command may be refused for seeming older: nothing is lost by that. */
+const clocksApartMs = 60_000
+
+interface Dated {
+  /** ISO 8601. */
+  readonly createdAt: string
+}
+
+/** Each replica dates what it accepts by its own clock, so what is later may seem a little older. */
+export const isLater = (one: Dated, than: Dated): boolean =>
+  Date.parse(one.createdAt) > Date.parse(than.createdAt) - clocksApartMs
 
 /** To be read after "settled:", of a message and of a cancel alike. */
 export const decisionWords: Readonly<Record<SettleDecision, string>> = {

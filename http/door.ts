@@ -5,6 +5,7 @@ import type { SignIn } from '../actors/sign-in.ts'
 import type { System } from '../actors/system.ts'
 import { Refusal, type RefusalCode } from '../domain/refusal.ts'
 import type { Database } from '../persistence/database.ts'
+import type { OnDamage } from '../persistence/task-views.ts'
 import { isUuid } from '../domain/uuid.ts'
 
 export type AuthRule =
@@ -27,6 +28,8 @@ export interface Door {
   readonly sidebandUris: readonly string[]
   /** Aborts when the process is about to stop: whoever waits answers at once, streams end politely. */
   readonly drain: AbortSignal
+  /** Told whenever a view is read of which something is damaged. */
+  readonly damaged: OnDamage
 }
 
 /** A local id among a query's filters: there it is malformed, where it is no UUID. */

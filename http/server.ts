@@ -15,6 +15,7 @@ import { authRoutes } from './auth.ts'
 import { bodyLimitBytes, readJsonBodies } from './bodies.ts'
 import { arrivingAs, arrivingBySession, presumingAs, presumingBySession } from './callers.ts'
 import { commandRoutes } from './commands.ts'
+import { damageLog } from './damage.ts'
 import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
 import { guardRoutes, type Guard } from './guard.ts'
@@ -31,7 +32,7 @@ import { taskEventRoutes } from './task-events.ts'
 import { taskRoutes } from './tasks.ts'
 import { malformedAnswer, parsing } from './wire.ts'
 
-export interface ServerOptions extends Door, Omit<Guard, 'origins' | 'arrive' | 'presume'> {
+export interface ServerOptions extends Omit<Door, 'damaged'>, Omit<Guard, 'origins' | 'arrive' | 'presume'> {
   /** The built console; null serves the API alone. */
   readonly uiDirectory: string | null
   /** The package's, for the API's document. */
@@ -105,7 +106,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   guardRoutes(app, { ...options, origins: auth, ...callers })
   readJsonBodies(app)
   describeRoutes(app, options.version)
-  const door: Door = options
+  const door: Door = { ...options, damaged: damageLog(log) }
   const resources = [authRoutes, agentRoutes, commandRoutes, streamRoutes, taskRoutes, taskEventRoutes, artifactRoutes]
   for (const routes of resources) app.register(routes, door)
   app.register(auditRoutes, door)

@@ -72,7 +72,7 @@ async function send(
   const viewer = taskId === undefined ? viewerOf(request) : await proven(request, reply)
   const before = taskId === undefined ? null : await findRemoteTask(pool, viewer, { agentId, tenant, remoteId: taskId })
   const waits = before !== null && body.action === 'send' && isWaiting(before.state)
-  const question = waits ? await readView(pool, viewer, before.localId) : null
+  const question = waits ? await readView(pool, viewer, before.localId, door.damaged) : null
   const asked = { agentId, body, idempotencyKey: keyFor(request, body) }
   const { command, replayed } = await acceptFor(door, request, reply, asked)
   // A repeated send may have been answered long ago: what the task shows now is news to this caller.

@@ -57,7 +57,8 @@ export class TaskFeed {
     const { standing, localId } = this.#task
     const early = this.#nextAt - performance.now()
     if (early > 0 && !isSettled(pulse.state)) await standing.wait(early, signal)
-    const view = await readView(this.#door.db.pool, await standing.viewer(), localId)
+    const { db, damaged } = this.#door
+    const view = await readView(db.pool, await standing.viewer(), localId, damaged)
     if (!view) return
     if (view.version !== this.view?.version) {
       this.view = view

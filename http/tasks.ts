@@ -9,8 +9,7 @@ import type { Connection } from '../persistence/connection.ts'
 import { unsettledCommands } from '../persistence/commands.ts'
 import { withEvidence } from '../persistence/evidence.ts'
 import { followingOf } from '../persistence/following.ts'
-import { findTask, listTasks, listViewIds, readPulse, readView, readViews } from '../persistence/task-views.ts'
-import { fitting, weighTasks } from '../persistence/task-weights.ts'
+import { findTask, listTasks, readPulse, readView, readViewsPage } from '../persistence/task-views.ts'
 import { TaskAnswer, TaskCommandsAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
 import { localId, type Door } from './door.ts'
 import { isUuid } from '../domain/uuid.ts'
@@ -74,7 +73,7 @@ async function commandsOf(
   return withEvidence(db, viewer, await unsettledCommands(db, viewer, { agentId, tenant, remoteId: taskId }))
 }
 
-export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) => {
+export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged }, done) => {
   const config = { permission: 'read' } as const
   app.get('/api/tasks', { config, schema: listing }, async (request) => {
     const now = instruments.now().toISOString()
@@ -82,7 +81,7 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
   })
   app.get('/api/tasks/:taskId', { config, schema: looking }, async (request) => {
     const viewer = viewerOf(request)
-    const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'))
+    const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'), damaged)
     if (!task) throw new Refusal('task.unknown')
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
     const commands = await commandsOf(db.pool, viewer, task)
@@ -97,15 +96,8 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db }, done) =>
     return { commands: await commandsOf(db.pool, viewer, task) }
   })
   app.get('/api/task-views', { config, schema: paging }, async (request) => {
-    const viewer = viewerOf(request)
-    const { limit, after } = request.query
-    // One more than asked for tells whether there is a next page.
-    const ids = await listViewIds(db.pool, viewer, after ?? null, limit + 1)
-    const asked = ids.slice(0, limit)
-    // Heavy ones make the page shorter, and then there is a next one.
-    const page = asked.slice(0, fitting(await weighTasks(db.pool, asked)))
-    const tasks = await readViews(db.pool, viewer, page)
-    return { tasks, next: ids.length > page.length ? (page.at(-1) ?? null) : null }
+    const { limit, after = null } = request.query
+    return readViewsPage(db.pool, viewerOf(request), { after, limit }, damaged)
   })
   done()
 }

@@ -7,7 +7,7 @@ import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { CommandStatus } from '../domain/command.ts'
-import { reopeningsShown, type Settlement } from '../domain/settlement.ts'
+import { endsForPerson, reopeningsShown, type Asking, type Settlement } from '../domain/settlement.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { held } from './visibility.ts'
@@ -53,57 +53,35 @@ export async function findSettlement(db: Transaction, viewer: Viewer, commandId:
   return row?.settlement ?? null
 }
 
-export interface SettledCommand {
-  readonly agentId: string
-  readonly tenant: string
-  readonly action: 'send' | 'cancelTask'
-  readonly skillId: string | null
-  /** The agent's name of the task that it continued or was to cancel. */
-  readonly remoteTaskId: string | null
+export interface SettledCommand extends Asking {
   readonly status: CommandStatus
+  readonly createdAt: string
   /** The local task that it continued or was to cancel; null where none is known here. */
   readonly taskId: string | null
   /** Whether the viewer may act on it, and not only look. */
   readonly isOperable: boolean
 }
 
-/**
- * A command that the viewer may see, locked until the transaction ends: of two people who settle it at once the second reads what
- * the first decided. The lock is not that of a deletion, so a send that names it as its successor does not wait.
- */
-export const lockCommand = (tx: Transaction, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
-  tx.maybeOne(sql.type(z.custom<SettledCommand>())`${commandOf(viewer, id)} for no key update of c`)
-
-/** The same, without the lock: a command that has not ended belongs to whoever holds its actor. */
+/** A command that the viewer may see, as it stands. */
 export const findCommandToSettle = (tx: Transaction, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
   tx.maybeOne(sql.type(z.custom<SettledCommand>())`${commandOf(viewer, id)}`)
 
-const commandOf = (viewer: Viewer, id: string): FragmentSqlToken => sql.fragment`
-    select c.agent_id as "agentId", c.tenant, c.action, c.skill_id as "skillId", c.remote_task_id as "remoteTaskId", c.status, ${commandHeld(viewer, 'operate')} as "isOperable", (
-      select t.id from task t
-      where t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id) as "taskId"
-    from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`
-
-/** Clocks of replicas are seldom further apart. Where they are, a later command may be refused for seeming older: nothing is lost by that. */
-const clocksApartMs = 60_000
-
-const Yes = z.object({ yes: z.boolean() })
-
 /**
- * Whether `successorId` may take the place of `id`: another command that asks the same of the same agent, tenant and skill, so that
- * whoever may see one may see the other, and neither the answer nor the trail names what is not theirs. Each replica dates what it
- * accepts by its own clock, so it may seem a little older. Not one in whose place this one was itself sent.
+ * The same of one that has ended so that a person may say more of it, locked until the transaction ends: of two people who settle it at
+ * once the second reads what the first decided. The lock is not that of a deletion, so a send that names it as its successor does not
+ * wait. Null also of one that has not ended, which is not locked: it belongs to whoever holds its actor, and a batch takes locks of
+ * actors behind this one, so that both would wait for each other.
  */
-export const mayReplace = (tx: Connection, viewer: Viewer, id: string, successorId: string): Promise<boolean> =>
-  tx.oneFirst(sql.type(Yes)`
-    select exists (
-      select 1 from command c join command o on o.agent_id = c.agent_id and o.organization_id = c.organization_id
-        and o.action = c.action and o.tenant = c.tenant and o.skill_id is not distinct from c.skill_id
-        and (o.action <> 'cancelTask' or o.remote_task_id is not distinct from c.remote_task_id)
-      where c.id = ${successorId} and o.id = ${id} and c.id <> o.id
-        and c.created_at > o.created_at - ${clocksApartMs} * interval '1 millisecond'
-        and not exists (select 1 from command_settlement s where s.command_id = c.id and s.successor_id = o.id)
-        and c.organization_id = ${viewer.organizationId} and ${commandHeld(viewer, 'read')}) as yes`)
+export const lockEndedCommand = (tx: Transaction, viewer: Viewer, id: string): Promise<SettledCommand | null> =>
+  tx.maybeOne(sql.type(z.custom<SettledCommand>())`
+    ${commandOf(viewer, id)} and c.status = any(${sql.array([...endsForPerson], 'text')}) for no key update of c`)
+
+const commandOf = (viewer: Viewer, id: string): FragmentSqlToken => sql.fragment`
+    select c.agent_id as "agentId", c.tenant, c.action, c.skill_id as "skillId", c.remote_task_id as "remoteTaskId", c.status,
+      c.created_at as "createdAt", ${commandHeld(viewer, 'operate')} as "isOperable", (
+        select t.id from task t
+        where t.agent_id = c.agent_id and t.tenant = c.tenant and t.remote_id = c.remote_task_id) as "taskId"
+    from command c where c.organization_id = ${viewer.organizationId} and c.id = ${id} and ${commandHeld(viewer, 'read')}`
 
 export interface NewSettlement extends Pick<Settlement, 'decision' | 'note' | 'successorId' | 'at'> {
   readonly commandId: string

@@ -1,30 +1,29 @@
 /**
- * Tasks for reading: list rows, whole views, stored events. Does not write. Every list is one indexed query, however many
- * tasks there are.
+ * Tasks for reading: list rows, whole views, stored events. Every list is one indexed query, however many tasks there are. Does not
+ * write, and does not own what is in a view (task-contents.ts).
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { GrantPermission } from '../domain/grant.ts'
-import type {
-  TaskArtifact,
-  TaskFilter,
-  TaskMessage,
-  TaskRow,
-  TaskView,
-  Transition,
-  Part,
-  WorkflowSummary,
-} from '../domain/task.ts'
+import type { TaskFilter, TaskRow, TaskView, WorkflowSummary } from '../domain/task.ts'
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'
-import { wholePart } from './part-rows.ts'
-import { messageCut, messagesBeyond, partCut, partsBeyond, weighTasks, type TaskWeight } from './task-weights.ts'
+import { readContents, type TaskContents } from './task-contents.ts'
+import { fitting, weighTasks } from './task-weights.ts'
 import { held, heldScopes } from './visibility.ts'
 
 /** Of `task t`: the viewer holds its agent, or its skill. */
 export const taskHeld = (viewer: Viewer, permission: GrantPermission): FragmentSqlToken =>
   held(viewer, permission, sql.fragment`t.agent_id`, sql.fragment`t.skill_id`)
+
+/** A task of which so many parts cannot be read. */
+export interface Damage {
+  readonly organizationId: string
+  readonly taskId: string
+  readonly parts: number
+}
+export type OnDamage = (damage: Damage) => void
 
 interface HeadRow {
   readonly localId: string
@@ -143,59 +142,94 @@ export async function listTasks(db: Connection, viewer: Viewer, page: ListPage):
 }
 
 /**
- * Whole views of tasks, in the order of the ids; those that the viewer may not read are left out. One database snapshot for all statements: a
- * commit between two of them would show the state of one version with the artifacts of the next.
+ * Whole views of tasks, in the order of the ids; those that the viewer may not read are left out. `damaged` is told of tasks of which
+ * something cannot be read: their views say so where it would stand, and the others are as they are.
  */
-export async function readViews(
+export function readViews(
   db: Database['pool'],
   viewer: Viewer,
   ids: readonly string[],
+  damaged: OnDamage = nobody,
 ): Promise<readonly TaskView[]> {
-  if (ids.length === 0) return []
-  return db.transaction(async (tx) => {
-    await tx.query(sql.unsafe`set transaction isolation level repeatable read, read only`)
-    return viewsIn(tx, viewer, ids)
+  return inOneSnapshot(db, async (tx) => {
+    const heads = await readHeads(tx, viewer, ids)
+    const weights = await weighTasks(
+      tx,
+      heads.map((row) => row.localId),
+    )
+    return viewsOf(heads, await readContents(tx, weights, damagedOf(viewer, damaged)))
   })
 }
 
-async function viewsIn(db: Transaction, viewer: Viewer, ids: readonly string[]): Promise<readonly TaskView[]> {
-  const wanted = sql.array([...ids], 'uuid')
+export async function readView(
+  db: Database['pool'],
+  viewer: Viewer,
+  id: string,
+  damaged: OnDamage = nobody,
+): Promise<TaskView | null> {
+  return (await readViews(db, viewer, [id], damaged))[0] ?? null
+}
+
+export interface ViewsPage {
+  readonly tasks: readonly TaskView[]
+  /** The page after this one begins behind it; null where there is none. */
+  readonly next: string | null
+}
+
+/** Views after one, in the order of their ids: as many as asked for, or as many as one page may weigh. */
+export function readViewsPage(
+  db: Database['pool'],
+  viewer: Viewer,
+  { after, limit }: { readonly after: string | null; readonly limit: number },
+  damaged: OnDamage = nobody,
+): Promise<ViewsPage> {
+  return inOneSnapshot(db, async (tx) => {
+    // One more than asked for tells whether there is a next page; heavy ones make the page shorter, and then there is one, too.
+    const ids = await listViewIds(tx, viewer, after, limit + 1)
+    const weights = await weighTasks(tx, ids.slice(0, limit))
+    const page = weights.slice(0, fitting(weights))
+    const heads = await readHeads(
+      tx,
+      viewer,
+      page.map(({ id }) => id),
+    )
+    const tasks = viewsOf(heads, await readContents(tx, page, damagedOf(viewer, damaged)))
+    return { tasks, next: ids.length > page.length ? (page.at(-1)?.id ?? null) : null }
+  })
+}
+
+/** One snapshot for all statements: a commit between two of them would show the state of one version with the artifacts of the next. */
+const inOneSnapshot = <T>(db: Database['pool'], read: (tx: Connection) => Promise<T>): Promise<T> =>
+  db.transaction(async (tx) => {
+    await tx.query(sql.unsafe`set transaction isolation level repeatable read, read only`)
+    return read(tx)
+  })
+
+const nobody: OnDamage = () => undefined
+const damagedOf =
+  ({ organizationId }: Viewer, damaged: OnDamage) =>
+  (taskId: string, parts: number): void =>
+    damaged({ organizationId, taskId, parts })
+
+/** In the order of the ids. */
+async function readHeads(db: Transaction, viewer: Viewer, ids: readonly string[]): Promise<readonly HeadRow[]> {
+  if (ids.length === 0) return []
   const heads = await db.any(sql.type(Head)`
     select ${headFor(viewer)} from task t ${joins}
-    where t.organization_id = ${viewer.organizationId} and t.id = any(${wanted}) and ${taskHeld(viewer, 'read')}`)
-  if (heads.length === 0) return []
-  const known = sql.array(
-    heads.map((row) => row.localId),
-    'uuid',
-  )
-  const weights = await weighTasks(
-    db,
-    heads.map((row) => row.localId),
-  )
-  const messages = await readMessages(db, known, weights)
-  const artifacts = await readArtifacts(db, known, weights)
-  const transitions = await readTransitions(db, known)
-  const views = new Map(
-    heads.map((row): [string, TaskView] => [
-      row.localId,
-      {
-        ...rowOf(row),
-        skillId: row.skillId,
-        version: row.version,
-        messages: messages.get(row.localId) ?? [],
-        artifacts: artifacts.get(row.localId) ?? [],
-        transitions: transitions.get(row.localId) ?? [],
-      },
-    ]),
-  )
-  return ids.flatMap((id) => views.get(id) ?? [])
+    where t.organization_id = ${viewer.organizationId} and t.id = any(${sql.array([...ids], 'uuid')}) and ${taskHeld(viewer, 'read')}`)
+  const byId = new Map(heads.map((row) => [row.localId, row]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-export async function readView(db: Database['pool'], viewer: Viewer, id: string): Promise<TaskView | null> {
-  return (await readViews(db, viewer, [id]))[0] ?? null
-}
-
-type Ids = ReturnType<typeof sql.array>
+const viewsOf = (heads: readonly HeadRow[], { messages, artifacts, transitions }: TaskContents): readonly TaskView[] =>
+  heads.map((row) => ({
+    ...rowOf(row),
+    skillId: row.skillId,
+    version: row.version,
+    messages: messages.get(row.localId) ?? [],
+    artifacts: artifacts.get(row.localId) ?? [],
+    transitions: transitions.get(row.localId) ?? [],
+  }))
 
 /** Ids of views after one, in id order: what `GET /api/task-views` pages over. */
 export async function listViewIds(
@@ -218,82 +252,6 @@ export async function listViewIds(
             (${listed} and t.agent_id = s.agent_id and t.skill_id = s.skill_id ${first})
           ) c`
   return db.anyFirst(sql.type(z.object({ id: z.string() }))`${found} order by id limit ${limit}`)
-}
-
-/**
- * The stored parts have no ids: a part's id is its owner's and its place. They come as one JSON text: node-postgres reads an array
- * of texts by the character, half a second for what JSON.parse reads in some thirty milliseconds.
- */
-const partsOf = (owner: string, json: string): Part[] =>
-  (JSON.parse(json) as Omit<Part, 'id'>[]).map((part, index) => ({ id: `${owner}:${index}`, ...part }))
-
-async function readMessages(
-  db: Transaction,
-  ids: Ids,
-  weights: readonly TaskWeight[],
-): Promise<Map<string, TaskMessage[]>> {
-  const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
-    with beyond as (${messagesBeyond(weights)})
-    select m.task_id as "taskId", m.message_id as id, m.role, case when b.task_id is null then m.parts else ${messageCut} end as parts,
-      m.said_at as timestamp, m.from_status as "fromStatus"
-    from task_message m left join beyond b on b.task_id = m.task_id and b.message_id = m.message_id
-    where m.task_id = any(${ids}) and coalesce(b.others, 0) = 0 order by m.task_id, m.position, m.message_id`)
-  return grouped(rows, ({ taskId, parts, ...message }) => [taskId, { ...message, parts: partsOf(message.id, parts) }])
-}
-
-async function readArtifacts(
-  db: Transaction,
-  ids: Ids,
-  weights: readonly TaskWeight[],
-): Promise<Map<string, TaskArtifact[]>> {
-  const rows = await db.any(sql.type(
-    z.custom<{
-      taskId: string
-      artifactId: string
-      name: string | null
-      description: string | null
-      extensions: string
-      complete: boolean
-      updateCount: number
-      parts: string | null
-    }>(),
-  )`
-    with beyond as (${partsBeyond(weights)})
-    select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
-      a.update_count as "updateCount",
-      (select '[' || string_agg(case when p.position = b.position then ${partCut} else ${wholePart} end, ',' order by p.position) || ']'
-        from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id
-          and (b.position is null or p.position <= b.position)) as parts
-    from task_artifact a left join beyond b on b.task_id = a.task_id and b.artifact_id = a.artifact_id
-    where a.task_id = any(${ids}) order by a.task_id, a.position, a.artifact_id`)
-  return grouped(rows, ({ taskId, name, description, extensions, parts, ...artifact }) => [
-    taskId,
-    {
-      ...artifact,
-      ...(name === null ? {} : { name }),
-      ...(description === null ? {} : { description }),
-      ...(extensions === '[]' ? {} : { extensions: JSON.parse(extensions) as string[] }),
-      parts: partsOf(artifact.artifactId, parts ?? '[]'),
-    },
-  ])
-}
-
-async function readTransitions(db: Transaction, ids: Ids): Promise<Map<string, Transition[]>> {
-  const rows = await db.any(sql.type(z.custom<Transition & { taskId: string }>())`
-    select task_id as "taskId", state, at as timestamp from task_transition where task_id = any(${ids})
-    order by task_id, position`)
-  return grouped(rows, ({ taskId, ...transition }) => [taskId, transition])
-}
-
-function grouped<Row, Value>(rows: readonly Row[], split: (row: Row) => [string, Value]): Map<string, Value[]> {
-  const groups = new Map<string, Value[]>()
-  for (const row of rows) {
-    const [key, value] = split(row)
-    const group = groups.get(key)
-    if (group) group.push(value)
-    else groups.set(key, [value])
-  }
-  return groups
 }
 
 /** Where a task stands, for a route that waits for it to move. */

@@ -5,26 +5,35 @@
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
+import type { StoredPart } from '../domain/part-text.ts'
 import type { Connection } from './connection.ts'
 
 const MiB = 1024 * 1024
 
 /** Of one page of views, which then is shorter than it may be. The first is there whatever it weighs. */
 export const pageBytes = 32 * MiB
-/** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part an artifact says so, and one message. */
+/** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part says so, and one message. */
 export const viewBytes = { artifacts: 128 * MiB, messages: 32 * MiB }
 
-const cut = (of: 'artifacts' | 'messages'): string =>
-  JSON.stringify({
-    kind: 'unknown',
-    value: `The task holds more than ${viewBytes[of] / MiB} MiB of ${of}. The others are kept in the task's events and are not shown.`,
-    mediaType: 'text/plain',
-  })
-export const partCut = cut('artifacts')
-export const messageCut = `[${cut('messages')}]`
+const cut = (of: 'artifacts' | 'messages'): StoredPart => ({
+  kind: 'unknown',
+  value: `The task holds more than ${viewBytes[of] / MiB} MiB of ${of}. The others are kept in the task's events and are not shown.`,
+  mediaType: 'text/plain',
+})
+export const artifactsCut = cut('artifacts')
+export const messageCut = `[${JSON.stringify(cut('messages'))}]`
 
-/** Of `task_artifact_part p` and of `task_message m`; the database knows both without reading the texts. */
-const partWeight = sql.fragment`octet_length(p.part) + coalesce(p.value_bytes, 0)`
+/** Bytes of a value that its row is believed to have: asking events for more of them than are that long would cost more than the rest. */
+const believed = MiB
+/**
+ * Of `task_artifact_part p` and of `task_message m`; the database knows them without reading the texts. A row that is damaged claims no
+ * more than its event has: others would be left out for what it does not show.
+ */
+const valueWeight = sql.fragment`
+  case when coalesce(p.value_bytes, 0) <= ${believed} then greatest(p.value_bytes, 0)
+    else least(p.value_bytes, coalesce((
+      select octet_length(e.event) from task_event e where e.task_id = p.task_id and e.position = p.value_event), 0)) end`
+const partWeight = sql.fragment`octet_length(p.part) + ${valueWeight}`
 /** Of `task_artifact n`, beside its parts. */
 const namesWeight = sql.fragment`octet_length(concat(n.name, n.description, n.extensions))`
 const messageWeight = sql.fragment`octet_length(m.parts)`
@@ -60,14 +69,18 @@ const heavier = (weights: readonly TaskWeight[], of: 'artifacts' | 'messages') =
     'uuid',
   )
 
-/** `(task_id, artifact_id, position)`: of artifacts that a view shows in part or not at all, the first part that it does not. */
-export const partsBeyond = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
-  select s.task_id, s.artifact_id, min(s.position) as position from (
-    select p.task_id, p.artifact_id, p.position,
-      sum(${partWeight}) over (partition by p.task_id order by a.position, a.artifact_id, p.position) as upto
-    from task_artifact_part p join task_artifact a on a.task_id = p.task_id and a.artifact_id = p.artifact_id
-    where p.task_id = any(${heavier(weights, 'artifacts')})) s
-  where s.upto > ${viewBytes.artifacts} group by s.task_id, s.artifact_id`
+/**
+ * `(task_id, place, artifact_id, position)`: the first part of a task that its view does not show, or the artifact without any that it
+ * says so in. Nothing behind it is shown, and nothing said of it: a sentence for each of a hundred thousand would be another task's worth.
+ */
+export const artifactsBeyond = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
+  select distinct on (s.task_id) s.task_id, s.place, s.artifact_id, s.position from (
+    select n.task_id, n.artifact_id, n.position as place, coalesce(p.position, 0) as position,
+      sum(coalesce(${partWeight}, 0) + case when coalesce(p.position, 0) = 0 then ${namesWeight} else 0 end)
+        over (partition by n.task_id order by n.position, n.artifact_id, p.position) as upto
+    from task_artifact n left join task_artifact_part p on p.task_id = n.task_id and p.artifact_id = n.artifact_id
+    where n.task_id = any(${heavier(weights, 'artifacts')})) s
+  where s.upto > ${viewBytes.artifacts} order by s.task_id, s.place, s.artifact_id, s.position`
 
 /** `(task_id, message_id, others)` of messages beyond it, the oldest; `others` counts those between it and what is shown. */
 export const messagesBeyond = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`

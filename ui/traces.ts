@@ -12,10 +12,13 @@ export const tellsTrace = (card: CardFacts | undefined): boolean =>
 
 /**
  * The trace extension carries its events as artifacts named after their type. Beside the trace they would be noise: one
- * answer of a chatty agent has dozens.
+ * answer of a chatty agent has dozens. One in which it says that something is not shown says so nowhere else.
  */
-export const isTraceArtifact = ({ artifactId, name }: TaskArtifact): boolean =>
-  name !== undefined && /^trace\.[\w.]+$/.test(name) && artifactId.startsWith(name)
+export const isTraceArtifact = ({ artifactId, name, parts }: TaskArtifact): boolean =>
+  name !== undefined &&
+  /^trace\.[\w.]+$/.test(name) &&
+  artifactId.startsWith(name) &&
+  !parts.some(({ kind }) => kind === 'unknown')
 
 const keptEvents = 1_000
 const keptTasks = 20

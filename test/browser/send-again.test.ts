@@ -3,6 +3,7 @@
  * and whatever becomes of the page; and what is asked before it is said twice.
  */
 import type { Browser, Page } from 'playwright-core'
+import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
@@ -182,5 +183,21 @@ describe('a message that is sent again', () => {
     await page.keyboard.press('Control+Enter')
     await expect.poll(async () => (await settlementOf(id))?.decision, patience).toBe('sent-again')
     await expect.poll(() => page.getByText('Accepted with these words').count()).toBe(0)
+  })
+
+  it('settles nothing from a task of another skill, and is accepted all the same', async () => {
+    const asked = await server.finished((await server.send(agentId, { text: 'ask' })).id)
+    const { localId = '' } = asked.result ?? {}
+    await server.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    // As of a message with a skill that was found in a task which the agent's list told of.
+    const { id } = await lost({ text: 'green please' })
+    await server.db.pool.query(sql.unsafe`update command set skill_id = 'paint' where id = ${id}`)
+    const page = await open(`/tasks/${localId}?again=${id}`)
+    await page.getByText('The agent may have this message').waitFor()
+    expect(await page.getByText('Accepted with these words').count()).toBe(0)
+    await page.getByRole('textbox', { name: 'Message' }).focus()
+    await page.keyboard.press('Control+Enter')
+    await page.locator('signalbox-task .chips').getByText('Completed', { exact: true }).waitFor()
+    expect(await settlementOf(id)).toBe(null)
   })
 })

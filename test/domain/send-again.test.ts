@@ -85,13 +85,11 @@ describe('sending again what somebody settled', () => {
 
 describe('what takes the place of the earlier one', () => {
   const offered = { agentId: 'one', tenant: '', skillId: null, text: 'no\n', filled: true, dismissed: false }
-  const to = { agentId: 'one', tenant: '' }
+  const to = { agentId: 'one', tenant: '', skillId: null }
 
   it('is the same words to the same address', () => {
     expect(isSaidAgain(offered, ' no ', to)).toBe(true)
     expect(isSaidAgain({ ...offered, skillId: 'pay' }, 'no', { ...to, skillId: 'pay' })).toBe(true)
-    // What continues a task has its skill.
-    expect(isSaidAgain({ ...offered, skillId: 'pay' }, 'no', { ...to, taskId: 'task' })).toBe(true)
   })
 
   it.each([

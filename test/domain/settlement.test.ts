@@ -3,12 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import { refusals } from '../../domain/refusal.ts'
 import {
+  asksTheSame,
   decisionWords,
+  isLater,
   needsPerson,
   settledBy,
   SettleDecision,
   settlementRefusals,
   whyNotSettled,
+  type Asking,
   type Settlement,
 } from '../../domain/settlement.ts'
 
@@ -121,4 +124,33 @@ test('why it was refused is said in words of the page, by the sentences that the
   expect(whyNotSettled({ status: 403, message: refusals['action.forbidden'] })).toContain('permission to send')
   expect(whyNotSettled({ status: 0, message: 'The console did not answer.' })).toBe('The console did not answer.')
   expect(plain(settledBy(settlement()))).toBe('Grace settled it: the agent has it')
+})
+
+describe('one command may take the place of another', () => {
+  const send: Asking = { action: 'send', agentId: 'one', tenant: '', skillId: null, remoteTaskId: 'a' }
+  const cancel: Asking = { ...send, action: 'cancelTask' }
+
+  test.each<[string, Asking, Asking, boolean]>([
+    ['that asks the same', send, send, true],
+    ['that says it in another task', send, { ...send, remoteTaskId: null }, true],
+    ['that cancels the same task', cancel, cancel, true],
+    ['not one that cancels another', cancel, { ...cancel, remoteTaskId: 'b' }, false],
+    ['not one of the other kind', send, cancel, false],
+    ['not one to another agent', send, { ...send, agentId: 'two' }, false],
+    ['not one to another tenant', send, { ...send, tenant: 'south' }, false],
+    ['not one of a skill', send, { ...send, skillId: 'pay' }, false],
+    ['not one of another skill', { ...send, skillId: 'pay' }, { ...send, skillId: 'ship' }, false],
+  ])('%s', (_, one, other, same) => {
+    expect([asksTheSame(one, other), asksTheSame(other, one)]).toEqual([same, same])
+  })
+
+  test('and be dated before it by another replica, by less than a minute', () => {
+    const dated = (seconds: number) => ({ createdAt: new Date(Date.parse(at) + seconds * 1000).toISOString() })
+    expect([-60, -59, 0, 60].map((seconds) => isLater(dated(seconds), { createdAt: at }))).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ])
+  })
 })

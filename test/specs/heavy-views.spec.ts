@@ -66,6 +66,14 @@ describe.each(bothDatabases)('heavy tasks on %s', (database) => {
     const [, , , last = ''] = ids
     await grow(last, 'first', 4, 24 * MiB)
     await grow(last, 'second', 4, 24 * MiB)
+    // A stream of small ones behind them, some of which have no parts yet.
+    await house.db.pool.query(sql.unsafe`
+      with a as (
+        insert into task_artifact (task_id, artifact_id, position, extensions, complete, update_count, part_count, parts_digest)
+        select ${last}, 'behind-' || n, 7000 + n, '[]', false, 1, n % 2, '' from generate_series(1, 3000) n)
+      insert into task_artifact_part (task_id, artifact_id, position, part)
+      select ${last}, 'behind-' || n, 0, '{"kind":"text","value":"x","mediaType":"text/plain"}' from generate_series(1, 3000) n
+      where n % 2 = 1`)
     const { artifacts } = await viewOf(last)
     const made = artifacts.filter(({ artifactId }) => artifactId !== 'answer')
     const shown = made.map(({ parts }) => parts.map(({ kind, value }) => [kind, String(value).length]))

@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
 import { AuditRecord } from '../../domain/audit.ts'
 import type { Command } from '../../domain/command.ts'
 import { settlementRefusals } from '../../domain/settlement.ts'
@@ -44,8 +45,12 @@ describe.each(bothDatabases)('sending in the place of another on %s', (database)
     await peer.close()
   })
 
-  const grant = async ({ viewer }: Person, permission: 'read' | 'operate') => {
-    const to = { agentId, skillId: null, subjectType: 'membership', subjectId: viewer.membershipId, permission }
+  const grant = async (
+    { viewer }: Person,
+    permission: 'read' | 'operate',
+    of: { readonly agentId: string; readonly skillId: string | null } = { agentId, skillId: null },
+  ) => {
+    const to = { ...of, subjectType: 'membership', subjectId: viewer.membershipId, permission }
     expect((await admin.api.post('/api/admin/security', { action: 'grant', ...to })).status).toBe(200)
   }
   const post = ({ api }: Person, body: object, idempotencyKey = key(), to = agentId): Promise<Reply> =>
@@ -178,6 +183,56 @@ describe.each(bothDatabases)('sending in the place of another on %s', (database)
     const { id } = commandIn(await post(admin, { text: 'slow' }))
     expect(sentenceOf(await post(admin, { text: 'slow', replaces: id }))).toEqual([409, settlementRefusals.early])
     peer.script.heal()
+  })
+
+  test('who holds one skill of an agent takes the place of what was sent to it, and of nothing else', async () => {
+    const routing = {
+      streaming: true,
+      pushNotifications: false,
+      extensions: [{ uri: skillRoutingUri('signalbox.example') }],
+    }
+    const skills = ['invoices', 'payroll'].map((id) => ({ id, name: id, description: `Does ${id}.`, tags: ['test'] }))
+    const router = await startRawPeer({ card: { skills, capabilities: routing } })
+    const routerId = await admin.api.register(router.cardUrl)
+    const [clerk, reader] = [await house.person('operator', 'Kim'), await house.person('operator')]
+    const skillId = 'invoices'
+    await grant(clerk, 'operate', { agentId: routerId, skillId })
+    await grant(reader, 'read', { agentId: routerId, skillId })
+    const lostAt = async (body: object) => {
+      router.script.fault('SendMessage', { fault: 'reset', performed: false })
+      return house.finished(commandIn(await post(admin, { text: 'pay', ...body }, key(), routerId)).id)
+    }
+    const [generic, payroll, own] = [
+      await lostAt({}),
+      await lostAt({ skillId: 'payroll' }),
+      await lostAt({ skillId, text: 'ask' }),
+    ]
+    const before = await accepted()
+    const again = (who: Person, replaces: string, body: object = { skillId }) =>
+      post(who, { text: 'pay', ...body, replaces }, key(), routerId)
+    // What was sent to all of the agent, or to another skill, is not theirs to see: it is as if it were not there.
+    for (const { id } of [generic, payroll])
+      expect(sentenceOf(await again(clerk, id))).toEqual([404, 'Command not found.'])
+    expect((await again(clerk, own.id, {})).status).toBe(403)
+    expect((await again(clerk, own.id, { skillId: 'payroll' })).status).toBe(404)
+    expect((await again(reader, own.id)).status).toBe(403)
+    // Who may see all of them is told what is wrong with it.
+    expect(sentenceOf(await again(admin, own.id, {}))).toEqual([400, settlementRefusals.replaces])
+    expect(sentenceOf(await again(admin, generic.id))).toEqual([400, settlementRefusals.replaces])
+    expect(await accepted()).toBe(before)
+    const reply = await again(clerk, own.id, { skillId, text: 'ask' })
+    expect(reply.status).toBe(202)
+    const successor = commandIn(reply)
+    expect((await sendOf(clerk, own.id)).settlement).toMatchObject({ by: { name: 'Kim' }, successorId: successor.id })
+    expect(await sendOf(reader, successor.id)).toMatchObject({ replaces: own.id })
+    const { result } = await house.finished(successor.id)
+
+    // What continues a task has its skill, though its sender names none.
+    const { taskId } = await house.task(String(result?.localId), ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    const answer = await lostAt({ text: 'yes', taskId })
+    expect((await again(clerk, answer.id, { text: 'yes', taskId })).status).toBe(202)
+    expect((await sendOf(reader, answer.id)).settlement).toMatchObject({ decision: 'sent-again', by: { name: 'Kim' } })
+    await router.close()
   })
 
   test('a place that was taken back can be taken again; waiting for the answer and streaming take it, too', async () => {

@@ -8,7 +8,7 @@ export const ours = '00000000-0000-7000-8000-00000000000a'
 export const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
 export const at = (minute: number): string => new Date(Date.UTC(2026, 10, 22, 9, minute)).toISOString()
 
-const newCommand = (n: number): NewCommand => ({
+export const newCommand = (n: number, more: Partial<NewCommand> = {}): NewCommand => ({
   id: idOf(n),
   auditId: idOf(1000 + n),
   organizationId: ours,
@@ -22,6 +22,7 @@ const newCommand = (n: number): NewCommand => ({
   taskId: null,
   skillId: null,
   status: 'dispatching',
+  ...more,
 })
 
 /** The organization, its agent, and its first `count` commands. */

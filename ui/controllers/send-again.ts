@@ -5,7 +5,14 @@
  */
 import { html, nothing, type LitElement, type ReactiveController, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
-import { againWords, isSaidAgain, isSameAddress, type AgainWords, type Caution } from '../../domain/send-again.ts'
+import {
+  againWords,
+  isSaidAgain,
+  isSameAddress,
+  type Address,
+  type AgainWords,
+  type Caution,
+} from '../../domain/send-again.ts'
 import { needsPerson } from '../../domain/settlement.ts'
 import type { SentWords, SentWordsAnswer } from '../../domain/unsettled-send.ts'
 import type { App } from '../app.ts'
@@ -20,6 +27,7 @@ export class SendAgain implements ReactiveController {
   readonly #host: LitElement
   readonly #app: () => App | undefined
   readonly #composer: () => SignalboxComposer | null
+  readonly #skillOfTask: () => string | null
   readonly #sent: Query<SentWordsAnswer>
   /** What became of it, and what was found at the agent: it may be found while somebody hesitates. */
   readonly #record: Query<ActorAnswer>
@@ -29,10 +37,17 @@ export class SendAgain implements ReactiveController {
   #accepted: string | undefined
   #filledFor: string | undefined
 
-  constructor(host: LitElement, app: () => App | undefined, composer: () => SignalboxComposer | null) {
+  /** `skillOfTask`: of the task that is shown, where there is one. */
+  constructor(
+    host: LitElement,
+    app: () => App | undefined,
+    composer: () => SignalboxComposer | null,
+    skillOfTask: () => string | null = () => null,
+  ) {
     this.#host = host
     this.#app = app
     this.#composer = composer
+    this.#skillOfTask = skillOfTask
     this.#sent = new Query(host, () => {
       const id = this.#asked
       const queries = app()?.queries
@@ -110,7 +125,13 @@ export class SendAgain implements ReactiveController {
     const told = this.#told
     if (!told || !needsPerson(told.send.status) || told.send.settlement) return undefined
     const { send, filled } = told
-    return isSaidAgain({ ...send, filled, dismissed: this.#dismissed }, text, target) ? send.id : undefined
+    return isSaidAgain({ ...send, filled, dismissed: this.#dismissed }, text, this.#addressOf(target))
+      ? send.id
+      : undefined
+  }
+
+  #addressOf({ agentId, tenant, skillId, taskId }: Target): Address {
+    return { agentId, tenant, skillId: taskId === undefined ? (skillId ?? null) : this.#skillOfTask() }
   }
 
   #dismiss(): void {
@@ -129,7 +150,7 @@ export class SendAgain implements ReactiveController {
     if (!told || this.#dismissed) return nothing
     const { send, filled, words } = told
     const isOpen = needsPerson(send.status) && !send.settlement
-    const settles = isOpen && filled && target !== undefined && isSameAddress(send, target)
+    const settles = isOpen && filled && target !== undefined && isSameAddress(send, this.#addressOf(target))
     const others =
       send.otherParts > 0
         ? `It also carried ${plural(send.otherParts, 'part')} that cannot be written into a field: not included.`

@@ -104,6 +104,7 @@ export class SignalboxTask extends View {
     this,
     () => this.app,
     () => this.#composer,
+    () => this.#view?.skillId ?? null,
   )
   #end = new StayAtEnd(this, '.conversation, .growing')
   #commandId: string | undefined

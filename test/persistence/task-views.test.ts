@@ -1,0 +1,93 @@
+/** Views of tasks as they are read: a page is one look at one moment. What a page may weigh is specs/heavy-views.spec.ts. */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Connection, Pool } from '../../persistence/connection.ts'
+import { readView, readViewsPage } from '../../persistence/task-views.ts'
+import { artifactsCut, viewBytes } from '../../persistence/task-weights.ts'
+import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { administratorOf } from '../support/viewers.ts'
+
+const viewer = administratorOf(ours)
+const count = 3
+
+/** The pool's transactions alone, and nothing outside of them; `asked` is told of each statement once it is answered. */
+function watching(pool: Pool, asked: (statement: string) => Promise<void>): Pool {
+  const watched = (tx: Connection): Connection =>
+    new Proxy(tx, {
+      get(target, name, receiver) {
+        const own: unknown = Reflect.get(target, name, receiver)
+        if (typeof own !== 'function') return own
+        return async (statement: { readonly sql: string }) => {
+          const answer: unknown = await Reflect.apply(own, target, [statement])
+          await asked(statement.sql)
+          return answer
+        }
+      },
+    })
+  const alone = {
+    transaction: (work: (tx: Connection) => Promise<unknown>) => pool.transaction((tx) => work(watched(tx))),
+  }
+  return alone as Pool
+}
+
+describe.each(bothDatabases)('a page of views on %s', (database) => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase(database)
+    await placeCommands(fresh.db, 0)
+    await fresh.db.pool.query(sql.unsafe`
+      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+      select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${ours}, ${ours}, '', 'theirs-' || n, 'task',
+        'TASK_STATE_WORKING', 1, 0, ${at(0)}, ${at(0)}
+      from generate_series(1, ${count}) n`)
+  })
+  afterAll(() => fresh.close())
+
+  test('weighs its tasks once, and is of one moment, whatever is committed while it is read', async () => {
+    const { pool } = fresh.db
+    const statements: string[] = []
+    const page = await readViewsPage(
+      watching(pool, async (statement) => {
+        statements.push(statement)
+        // The embedded database has one transaction at a time, and its snapshot begins with the first that is asked.
+        if (database === 'pglite' || statements.length < 2) return
+        await pool.query(sql.unsafe`update task set version = version + 1`)
+        await pool.query(sql.unsafe`
+          insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+          values (${idOf(100 + statements.length)}, ${ours}, ${ours}, '', ${`late-${statements.length}`}, 'task', 'TASK_STATE_WORKING', 1,
+            0, ${at(0)}, ${at(0)})`)
+      }),
+      viewer,
+      { after: null, limit: 10 },
+    )
+    expect(page.tasks.map(({ localId, version }) => [localId, version])).toEqual(
+      Array.from({ length: count }, (_, n) => [idOf(n + 1), 1]),
+    )
+    expect(page.next).toBe(null)
+    expect(statements.filter((statement) => statement.includes(' as messages'))).toHaveLength(1)
+  })
+
+  test('ends where it was asked to, and the next begins behind it', async () => {
+    const { pool } = fresh.db
+    const first = await readViewsPage(pool, viewer, { after: null, limit: 2 })
+    expect([first.tasks.map(({ localId }) => localId), first.next]).toEqual([[idOf(1), idOf(2)], idOf(2)])
+    const second = await readViewsPage(pool, viewer, { after: first.next, limit: 1 })
+    expect(second.tasks.map(({ localId }) => localId)).toEqual([idOf(3)])
+  })
+  test(
+    'of artifacts that have names and no parts shows so many as fit, and says once that there are more',
+    { timeout: 60_000 },
+    async () => {
+      const { pool } = fresh.db
+      const each = viewBytes.artifacts / 8
+      await pool.query(sql.unsafe`
+      insert into task_artifact (task_id, artifact_id, position, description, extensions, complete, update_count, part_count, parts_digest)
+      select ${idOf(1)}, 'made-' || n, n, repeat('x', ${each}), '[]', false, 1, 0, '' from generate_series(1, 20) n`)
+      const made = (await readView(pool, viewer, idOf(1)))?.artifacts ?? []
+      expect(made.map(({ artifactId }) => artifactId)).toEqual(Array.from({ length: 8 }, (_, n) => `made-${n + 1}`))
+      expect(made.flatMap(({ parts }) => parts)).toEqual([{ id: 'made-8:0', ...artifactsCut }])
+      await pool.query(sql.unsafe`delete from task_artifact`)
+    },
+  )
+})
