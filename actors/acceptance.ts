@@ -16,7 +16,7 @@ import { findRemoteTask, knownRemoteTasks, type TaskAddress } from '../persisten
 import type { Presumption } from '../persistence/presumptions.ts'
 import { acceptCommand, contentDigest, newCommand, Unproven, type Accepted } from './command.ts'
 import { acceptInPlace } from './replacing.ts'
-import type { Instruments, Runtime } from './runtime.ts'
+import type { Instruments, Runtime } from './loop/runtime.ts'
 
 export interface Asked {
   readonly agentId: string

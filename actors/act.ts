@@ -8,8 +8,8 @@ import { writeActors } from '../persistence/actors.ts'
 import { appendAudit, type AuditEntry } from '../persistence/audit.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Connection } from '../persistence/connection.ts'
-import type { Changes } from './changes.ts'
-import type { Instruments } from './runtime.ts'
+import type { Changes } from './loop/changes.ts'
+import type { Instruments } from './loop/runtime.ts'
 
 export interface ActTools {
   readonly db: Database

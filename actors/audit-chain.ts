@@ -8,8 +8,8 @@ import { faultWords } from '../domain/audit-chain.ts'
 import { chainedOrganizations, checkLinks } from '../persistence/audit-check.ts'
 import { linkRows } from '../persistence/audit-chain.ts'
 import type { Database } from '../persistence/database.ts'
-import { Bell } from './bell.ts'
-import type { Instruments } from './runtime.ts'
+import { Bell } from './loop/bell.ts'
+import type { Instruments } from './loop/runtime.ts'
 import type { Log } from './log.ts'
 
 /** A row waits for its link about so long; a look that finds nothing is one statement of 0.1 ms. */

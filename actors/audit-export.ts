@@ -2,7 +2,7 @@
 import type { Viewer } from '../domain/access.ts'
 import { appendAudit, type AuditEntry } from '../persistence/audit.ts'
 import type { Database } from '../persistence/database.ts'
-import type { Instruments } from './runtime.ts'
+import type { Instruments } from './loop/runtime.ts'
 
 /** `data`: which records left, by the words of the request. Of no task: who reads a task need not know who exported it. */
 export async function recordExport(

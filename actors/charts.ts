@@ -1,7 +1,7 @@
 /** The durable machines as charts, by `<kind>@<version>`: what the actor debugger reads logs with. Owns nothing that runs. */
 import type { ChartDefinition } from '../domain/chart.ts'
 import { chartOf, refusedBy, type Refused } from '../machines/chart.ts'
-import type { Kinds } from './kinds.ts'
+import type { Kinds } from './loop/kinds.ts'
 
 /** A chart that has its machine at hand: it can tell which of its edges an event cannot have taken. */
 export interface LivingChart extends ChartDefinition {

@@ -23,8 +23,8 @@ import type { Flight } from '../persistence/flight.ts'
 import { holdPresumptions, type Presumption } from '../persistence/presumptions.ts'
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'
-import type { BatchContext, Kind, Projected } from './kinds.ts'
-import type { Answer, Operation, Performed } from './operation.ts'
+import type { BatchContext, Kind, Projected } from './loop/kinds.ts'
+import type { Answer, Operation, Performed } from './loop/operation.ts'
 
 export interface AcceptInput {
   readonly command: NewCommand

@@ -4,7 +4,7 @@
  * (http/metrics.ts).
  */
 import { channel } from 'node:diagnostics_channel'
-import type { OutboundCode } from './outbound-policy.ts'
+import type { OutboundCode } from './outbound/policy.ts'
 
 /** How a piece of work ended that was begun under a lease. */
 export interface WorkEnded {

@@ -14,7 +14,7 @@ import type { Database } from '../persistence/database.ts'
 import type { AgentDoor, Prepared } from './credentials.ts'
 import { trustRejected, type CardTrust } from './card-trust.ts'
 import { limits, type Outbound, type Sent } from './outbound.ts'
-import type { Instruments } from './runtime.ts'
+import type { Instruments } from './loop/runtime.ts'
 
 export interface FoundCard {
   readonly kind: 'found'

@@ -15,8 +15,8 @@
  */
 import type { Database } from '../persistence/database.ts'
 import { lookFrom, openHorizon, type Horizon, type ToldBy } from '../persistence/freshness.ts'
-import { Bell } from './bell.ts'
-import type { Change, Changes } from './changes.ts'
+import { Bell } from './loop/bell.ts'
+import type { Change, Changes } from './loop/changes.ts'
 import type { Log } from './log.ts'
 
 export interface FreshnessOptions {

@@ -1,6 +1,6 @@
 /**
  * Reads by id that many pieces of work ask for at once, as few statements: what is asked while a read is under way goes with
- * the next. No timer, as in runtime.ts: an idle system keeps its latency. Keeps nothing: every answer was read after it
+ * the next. No timer, as in loop/runtime.ts: an idle system keeps its latency. Keeps nothing: every answer was read after it
  * was asked for.
  */
 

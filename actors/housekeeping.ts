@@ -12,8 +12,8 @@ import { forgetWindows } from '../persistence/rate-limits.ts'
 import { forgetActors, forgetFacts, markLineages } from '../persistence/retention.ts'
 import { forgetSessions } from '../persistence/sessions.ts'
 import { forgetAttempts } from '../persistence/sign-in.ts'
-import { Bell } from './bell.ts'
-import type { Instruments } from './runtime.ts'
+import { Bell } from './loop/bell.ts'
+import type { Instruments } from './loop/runtime.ts'
 import type { Log } from './log.ts'
 
 /** How long things are kept, for this deployment. */

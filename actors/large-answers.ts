@@ -1,7 +1,7 @@
 /**
  * Room for what is large in the answers to deliveries: so many are held in memory at once, and of one agent fewer, from their second
  * mebibyte until they were parsed and kept. Who has no room yet leaves the rest with the network: agents that answer two hundred sends
- * with 24 MiB each would otherwise end the process, and with it every delivery under way. Does not read (outbound-body.ts), does not
+ * with 24 MiB each would otherwise end the process, and with it every delivery under way. Does not read (outbound/body.ts), does not
  * parse (threads/heavy-turns.ts) and does not bound the wait (outbound.ts).
  */
 

@@ -17,8 +17,8 @@ import {
   type LockedTask,
   type RemoteTask,
 } from '../persistence/tasks.ts'
-import type { Effects } from './step.ts'
-import type { BatchContext } from './kinds.ts'
+import type { Effects } from './loop/step.ts'
+import type { BatchContext } from './loop/kinds.ts'
 import { claimsAnother } from './skill-boundary.ts'
 
 interface Told {

@@ -1,7 +1,7 @@
 /**
  * The one door to the network: every byte that leaves this process for an agent goes through here. Owns the limits, the
- * deadlines and the verdict (answered, unsent, lost). Does not own who may be reached (outbound-policy.ts), how a socket
- * is opened (outbound-connector.ts), what the bytes mean (a2a/), or whether to try again: nothing here retries.
+ * deadlines and the verdict (answered, unsent, lost). Does not own who may be reached (outbound/policy.ts), how a socket
+ * is opened (outbound/connector.ts), what the bytes mean (a2a/), or whether to try again: nothing here retries.
  *
  * Always undici's own Agent: Node's global fetch follows redirects, and refuses a dispatcher of undici 8 besides.
  */
@@ -9,15 +9,15 @@ import { errors, type Agent } from 'undici'
 import type { WireRequest } from '../a2a/client.ts'
 import { answerDeadlineMs } from '../domain/lost-answer.ts'
 import { requestFailed } from './diagnostics.ts'
-import { collect, decoded } from './outbound-body.ts'
-import { Call } from './outbound-call.ts'
-import type { Head } from './outbound-call.ts'
-import type { ClientCertificate } from './outbound-connector.ts'
-import { admit, OutboundFailure } from './outbound-policy.ts'
-import type { OutboundCode, OutboundPolicy } from './outbound-policy.ts'
-import { Sockets, type SocketWiring } from './outbound-sockets.ts'
+import { collect, decoded } from './outbound/body.ts'
+import { Call } from './outbound/call.ts'
+import type { Head } from './outbound/call.ts'
+import type { ClientCertificate } from './outbound/connector.ts'
+import { admit, OutboundFailure } from './outbound/policy.ts'
+import type { OutboundCode, OutboundPolicy } from './outbound/policy.ts'
+import { Sockets, type SocketWiring } from './outbound/sockets.ts'
 
-export type { OutboundCode, OutboundPolicy } from './outbound-policy.ts'
+export type { OutboundCode, OutboundPolicy } from './outbound/policy.ts'
 
 const MiB = 1024 * 1024
 

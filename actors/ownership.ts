@@ -4,8 +4,8 @@
  */
 import { ownershipMachine } from '../machines/ownership.ts'
 import { projectOwnership } from '../persistence/ownership.ts'
-import type { Kind } from './kinds.ts'
-import type { Reaction } from './reaction.ts'
+import type { Kind } from './loop/kinds.ts'
+import type { Reaction } from './loop/reaction.ts'
 
 /** A finished task cannot be claimed any more. Tasks that nobody ever claimed have no such actor. */
 export const finishOwnership: Reaction = (_batch, told) =>

@@ -1,8 +1,8 @@
 /** When a task's push begins, in a deployment that has push, and when it ends. Does not own the table (reactions.ts) or the work (push.ts). */
 import { isTerminal } from '../domain/task.ts'
 import type { TaskSettled } from '../machines/push.ts'
-import type { Reaction, Reactions } from './reaction.ts'
-import type { Spawn } from './step.ts'
+import type { Reaction, Reactions } from './loop/reaction.ts'
+import type { Spawn } from './loop/step.ts'
 
 /** Only a task that begins: whether its agent offers push is the first thing that its actor finds out. */
 const beginPush: Reaction = (_batch, told) => {

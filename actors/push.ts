@@ -10,7 +10,7 @@ import { pushMachine, type RemoveOutcome, type RegisterOutcome } from '../machin
 import type { ActorRef } from '../persistence/actors.ts'
 import { openRegistration, registrationOf, type PushRegistration } from '../persistence/push.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
-import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
+import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
 import { refusalWords } from './agent-words.ts'
 import { encoded, openLine, type AgentLine, type LineTools } from './task-line.ts'

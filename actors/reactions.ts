@@ -6,7 +6,7 @@
 import { observe } from './observe.ts'
 import { finishOwnership } from './ownership.ts'
 import { endPush } from './push-reactions.ts'
-import type { Reactions } from './reaction.ts'
+import type { Reactions } from './loop/reaction.ts'
 import { keepLook, noteLostTasks, seekCommand } from './reconciliation-reactions.ts'
 import { rearmSubscription, endSubscription } from './subscription-reactions.ts'
 

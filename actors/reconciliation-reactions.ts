@@ -2,7 +2,7 @@
 import type { ToldFact } from '../domain/fact.ts'
 import { openEvidence, storeLooks } from '../persistence/evidence.ts'
 import { noteLost } from '../persistence/reconciliation.ts'
-import type { Reaction } from './reaction.ts'
+import type { Reaction } from './loop/reaction.ts'
 
 /** Nobody knows whether the agent has it: from now on it is looked for. The command itself is left alone, for good. */
 export const seekCommand: Reaction = (batch, told) => {

@@ -18,9 +18,9 @@ import {
   type UnfinishedTask,
 } from '../persistence/reconciliation.ts'
 import { textDigest } from '../persistence/text-digest.ts'
-import { Bell } from './bell.ts'
+import { Bell } from './loop/bell.ts'
 import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
-import type { Done, Held, Kind, LeasedActor } from './kinds.ts'
+import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
 import { guarded, readPage } from './reconciliation-list.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'

@@ -10,8 +10,8 @@ import { findByKeys, insertCommands, type NewCommand } from '../persistence/comm
 import { insertSettlement } from '../persistence/settlements.ts'
 import { entryOf } from './act.ts'
 import { accepted, replayed, type Accepted } from './command.ts'
-import type { BatchContext } from './kinds.ts'
-import type { Answer, Operation } from './operation.ts'
+import type { BatchContext } from './loop/kinds.ts'
+import type { Answer, Operation } from './loop/operation.ts'
 import { recordOf, toReplace, type Decided } from './settlement.ts'
 
 interface Replacing {

@@ -2,8 +2,8 @@
 import { isSettled, isTerminal } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import type { SubscriptionEvent } from '../machines/subscription.ts'
-import type { Spawn } from './step.ts'
-import type { Reaction } from './reaction.ts'
+import type { Spawn } from './loop/step.ts'
+import type { Reaction } from './loop/reaction.ts'
 
 /** A task that an agent works on is followed; a reply wakes a subscription that rests. The stream itself needs no telling. */
 export const rearmSubscription: Reaction = (_batch, told) => {

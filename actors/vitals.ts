@@ -5,11 +5,11 @@
 import type { LoopView, ProcessView, SupervisorAnswer } from '../domain/queue.ts'
 import { loopNames, workersLoops, type LoopName } from '../machines/supervisor.ts'
 import type { Database } from '../persistence/database.ts'
-import type { Kinds } from './kinds.ts'
-import type { Instruments } from './runtime.ts'
-import type { Supervisor } from './supervisor.ts'
+import type { Kinds } from './loop/kinds.ts'
+import type { Instruments } from './loop/runtime.ts'
+import type { Supervisor } from './loop/supervisor.ts'
 import type { ParserPool } from './threads/pool.ts'
-import type { Worker } from './worker.ts'
+import type { Worker } from './loop/worker.ts'
 
 /** What lives in a process, as far as it says something of itself. */
 export interface LivingSystem {

@@ -5,7 +5,7 @@
  * back, whose sessions end with it. One line on stdout. On PostgreSQL the console may run; the embedded database has one owner.
  */
 import { parseArgs } from 'node:util'
-import { Changes } from '../actors/changes.ts'
+import { Changes } from '../actors/loop/changes.ts'
 import { provision, withdraw } from '../actors/provisioning.ts'
 import { newToken } from '../actors/tokens.ts'
 import { Role } from '../domain/access.ts'

@@ -271,7 +271,7 @@ export function edgesTaken(
 }
 
 /**
- * The edge that a step took whose neighbour is not kept (actors/routine.ts): where the actor stood before is not known, so it is
+ * The edge that a step took whose neighbour is not kept (actors/loop/routine.ts): where the actor stood before is not known, so it is
  * named only where no other edge could lead there by that event.
  */
 export function onlyEdge(

@@ -1,7 +1,7 @@
 /**
  * Which host names only this computer can reach: asked by the launcher's options, by the configuration, and by doors that
  * only this computer may use.
- * Not the network policy for agents, which judges resolved addresses (actors/outbound-addresses.ts).
+ * Not the network policy for agents, which judges resolved addresses (actors/outbound/addresses.ts).
  */
 
 /** The whole of 127.0.0.0/8 is loopback [RFC 5735]; an IPv6 literal may come in brackets, as URLs write it. */

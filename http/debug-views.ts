@@ -17,7 +17,7 @@ import {
   type StateValue,
 } from '../domain/chart.ts'
 import type { LivingChart } from '../actors/charts.ts'
-import type { Kind } from '../actors/kinds.ts'
+import type { Kind } from '../actors/loop/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/patience.ts'
 import { shownCause } from '../domain/lost-answer.ts'

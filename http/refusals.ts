@@ -4,7 +4,7 @@
  * (domain/refusal.ts).
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Overloaded } from '../actors/operation.ts'
+import { Overloaded } from '../actors/loop/operation.ts'
 import { Refusal, refusals, type RefusalCode } from '../domain/refusal.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { sentenceOf } from './bodies.ts'

@@ -4,8 +4,8 @@
  * Does not decide who somebody is (guard.ts) or what they may see (persistence/visibility.ts).
  */
 import type { FastifyRequest } from 'fastify'
-import { Bell } from '../actors/bell.ts'
-import type { Change } from '../actors/changes.ts'
+import { Bell } from '../actors/loop/bell.ts'
+import type { Change } from '../actors/loop/changes.ts'
 import type { Viewer } from '../domain/access.ts'
 import { admitted, viewerOf } from './guard.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
-import { Bell } from '../actors/bell.ts'
+import { Bell } from '../actors/loop/bell.ts'
 import { formatEvent } from '../a2a/sse.ts'
 import { media } from './answers.ts'
 import type { Door } from './door.ts'

@@ -3,8 +3,8 @@
  * and its task. `/messages`, `/cancel` and `/stream` are readings of `progress`. Does not write an answer.
  */
 import type { FastifyReply } from 'fastify'
-import { Bell } from '../actors/bell.ts'
-import type { Changes } from '../actors/changes.ts'
+import { Bell } from '../actors/loop/bell.ts'
+import type { Changes } from '../actors/loop/changes.ts'
 import { isFinished, type Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readPulse, type TaskPulse } from '../persistence/task-views.ts'

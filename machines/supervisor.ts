@@ -1,6 +1,6 @@
 /**
  * The supervisor: a live machine that starts the loops in order, restarts one that fails, gives up when they keep failing,
- * and drains before it stops. Does not know what a loop does (actors/supervisor.ts) and is never persisted.
+ * and drains before it stops. Does not know what a loop does (actors/loop/supervisor.ts) and is never persisted.
  */
 import { assign, fromPromise, setup } from 'xstate'
 

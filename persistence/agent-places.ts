@@ -1,6 +1,6 @@
 /**
  * Which of an agent's places are all taken while more waits for one, for reading: by leases, as claims see them. Does not decide who
- * gets a place (actors/room.ts) and says nothing (domain/agent-troubles.ts).
+ * gets a place (actors/loop/room.ts) and says nothing (domain/agent-troubles.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /**
  * Leases in the rows: claiming what is due, renewing, giving back. Each function is one statement for any number of actors.
- * Does not know what the work is, or whether a lease is still trusted (actors/lease.ts).
+ * Does not know what the work is, or whether a lease is still trusted (actors/loop/lease.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'

@@ -12,7 +12,7 @@ import { namedError } from './sqlstate.ts'
 import { Prepared } from './statement-group.ts'
 
 /**
- * Idle lines beyond these are closed: the loop has four flights under way at most (actors/runtime.ts), and each of the two questions
+ * Idle lines beyond these are closed: the loop has four flights under way at most (actors/loop/runtime.ts), and each of the two questions
  * that every request asks two statements (actors/gathering.ts).
  */
 const keptLimit = 8

@@ -79,7 +79,10 @@ describe('habits', () => {
 const imports: Record<string, { may: string[]; mayNot: string[] }> = {
   a2a: { may: ['zod/mini', './sse.ts'], mayNot: ['node:fs', 'fastify', '../domain/task.ts', '../bin/config.ts'] },
   domain: { may: ['../a2a/wire.ts'], mayNot: ['node:crypto', 'xstate', '../persistence/tasks.ts'] },
-  machines: { may: ['xstate', '../domain/task.ts'], mayNot: ['zod', 'node:fs', '../a2a/wire.ts', '../actors/plan.ts'] },
+  machines: {
+    may: ['xstate', '../domain/task.ts'],
+    mayNot: ['zod', 'node:fs', '../a2a/wire.ts', '../actors/loop/plan.ts'],
+  },
   persistence: { may: ['slonik', 'node:fs', '../domain/task.ts'], mayNot: ['undici', '../machines/command.ts'] },
   actors: { may: ['undici', '../machines/command.ts'], mayNot: ['fastify', '../http/server.ts', '../ui/main.ts'] },
   http: {

@@ -1,7 +1,7 @@
 /**
  * Turns for what is large: one text at a time in the process is parsed and committed. A 24 MiB event is some 150 MB on its way
  * from bytes to rows, and streams, answers and pushes may bring a dozen of them at once; what waits is its bytes only. Small
- * ones pass by. Does not parse (pool.ts) and does not bound a commit (flight-weight.ts).
+ * ones pass by. Does not parse (pool.ts) and does not bound a commit (loop/flight-weight.ts).
  */
 
 /** From here on a text has to wait for its turn. */

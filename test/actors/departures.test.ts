@@ -1,6 +1,6 @@
 /** Who leaves with whom: everything that waits, one commit at a time, unless it is late or a crowd waits. */
 import { describe, expect, it } from 'vitest'
-import { Departures } from '../../actors/departures.ts'
+import { Departures } from '../../actors/loop/departures.ts'
 
 interface Item {
   readonly name: number

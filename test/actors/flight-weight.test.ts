@@ -1,7 +1,7 @@
 /** One commit carries a bounded number of items and a bounded amount of words, and nobody waits for ever because of it. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { charactersLimit, seated, weightOf } from '../../actors/flight-weight.ts'
+import { charactersLimit, seated, weightOf } from '../../actors/loop/flight-weight.ts'
 import type { Fact } from '../../domain/fact.ts'
 import type { Observation } from '../../domain/observation.ts'
 

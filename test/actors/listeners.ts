@@ -6,7 +6,7 @@ import { createServer as createHttpsServer, type ServerOptions } from 'node:http
 import { createServer, isIP } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { ResolveAll } from '../../actors/outbound-connector.ts'
+import type { ResolveAll } from '../../actors/outbound/connector.ts'
 import { Outbound } from '../../actors/outbound.ts'
 import type { OutboundPolicy, OutboundWiring } from '../../actors/outbound.ts'
 

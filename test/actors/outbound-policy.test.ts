@@ -1,9 +1,9 @@
 /** Who may be reached: the address table, every spelling of a forbidden address, lying resolvers, redirects. */
 import { describe, expect, it } from 'vitest'
-import { classifyAddress } from '../../actors/outbound-addresses.ts'
-import type { ResolveAll } from '../../actors/outbound-connector.ts'
-import { admit, OutboundFailure, permitsAddress } from '../../actors/outbound-policy.ts'
-import type { OutboundPolicy } from '../../actors/outbound-policy.ts'
+import { classifyAddress } from '../../actors/outbound/addresses.ts'
+import type { ResolveAll } from '../../actors/outbound/connector.ts'
+import { admit, OutboundFailure, permitsAddress } from '../../actors/outbound/policy.ts'
+import type { OutboundPolicy } from '../../actors/outbound/policy.ts'
 import { bounds, canary, development, door, get, post, production, resolvesTo, streamBounds, web } from './listeners.ts'
 
 describe('an address', () => {

@@ -1,8 +1,8 @@
 /** What an outage does to repeatable work: it is begun anew, for a while, and who heard of it says so once. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import type { Held } from '../../actors/kinds.ts'
-import { LeaseLost } from '../../actors/lease.ts'
-import { repeated } from '../../actors/outlast.ts'
+import type { Held } from '../../actors/loop/kinds.ts'
+import { LeaseLost } from '../../actors/loop/lease.ts'
+import { repeated } from '../../actors/loop/outlast.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
 import { DatabaseClosed } from '../../persistence/database.ts'
 

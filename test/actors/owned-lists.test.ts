@@ -1,6 +1,6 @@
 /** The lists that begin at ownership: mine and overdue follow what becomes of owner, due time and task, newest task first. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Operation } from '../../actors/operation.ts'
+import type { Operation } from '../../actors/loop/operation.ts'
 import type { TaskFilter } from '../../domain/task.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { listTasks } from '../../persistence/task-views.ts'

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PassedOver } from '../../actors/passed-over.ts'
+import { PassedOver } from '../../actors/loop/passed-over.ts'
 import { claimActors } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 

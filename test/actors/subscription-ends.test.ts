@@ -6,7 +6,7 @@
 import { sql } from 'slonik'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Kinds } from '../../actors/kinds.ts'
+import type { Kinds } from '../../actors/loop/kinds.ts'
 import { scopeId } from '../../actors/reconciliation-scopes.ts'
 import type { Report } from '../../domain/fact.ts'
 import { DatabaseBusy } from '../../persistence/admission.ts'

@@ -1,8 +1,8 @@
 /** What the supervisor does about a database that is away or does not keep up: it waits, longer while the same outage lasts, and fails nobody. */
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import { Overloaded, Undecided } from '../../actors/operation.ts'
-import { Supervisor } from '../../actors/supervisor.ts'
+import { Overloaded, Undecided } from '../../actors/loop/operation.ts'
+import { Supervisor } from '../../actors/loop/supervisor.ts'
 import { instruments } from '../../actors/system.ts'
 import { loopNames, type LoopName } from '../../machines/supervisor.ts'
 import { DatabaseClosed } from '../../persistence/database.ts'

@@ -1,7 +1,7 @@
 /** Our transition is XState's own, for every step of every path of every durable machine: same snapshot, same actions. */
 import { transition as theirs, type AnyMachineSnapshot } from 'xstate'
 import { describe, expect, it } from 'vitest'
-import { transition } from '../../actors/transition.ts'
+import { transition } from '../../actors/loop/transition.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 
 describe.each(durableMachines.map(({ machine, events }) => ({ id: machine.id, machine, events })))(

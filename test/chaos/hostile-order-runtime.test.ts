@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StreamResponse } from '../../a2a/messages.ts'
-import type { Operation } from '../../actors/operation.ts'
+import type { Operation } from '../../actors/loop/operation.ts'
 import type { Report, ToldFact } from '../../domain/fact.ts'
 import { findRemoteTask, readView } from '../../persistence/task-views.ts'
 import { bothDatabases } from '../support/databases.ts'

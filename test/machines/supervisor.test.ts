@@ -43,7 +43,7 @@ const step = (name: string, run: (model: Model, real: Real) => void): Command =>
   toString: () => name,
 })
 
-/** What a loop's runner does (actors/supervisor.ts): it tells of the failure, then fails. */
+/** What a loop's runner does (actors/loop/supervisor.ts): it tells of the failure, then fails. */
 const fail = (name: LoopName): Command =>
   step(`fail ${name}`, (model, real) => {
     if (model.phase === 'running' && model.restarting.has(name)) return

@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ResolveAll } from '../../actors/outbound-connector.ts'
+import type { ResolveAll } from '../../actors/outbound/connector.ts'
 import { Outbound, type OutboundPolicy } from '../../actors/outbound.ts'
 import { rateLimits } from '../../actors/rate-counter.ts'
 import { Agent } from '../../domain/agent.ts'

@@ -1,5 +1,5 @@
 /** Waiting for what is committed, without looking all the time. */
-import type { Changes } from '../../actors/changes.ts'
+import type { Changes } from '../../actors/loop/changes.ts'
 
 /** The next change, or the signal's abort. Ask before reading, await after: nothing falls in between. */
 export function nextChange(changes: Changes, signal: AbortSignal): Promise<void> {

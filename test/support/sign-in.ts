@@ -2,7 +2,7 @@
 import { IdentityProvider, providerPolicy } from '../../actors/identity-provider.ts'
 import { Outbound } from '../../actors/outbound.ts'
 import { provision } from '../../actors/provisioning.ts'
-import type { Instruments } from '../../actors/runtime.ts'
+import type { Instruments } from '../../actors/loop/runtime.ts'
 import { Sessions, type SessionRules } from '../../actors/sessions.ts'
 import { callbackPath, SignIn } from '../../actors/sign-in.ts'
 import { instruments } from '../../actors/system.ts'

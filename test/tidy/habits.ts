@@ -93,13 +93,13 @@ export const clocksBelowRuntime = (source: Source): string[] =>
 
 const clients = ['undici', 'node:http', 'node:https', 'node:http2', 'node:dgram']
 /**
- * The network has one door (actors/outbound*.ts): a second client, however careful, would be past its policy. The HTTP floor
+ * The network has one door (actors/outbound.ts, and actors/outbound/ behind it): a second client, however careful, would be past its policy. The HTTP floor
  * may name node:http, for the requests that come in.
  */
 export function secondDoors(source: Source): string[] {
   const { floor, path } = source
   if (!['a2a', 'domain', 'machines', 'persistence', 'actors', 'http'].includes(floor)) return []
-  if (/^actors\/outbound(?:-[a-z]+)*\.ts$/.test(path)) return []
+  if (/^actors\/outbound(?:\.ts$|\/)/.test(path)) return []
   const banned = floor === 'http' ? ['undici', 'node:https', 'node:http2', 'node:dgram'] : clients
   return collect(source, (node) => {
     if (['fetch', 'globalThis.fetch'].includes(calleeOf(node))) return 'calls fetch()'

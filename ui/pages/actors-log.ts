@@ -28,7 +28,7 @@ export class LogReader implements ReactiveController {
   #steps: readonly ActorStep[] = []
   #begins = false
   #wanted = 0
-  /** Up to here the log is known: a round that is not kept has a revision, and no step (actors/routine.ts). */
+  /** Up to here the log is known: a round that is not kept has a revision, and no step (actors/loop/routine.ts). */
   #readTo = 0
   #failedAt = -1
   #fault: ApiFault | undefined

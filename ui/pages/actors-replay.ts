@@ -133,7 +133,7 @@ export function logTable(replay: Replay): TemplateResult {
   </table>`
 }
 
-/** What a loop does that goes round by itself is saved and not logged (actors/routine.ts). */
+/** What a loop does that goes round by itself is saved and not logged (actors/loop/routine.ts). */
 function skippedRow(last: number | undefined, before: number): TemplateResult | typeof nothing {
   if (last === undefined || before <= last) return nothing
   const count = before - last

@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventObject } from 'xstate'
-import { LeaseLost } from '../../../actors/lease.ts'
+import { LeaseLost } from '../../../actors/loop/lease.ts'
 import { commandErrors, type CommandStatus } from '../../../domain/command.ts'
 import type { DueActor } from '../../../persistence/leases.ts'
 import { bothDatabases } from '../../support/databases.ts'

@@ -5,7 +5,7 @@
  */
 import { expect } from 'vitest'
 import type { EventObject } from 'xstate'
-import { LeaseLost } from '../../../actors/lease.ts'
+import { LeaseLost } from '../../../actors/loop/lease.ts'
 import type { ActorRef } from '../../../persistence/actors.ts'
 import type { DueActor } from '../../../persistence/leases.ts'
 import type { Stage } from './stage.ts'

@@ -2,7 +2,7 @@
  * An actor while a batch holds its row: what it was, what the batch has made of it, the row it becomes, and the lease under
  * which its next work begins. Does not move anything (batch.ts) and does not know whose room it is (worker.ts).
  */
-import type { ActorRef, ActorRow, ActorWrite, LeaseWrite, Snapshot } from '../persistence/actors.ts'
+import type { ActorRef, ActorRow, ActorWrite, LeaseWrite, Snapshot } from '../../persistence/actors.ts'
 import type { Kind } from './kinds.ts'
 import type { Intake, Launch, Spawn } from './step.ts'
 

@@ -3,8 +3,8 @@
  * and goes to the end of the queue. Owns who is asked, and when. Does not end anything itself: work hears `held.turn`, and
  * its machine puts it back in line.
  */
-import type { Database } from '../persistence/database.ts'
-import { countWaiting } from '../persistence/leases.ts'
+import type { Database } from '../../persistence/database.ts'
+import { countWaiting } from '../../persistence/leases.ts'
 import type { Kinds } from './kinds.ts'
 import type { HeldLease, Leases } from './lease.ts'
 

@@ -2,11 +2,11 @@
  * Telling others that this process is there, and how it is: workers do not listen, and a web replica answers only for itself.
  * Owns when it is told; not what (vitals.ts), and nobody decides anything by it.
  */
-import type { SupervisorAnswer } from '../domain/queue.ts'
-import type { Database } from '../persistence/database.ts'
-import { forgetProcess, tellOfProcess } from '../persistence/processes.ts'
+import type { SupervisorAnswer } from '../../domain/queue.ts'
+import type { Database } from '../../persistence/database.ts'
+import { forgetProcess, tellOfProcess } from '../../persistence/processes.ts'
 import { Bell } from './bell.ts'
-import type { Log } from './log.ts'
+import type { Log } from '../log.ts'
 
 const everyMs = 5_000
 /** A database that does not answer keeps nobody from ending. */

@@ -3,9 +3,9 @@
  * there is an answer, or too long. Does not decide what follows.
  */
 import { setTimeout } from 'node:timers/promises'
-import { fateOf, findBorn, type ActorRef, type Evidence } from '../persistence/actors.ts'
-import { DatabaseClosed, type Database } from '../persistence/database.ts'
-import { isOutage } from '../persistence/outage.ts'
+import { fateOf, findBorn, type ActorRef, type Evidence } from '../../persistence/actors.ts'
+import { DatabaseClosed, type Database } from '../../persistence/database.ts'
+import { isOutage } from '../../persistence/outage.ts'
 
 /** How often it is asked for: 50 ms to 6 s apart, some 13 s in all. */
 const questionsLimit = 8

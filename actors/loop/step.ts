@@ -3,8 +3,8 @@
  * they are committed. Owns the shapes only (batch.ts moves actors, runtime.ts commits, worker.ts works).
  */
 import type { EventObject } from 'xstate'
-import type { Fact, ToldFact } from '../domain/fact.ts'
-import type { ActorRef } from '../persistence/actors.ts'
+import type { Fact, ToldFact } from '../../domain/fact.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
 
 /** One event for one actor. A step without an event only tells facts, under the lease. */
 export interface Step {

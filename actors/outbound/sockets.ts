@@ -1,12 +1,12 @@
 /**
  * The pools of sockets that requests go through, by how long a socket is kept. Owns undici's agents and their settings; one set
  * serves everybody, and every client certificate has a set of its own: a connection is somebody's once it has shown one.
- * Does not own who may be reached (outbound-policy.ts) or how one socket is opened (outbound-connector.ts).
+ * Does not own who may be reached (policy.ts) or how one socket is opened (connector.ts).
  */
 import { setImmediate } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { guardedConnector, type ClientCertificate, type ResolveAll } from './outbound-connector.ts'
-import { permitsAddress, type OutboundPolicy } from './outbound-policy.ts'
+import { guardedConnector, type ClientCertificate, type ResolveAll } from './connector.ts'
+import { permitsAddress, type OutboundPolicy } from './policy.ts'
 
 const connectTimeoutMs = 5_000
 const maxHeaderBytes = 16 * 1024

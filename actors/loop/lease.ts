@@ -3,9 +3,9 @@
  * on the monotonic clock from before the commit or the renewal that granted it: the database may have granted it then, but
  * not earlier, so a slow answer never stretches it. Does not do work and does not claim.
  */
-import type { Database } from '../persistence/database.ts'
-import type { ActorRef } from '../persistence/actors.ts'
-import { renewLeases } from '../persistence/leases.ts'
+import type { Database } from '../../persistence/database.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
+import { renewLeases } from '../../persistence/leases.ts'
 
 /** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
 export class LeaseLost extends Error {

@@ -5,8 +5,8 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import type { Call, Head } from './outbound-call.ts'
-import { OutboundFailure } from './outbound-policy.ts'
+import type { Call, Head } from './call.ts'
+import { OutboundFailure } from './policy.ts'
 
 /** One layer only: no server stacks encodings that nobody asked for, and each layer multiplies a bomb. */
 const decoders: Readonly<Record<string, () => Transform>> = {

@@ -3,11 +3,11 @@
  * knows no noun by name. Does not implement any work (actors/command.ts, actors/subscription.ts).
  */
 import type { AnyStateMachine } from 'xstate'
-import type { Fact, Report } from '../domain/fact.ts'
-import type { JsonText } from '../domain/json-text.ts'
-import type { ActorRef, Snapshot } from '../persistence/actors.ts'
-import type { Transaction } from '../persistence/connection.ts'
-import type { LockedTask } from '../persistence/tasks.ts'
+import type { Fact, Report } from '../../domain/fact.ts'
+import type { JsonText } from '../../domain/json-text.ts'
+import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
+import type { Transaction } from '../../persistence/connection.ts'
+import type { LockedTask } from '../../persistence/tasks.ts'
 
 /** An actor whose work is being done under a lease. */
 export interface LeasedActor {

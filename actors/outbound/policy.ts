@@ -1,9 +1,9 @@
 /**
  * Who may be reached from here: the rules of the specification's "Outbound network policy", and the closed set of ways
- * in which a request fails, with the sentence of each. Pure; owns no socket (outbound-connector.ts) and no time.
+ * in which a request fails, with the sentence of each. Pure; owns no socket (connector.ts) and no time.
  */
 import { isIP } from 'node:net'
-import { classifyAddress } from './outbound-addresses.ts'
+import { classifyAddress } from './addresses.ts'
 
 export interface OutboundPolicy {
   readonly profile: 'development' | 'production'

@@ -3,7 +3,7 @@
  * commit is one text on its way to the database: eight huge events in one were some 400 MB of it, and the event loop stood
  * still while they were written. Pure; does not own the queue (departures.ts).
  */
-import type { Report } from '../domain/fact.ts'
+import type { Report } from '../../domain/fact.ts'
 import type { Step } from './step.ts'
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Opens sockets to permitted addresses only. Owns the three checks: the literal in the URL, every answer of the
- * resolver, and the address the socket is connected to in the end. Does not own what is permitted (outbound-policy.ts).
+ * resolver, and the address the socket is connected to in the end. Does not own what is permitted (policy.ts).
  *
  * All three are needed: Node never calls a `lookup` hook for an IP literal (undici issue 2019), and a check before the
  * connection without pinning is undone by a name that resolves differently the second time.
@@ -10,7 +10,7 @@ import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
-import { OutboundFailure } from './outbound-policy.ts'
+import { OutboundFailure } from './policy.ts'
 
 /** Resolves a name to all of its addresses, in the resolver's order. */
 export type ResolveAll = (

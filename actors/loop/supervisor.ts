@@ -3,11 +3,11 @@
  * and stopping; the loops themselves are worker.ts's and system.ts's.
  */
 import { createActor, fromPromise, waitFor, type ActorRefFrom, type SnapshotFrom } from 'xstate'
-import { supervisorFor, type LoopInput, type LoopName } from '../machines/supervisor.ts'
-import { isOutage } from '../persistence/outage.ts'
+import { supervisorFor, type LoopInput, type LoopName } from '../../machines/supervisor.ts'
+import { isOutage } from '../../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
-import type { Log } from './log.ts'
+import type { Log } from '../log.ts'
 
 /** How long a loop waits while the database is away: doubled from the first to the last. */
 const outageFromMs = 250

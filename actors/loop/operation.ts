@@ -2,10 +2,10 @@
  * What callers ask of a commit: steps, and operations that the runtime does for many of them at once. Owns their shapes and how a
  * batch is filled with them; not who waits for whom (departures.ts), and not what becomes of a commit (runtime.ts).
  */
-import type { ActorBatch } from '../persistence/actors.ts'
-import type { Connection } from '../persistence/connection.ts'
-import type { Flight } from '../persistence/flight.ts'
-import { Outage } from '../persistence/outage.ts'
+import type { ActorBatch } from '../../persistence/actors.ts'
+import type { Connection } from '../../persistence/connection.ts'
+import type { Flight } from '../../persistence/flight.ts'
+import { Outage } from '../../persistence/outage.ts'
 import type { Batch } from './batch.ts'
 import type { BatchContext } from './kinds.ts'
 import type { Effects, Step } from './step.ts'

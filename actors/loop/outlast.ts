@@ -2,8 +2,8 @@
  * Work that a database which is away, or does not keep up, only delays: it is tried again for as long as its lease is trusted.
  * Does not know what the work is; who gives up, and what that means, is the worker's (worker.ts).
  */
-import type { ActorRef } from '../persistence/actors.ts'
-import { isDatabaseOutage, isOutage } from '../persistence/outage.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
+import { isDatabaseOutage, isOutage } from '../../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Held } from './kinds.ts'
 import { LeaseLost } from './lease.ts'

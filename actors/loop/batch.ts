@@ -1,7 +1,7 @@
 /**
  * Many steps as one commit. The meaning of a step is in `Batch.#move`, which reads as if it were alone: lock, transition,
  * plan. This file only lets N of them share one lock statement, one write statement and one commit, because a naive
- * transaction a transition is thirteen times slower (docs/adr/0001). Does not decide when to flush (actors/runtime.ts).
+ * transaction a transition is thirteen times slower (docs/adr/0001). Does not decide when to flush (actors/loop/runtime.ts).
  */
 import { isDeepStrictEqual } from 'node:util'
 import { initialTransition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
@@ -13,15 +13,15 @@ import type {
   LogEntry,
   OutboxEntry,
   Snapshot,
-} from '../persistence/actors.ts'
-import { findArchived, lockActors, writeActors } from '../persistence/actors.ts'
-import type { Flight } from '../persistence/flight.ts'
-import { outboxData, type Fact, type ToldFact } from '../domain/fact.ts'
-import type { StateValue } from '../domain/chart.ts'
+} from '../../persistence/actors.ts'
+import { findArchived, lockActors, writeActors } from '../../persistence/actors.ts'
+import type { Flight } from '../../persistence/flight.ts'
+import { outboxData, type Fact, type ToldFact } from '../../domain/fact.ts'
+import type { StateValue } from '../../domain/chart.ts'
 import type { BatchContext, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
 import { leaseForWork, livingOf, newborn, rowOf, type Living } from './living.ts'
-import { foresee } from './observe.ts'
+import { foresee } from '../observe.ts'
 import { planFrom, type Plan } from './plan.ts'
 import { transition } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'

@@ -1,15 +1,15 @@
 /**
  * The loop that moves actors: steps and operations become commits, and each hears how it ended. Does not know any noun
- * (actors/kinds.ts), what a step means (actors/batch.ts), who waits for whom (actors/departures.ts) or who does the work
- * (actors/worker.ts).
+ * (actors/loop/kinds.ts), what a step means (actors/loop/batch.ts), who waits for whom (actors/loop/departures.ts) or who does the work
+ * (actors/loop/worker.ts).
  */
 import { setTimeout } from 'node:timers/promises'
 import type { EventObject } from 'xstate'
-import type { ActorRef, Evidence, Snapshot } from '../persistence/actors.ts'
-import type { Database } from '../persistence/database.ts'
-import type { Flight as Transaction } from '../persistence/flight.ts'
-import { isOutage } from '../persistence/outage.ts'
-import { isConflict, isRetryable, isStalePlan } from '../persistence/sqlstate.ts'
+import type { ActorRef, Evidence, Snapshot } from '../../persistence/actors.ts'
+import type { Database } from '../../persistence/database.ts'
+import type { Flight as Transaction } from '../../persistence/flight.ts'
+import { isOutage } from '../../persistence/outage.ts'
+import { isConflict, isRetryable, isStalePlan } from '../../persistence/sqlstate.ts'
 import { Batch } from './batch.ts'
 import { Departures } from './departures.ts'
 import type { Changes } from './changes.ts'
@@ -28,7 +28,7 @@ import {
 } from './operation.ts'
 import type { Intake, Launch, Step } from './step.ts'
 import type { Reactions } from './reaction.ts'
-import type { Log } from './log.ts'
+import type { Log } from '../log.ts'
 
 /** Where the runtime gets time and names from; tests may bring their own. */
 export interface Instruments {

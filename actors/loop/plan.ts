@@ -3,9 +3,9 @@
  * the table of ARCHITECTURE.md, "The loop", in code. Does not write anything.
  */
 import type { ExecutableActionObject } from 'xstate'
-import type { MachineFact } from '../domain/fact.ts'
-import { Refusal, refusals, type RefusalCode } from '../domain/refusal.ts'
-import type { Timer } from '../persistence/actors.ts'
+import type { MachineFact } from '../../domain/fact.ts'
+import { Refusal, refusals, type RefusalCode } from '../../domain/refusal.ts'
+import type { Timer } from '../../persistence/actors.ts'
 
 export interface Plan {
   readonly facts: readonly MachineFact[]
