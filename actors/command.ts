@@ -19,7 +19,7 @@ import {
   type NewCommand,
   type TakenKey,
 } from '../persistence/commands.ts'
-import type { Flight } from '../persistence/flight.ts'
+import type { Flight } from '../persistence/drivers/flight.ts'
 import { holdPresumptions, type Presumption } from '../persistence/presumptions.ts'
 import type { StateValue } from '../domain/chart.ts'
 import { JustAccepted, type Deliveries } from './delivery.ts'

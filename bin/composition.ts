@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import { System, type SystemOptions } from '../actors/system.ts'
-import type { Backend } from '../persistence/backend.ts'
+import type { Backend } from '../persistence/drivers/backend.ts'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { migrateUp, requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'

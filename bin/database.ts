@@ -4,7 +4,7 @@
  * with exit code 1. Takes the embedded database's directory lock, so a running console makes it fail rather than lose data.
  * Only `migrate` makes an embedded database where there is none.
  */
-import type { RawClient } from '../persistence/backend.ts'
+import type { RawClient } from '../persistence/drivers/backend.ts'
 import { migrateDown, migrateUp, requireSchema, schemaStatus } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
 import { readDatabaseConfig } from './config.ts'

@@ -1,7 +1,7 @@
 /**
  * JSON text on its way from an agent to the database. A huge one goes as its UTF-8 bytes: as a string it would be copied from thread
  * to thread, and three times by whoever writes it to the database. Owns both forms and what is asked of
- * either; does not decide what is made of bytes (actors/threads/stream-parser.ts) or write them (persistence/bind-message.ts).
+ * either; does not decide what is made of bytes (actors/threads/stream-parser.ts) or write them (persistence/drivers/bind-message.ts).
  */
 
 /** Bytes that nobody changes or gives away: who failed to write them writes them again. */

@@ -14,7 +14,7 @@ import { z } from 'zod'
 import { ifThere, setAside, unavailable } from './artifacts.ts'
 import type { Database } from './database.ts'
 import type { Connection } from './connection.ts'
-import { isLockTimeout } from './sqlstate.ts'
+import { isLockTimeout } from './drivers/sqlstate.ts'
 
 /** A report is committed seconds after its bytes were stored, and a lease lasts a minute: a day is far from both. */
 export const graceMs = 24 * 60 * 60_000

@@ -1,7 +1,7 @@
 /** What asks a database: a pool, a connection, a transaction. Only shapes; the door that hands them out is database.ts. */
 import type { CommonQueryMethods, QuerySqlToken } from 'slonik'
 
-/** What runs inside one transaction: one of the pool's (transactions.ts), or a flight of the loop (flight.ts). */
+/** What runs inside one transaction: one of the pool's (transactions.ts), or a flight of the loop (drivers/flight.ts). */
 export interface Transaction extends Pick<Connection, 'any' | 'maybeOne' | 'one'> {
   /** For a statement whose rows nobody reads. */
   readonly query: (statement: QuerySqlToken) => Promise<unknown>

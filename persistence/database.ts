@@ -12,11 +12,11 @@ import {
   type QuerySqlToken,
 } from 'slonik'
 import { Admission, admissionQueue, admissionWaitMs, admitted } from './admission.ts'
-import type { Backend } from './backend.ts'
-import type { Flight } from './flight.ts'
+import type { Backend } from './drivers/backend.ts'
+import type { Flight } from './drivers/flight.ts'
 import type { Connection, Pool, PoolState } from './connection.ts'
-import { openPglite } from './pglite.ts'
-import { openPostgres } from './postgres.ts'
+import { openPglite } from './drivers/pglite.ts'
+import { openPostgres } from './drivers/postgres.ts'
 import { validRow } from './rows.ts'
 import { transactionsOf } from './transactions.ts'
 

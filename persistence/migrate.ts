@@ -3,7 +3,7 @@
  * the same one; a checksum notices that a shipped migration was edited. It prints nothing: bin/database.ts does.
  */
 import { createHash } from 'node:crypto'
-import type { RawClient } from './backend.ts'
+import type { RawClient } from './drivers/backend.ts'
 
 export interface Migration {
   /** 1, 2, 3 …: the schema's version once this one is applied. */

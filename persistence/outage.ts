@@ -7,8 +7,8 @@ import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, 
 import { DatabaseBusy } from './admission.ts'
 import { ArtifactsUnavailable } from './artifacts.ts'
 import { DatabaseClosed } from './database.ts'
-import { EmbeddedDatabaseBusy } from './pglite-session.ts'
-import { isConnectionFailure, isRetryable, isServerTrouble } from './sqlstate.ts'
+import { EmbeddedDatabaseBusy } from './drivers/pglite-session.ts'
+import { isConnectionFailure, isRetryable, isServerTrouble } from './drivers/sqlstate.ts'
 
 /** What the floors above call an outage: it says of itself that it is one. */
 export class Outage extends Error {}

@@ -1,13 +1,13 @@
 /**
  * Folded tasks written as rows: one statement a table, and none where there is nothing for it, all asked for in one turn, so
- * that in a flight they leave as one group (flight.ts). What an agent said is never escaped: node-postgres' arrays cost two
+ * that in a flight they leave as one group (drivers/flight.ts). What an agent said is never escaped: node-postgres' arrays cost two
  * regular expressions an element, and JSON around JSON text cost 10 ms a megabyte on the main thread and the same again in
  * the database. Does not lock or read (tasks.ts).
  */
 import { sql, type QuerySqlToken } from 'slonik'
 import type { Folded } from '../domain/fold.ts'
 import { decodeText, isLong, type JsonText } from '../domain/json-text.ts'
-import { textValue } from './bind-message.ts'
+import { textValue } from './drivers/bind-message.ts'
 import type { Transaction } from './connection.ts'
 import { storable } from './tasks.ts'
 

@@ -2,7 +2,7 @@
  * Transactions on connections of Slonik's pool. Slonik's own are not used: each keeps its name in an AsyncLocalStorage, and with
  * Node.js 22 everything asynchronous in the whole process is dearer from the first of them on: a tenth of what a command over HTTP
  * costs the console. What it is for, refusing to ask the pool inside of a transaction, is refused by test/tidy. Does not own
- * connections, and is not what the loop's commits pass through (flight.ts).
+ * connections, and is not what the loop's commits pass through (drivers/flight.ts).
  */
 import { sql, type DatabasePool } from 'slonik'
 import type { Connection, Pool } from './connection.ts'
@@ -21,7 +21,7 @@ export const transactionsOf = (pool: DatabasePool): Pool['transaction'] => {
 }
 
 async function transact<T>(connection: Connection, work: (tx: Connection) => Promise<T>): Promise<T> {
-  // As Slonik says it: the drivers know it by these words (postgres.ts).
+  // As Slonik says it: the drivers know it by these words (drivers/postgres.ts).
   await connection.query(sql.unsafe`START TRANSACTION`)
   try {
     const result = await work(connection)

@@ -15,7 +15,7 @@ import type {
   Snapshot,
 } from '../../persistence/actors.ts'
 import { findArchived, lockActors, writeActors } from '../../persistence/actors.ts'
-import type { Flight } from '../../persistence/flight.ts'
+import type { Flight } from '../../persistence/drivers/flight.ts'
 import { outboxData, type Fact, type ToldFact } from '../../domain/fact.ts'
 import type { StateValue } from '../../domain/chart.ts'
 import type { BatchContext, Kinds } from './kinds.ts'

@@ -4,7 +4,7 @@
  */
 import type { ActorBatch } from '../../persistence/actors.ts'
 import type { Connection } from '../../persistence/connection.ts'
-import type { Flight } from '../../persistence/flight.ts'
+import type { Flight } from '../../persistence/drivers/flight.ts'
 import { Outage } from '../../persistence/outage.ts'
 import type { Batch } from './batch.ts'
 import type { BatchContext } from './kinds.ts'

@@ -5,7 +5,7 @@
 import { BackendTerminatedUnexpectedlyError, sql } from 'slonik'
 import { v7 as newToken } from 'uuid'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Flight } from '../../persistence/flight.ts'
+import type { Flight } from '../../persistence/drivers/flight.ts'
 import type { Database } from '../../persistence/database.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'

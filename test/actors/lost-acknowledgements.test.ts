@@ -14,7 +14,7 @@ import type { Launch } from '../../actors/loop/step.ts'
 import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import { claimActors } from '../../persistence/leases.ts'
-import type { Flight } from '../../persistence/flight.ts'
+import type { Flight } from '../../persistence/drivers/flight.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { capturedLog } from '../support/system.ts'
 

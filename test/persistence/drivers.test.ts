@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod/mini'
 import { DatabaseClosed, type Database } from '../../persistence/database.ts'
-import { isConnectionFailure, isRetryable, isStalePlan } from '../../persistence/sqlstate.ts'
+import { isConnectionFailure, isRetryable, isStalePlan } from '../../persistence/drivers/sqlstate.ts'
 import { RolledBack } from '../../persistence/transactions.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 

@@ -7,8 +7,8 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod/mini'
 import { DatabaseClosed, type Database } from '../../persistence/database.ts'
-import { columnTypes } from '../../persistence/node-postgres.ts'
-import { PostgresFlights } from '../../persistence/postgres-flights.ts'
+import { columnTypes } from '../../persistence/drivers/node-postgres.ts'
+import { PostgresFlights } from '../../persistence/drivers/postgres-flights.ts'
 import { bothDatabases, freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
 
 const Count = z.object({ n: z.number() })

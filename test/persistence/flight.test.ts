@@ -7,7 +7,7 @@ import { sql, UniqueIntegrityConstraintViolationError } from 'slonik'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod/mini'
 import type { Database } from '../../persistence/database.ts'
-import { StatementSkipped } from '../../persistence/statement-group.ts'
+import { StatementSkipped } from '../../persistence/drivers/statement-group.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const Count = z.object({ n: z.number() })

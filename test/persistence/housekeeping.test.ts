@@ -7,8 +7,8 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
-import { startPglite } from '../../persistence/pglite.ts'
-import { PgliteHousekeeping } from '../../persistence/pglite-housekeeping.ts'
+import { startPglite } from '../../persistence/drivers/pglite.ts'
+import { PgliteHousekeeping } from '../../persistence/drivers/pglite-housekeeping.ts'
 import { migratedDump } from '../support/databases.ts'
 
 let folder: string

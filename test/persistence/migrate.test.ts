@@ -1,7 +1,7 @@
 /** The migrator on both databases: up, down, what it refuses, and that this release's own migrations can be undone. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { RawClient } from '../../persistence/backend.ts'
+import type { RawClient } from '../../persistence/drivers/backend.ts'
 import type { Database } from '../../persistence/database.ts'
 import {
   migrateDown,

@@ -7,9 +7,9 @@ import pg from 'pg'
 import { IdleTransactionTimeoutError, sql } from 'slonik'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../persistence/database.ts'
-import { startPglite } from '../../persistence/pglite.ts'
-import { EmbeddedDatabaseLost, PgliteServer, PgliteSocket } from '../../persistence/pglite-server.ts'
-import { EmbeddedDatabaseBusy, Session, Turns } from '../../persistence/pglite-session.ts'
+import { startPglite } from '../../persistence/drivers/pglite.ts'
+import { EmbeddedDatabaseLost, PgliteServer, PgliteSocket } from '../../persistence/drivers/pglite-server.ts'
+import { EmbeddedDatabaseBusy, Session, Turns } from '../../persistence/drivers/pglite-session.ts'
 import { migratedDump } from '../support/databases.ts'
 
 describe('turns', () => {

@@ -5,7 +5,7 @@ import { sql, StatementTimeoutError } from 'slonik'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
-import { isConnectionFailure } from '../../persistence/sqlstate.ts'
+import { isConnectionFailure } from '../../persistence/drivers/sqlstate.ts'
 import { freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
 
 describe('postgresql', () => {

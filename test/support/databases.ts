@@ -11,7 +11,7 @@ import { inject } from 'vitest'
 import { openDatabase, type Database, type Profile } from '../../persistence/database.ts'
 import { migrateUp } from '../../persistence/migrate.ts'
 import { migrations } from '../../persistence/migrations/all.ts'
-import { startPglite } from '../../persistence/pglite.ts'
+import { startPglite } from '../../persistence/drivers/pglite.ts'
 
 export const bothDatabases = ['pglite', 'postgresql'] as const
 
@@ -70,7 +70,7 @@ const cache = fileURLToPath(new URL('node_modules/.cache/signalbox/', repository
 /** What a dump is made of: PGlite's version, how we start it, and the migrations. Another content is another file. */
 function dumpName(): string {
   const content = createHash('sha256')
-  for (const source of ['node_modules/@electric-sql/pglite/package.json', 'persistence/pglite-thread.ts']) {
+  for (const source of ['node_modules/@electric-sql/pglite/package.json', 'persistence/drivers/pglite-thread.ts']) {
     content.update(readFileSync(new URL(source, repository)))
   }
   for (const { version, name, up } of migrations) content.update(JSON.stringify([version, name, up]))

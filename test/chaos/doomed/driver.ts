@@ -4,8 +4,8 @@
  * connection.
  */
 import { BackendTerminatedUnexpectedlyError, type DriverFactory, type QuerySqlToken } from 'slonik'
-import type { Backend } from '../../../persistence/backend.ts'
-import type { Flight } from '../../../persistence/flight.ts'
+import type { Backend } from '../../../persistence/drivers/backend.ts'
+import type { Flight } from '../../../persistence/drivers/flight.ts'
 import type { CommitKind, Doom, StatementKind } from './doom.ts'
 
 type DriverClient = Awaited<ReturnType<Awaited<ReturnType<DriverFactory>>['createClient']>>

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { QuerySqlToken } from 'slonik'
-import type { Transaction } from './connection.ts'
-import { validRow } from './rows.ts'
+import type { Transaction } from '../connection.ts'
+import { validRow } from '../rows.ts'
 import { namedError } from './sqlstate.ts'
 import { encoded, StatementSkipped, type GroupedAnswer, type GroupedStatement } from './statement-group.ts'
 

@@ -1,7 +1,7 @@
 /**
  * What a server does by itself and an embedded database does not: cut the log, vacuum what is dead, refresh what the
  * planner knows, freeze before transaction numbers run out. PGlite says `autovacuum = on` and has no process to do it.
- * Called between turns (persistence/pglite.ts); every call is bounded, for the only session waits for it.
+ * Called between turns (persistence/drivers/pglite.ts); every call is bounded, for the only session waits for it.
  */
 import type pg from 'pg'
 

@@ -1,6 +1,6 @@
 /**
  * The embedded driver: one node-postgres client over PGlite's thread, shared by Slonik's pool in turns. What a server
- * would do by itself and PGlite doesn't is persistence/pglite-housekeeping.ts. Power loss is not covered: it never calls fsync.
+ * would do by itself and PGlite doesn't is persistence/drivers/pglite-housekeeping.ts. Power loss is not covered: it never calls fsync.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import pg from 'pg'

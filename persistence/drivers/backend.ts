@@ -1,7 +1,7 @@
 /** What a driver must offer: the part of a database that PostgreSQL and the embedded one do differently. And their limits. */
 import type pg from 'pg'
 import type { DriverFactory } from 'slonik'
-import type { Connection } from './connection.ts'
+import type { Connection } from '../connection.ts'
 import type { Flight } from './flight.ts'
 
 /** Enough of a node-postgres client for the migrator: several statements in one text, no Slonik. */

@@ -1,6 +1,6 @@
 /**
  * The embedded database as a server in this process: a worker thread that speaks the wire protocol, and the socket that
- * node-postgres takes for a connection to it. One session; who may use it when is persistence/pglite-session.ts.
+ * node-postgres takes for a connection to it. One session; who may use it when is persistence/drivers/pglite-session.ts.
  */
 import { Duplex } from 'node:stream'
 import { callbackify } from 'node:util'

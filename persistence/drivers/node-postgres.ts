@@ -1,6 +1,6 @@
 /**
  * What both databases share: one node-postgres client, seen as Slonik wants to see it. Column types, prepared statement
- * names, results and cursors. It does not own connections: persistence/postgres.ts and persistence/pglite.ts do.
+ * names, results and cursors. It does not own connections: persistence/drivers/postgres.ts and persistence/drivers/pglite.ts do.
  */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'

@@ -5,7 +5,7 @@
  */
 import { markAsUntransferable } from 'node:worker_threads'
 import { sql, type BinarySqlToken } from 'slonik'
-import type { JsonText } from '../domain/json-text.ts'
+import type { JsonText } from '../../domain/json-text.ts'
 
 /** As text: bytes are UTF-8. */
 export type Value = string | Uint8Array | null
