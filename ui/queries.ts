@@ -25,6 +25,8 @@ export interface Question<T> {
   readonly path: string
   readonly schema: Schema<T>
   readonly freshness: Freshness
+  /** What is to be shown of what is known and what was fetched, which may have been asked for before the other came another way. */
+  latest?(known: T, fetched: T): T
 }
 
 /** Two refetches of one URL are at least this far apart, so that a busy console cannot spend the read limit (900 a minute). */
@@ -53,6 +55,11 @@ class Entry {
   timer: ReturnType<typeof setTimeout> | undefined
   constructor(question: Question<unknown>) {
     this.question = question
+  }
+
+  latest(fetched: unknown): unknown {
+    const { data } = this.answer.get()
+    return data === undefined || !this.question.latest ? fetched : this.question.latest(data, fetched)
   }
 }
 
@@ -177,7 +184,7 @@ export class Queries {
       const data = await this.#api.get(path, schema)
       if (era !== entry.era) return
       if (entry.feeders === 0 || entry.answer.get().data === undefined) {
-        entry.answer.set({ data, fault: undefined, fetching: false, at: now() })
+        entry.answer.set({ data: entry.latest(data), fault: undefined, fetching: false, at: now() })
       } else entry.answer.set({ ...entry.answer.get(), fetching: false })
     } catch (error) {
       const fault = faultOf(error)

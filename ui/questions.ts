@@ -51,6 +51,7 @@ export const taskQuestion = (localId: string): Question<TaskAnswer> => ({
   path: `/api/tasks/${encodeURIComponent(localId)}`,
   schema: TaskAnswer,
   freshness: 'live',
+  latest: (known, fetched) => (fetched.task.version < known.task.version ? { ...fetched, task: known.task } : fetched),
 })
 
 /** Puts in what a stream told, unless something newer is known: streams and refetches overtake each other. */

@@ -1,8 +1,8 @@
 /**
  * One task's page in a real browser: a conversation longer than the screen stays at its end while it grows, leaves a reader in peace
- * who moved up, and what stands in the task's way is in sight however long it is.
+ * who moved up, and what stands in the task's way is in sight however long it is. What was told newest stays, whatever comes late.
  */
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -36,14 +36,27 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
   return watched.page
 }
 
+interface Talkative {
+  readonly localId: string
+  readonly taskId: string
+  /** The agent says one more thing; resolves with it once it is kept. */
+  readonly say: () => Promise<string>
+}
+
 /** A task that works and has said so many things. */
-async function talkative(count: number): Promise<{ localId: string; taskId: string; say: () => Promise<string> }> {
+async function talkative(count: number): Promise<Talkative> {
   const { result } = await server.finished((await server.send(agentId, { text: 'hold' })).id)
   const { localId, taskId } = result ?? { localId: '', taskId: null }
   if (taskId === null) throw new Error('The agent made no task.')
+  const say = await sayingOf(localId, taskId)
+  for (let at = 0; at < count; at += 1) await say()
+  return { localId, taskId, say }
+}
+
+async function sayingOf(localId: string, taskId: string): Promise<Talkative['say']> {
   await expect.poll(() => agent.subscribed()).toContain(taskId)
   let said = 0
-  const say = async (): Promise<string> => {
+  return async () => {
     said += 1
     const text = `Read ${said} of 2700 papers.`
     const message = { messageId: crypto.randomUUID(), role: 'ROLE_AGENT', parts: [{ text }], taskId }
@@ -52,8 +65,6 @@ async function talkative(count: number): Promise<{ localId: string; taskId: stri
     await server.task(localId, ({ messages }) => messages.some(({ id }) => id === message.messageId))
     return text
   }
-  for (let at = 0; at < count; at += 1) await say()
-  return { localId, taskId, say }
 }
 
 const conversation = (page: Page): Locator => page.getByRole('region', { name: 'Conversation' })
@@ -139,4 +150,30 @@ describe('a conversation longer than the screen', () => {
     const { violations } = await axeOn(page).analyze()
     expect(violations.map(({ id }) => id)).toEqual([])
   })
+})
+
+it('keeps what its stream told when an answer comes that was asked for before', async () => {
+  const page = await open(`/tasks/new?agent=${agentId}`)
+  const { promise: asked, resolve: answered } = Promise.withResolvers<string>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const isOfTask = (url: URL): boolean => /^\/api\/tasks\/[0-9a-f-]{36}$/.test(url.pathname)
+  const holdBack = async (route: Route): Promise<void> => {
+    const response = await route.fetch()
+    answered(new URL(response.url()).pathname.slice('/api/tasks/'.length))
+    await released
+    await route.fulfill({ response })
+  }
+  await page.route(isOfTask, holdBack, { times: 1 })
+  const late = page.waitForEvent('requestfinished', (request) => isOfTask(new URL(request.url())))
+  await page.getByRole('textbox', { name: 'Message' }).fill('hold')
+  await page.getByRole('button', { name: 'Send' }).click()
+  const localId = await asked
+  const { taskId } = await server.task(localId, (task) => task.taskId !== null)
+  const say = await sayingOf(localId, taskId ?? '')
+  const told = page.getByText(await say())
+  await told.waitFor()
+  release()
+  await late
+  await drawn(page)
+  expect(await told.count()).toBe(1)
 })
