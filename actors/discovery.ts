@@ -64,12 +64,18 @@ interface Registered {
   readonly cardUrl: string
 }
 
+/** How long an agent was waited for at earlier addresses of its card, and since when at this one; monotonic milliseconds. */
+interface Asking {
+  beforeMs: number
+  since: number | null
+}
+
 export class Discovery {
   readonly #t: DiscoveryTools
   readonly #underWay = new Map<string, Promise<FoundAgent | MissedCard>>()
   readonly #recent = new Map<string, { readonly found: FoundAgent; readonly at: number }>()
-  /** Asked for their cards, and since when: monotonic milliseconds. */
-  readonly #asked = new Map<string, number>()
+  /** Whose cards are being looked for. */
+  readonly #asked = new Map<string, Asking>()
   /** Shown and not kept, for the database was away: whoever tries again only keeps it, and asks the agent nothing. */
   readonly #unkept = new Map<string, { readonly seen: FoundCard; readonly at: number }>()
 
@@ -115,19 +121,26 @@ export class Discovery {
   }
 
   async #ask(agentId: string | null, prepared: Prepared): Promise<Sent> {
-    if (agentId === null) return prepared.exchange(limits.card)
-    this.#asked.set(agentId, this.#t.instruments.monotonic())
+    const asking = agentId === null ? undefined : this.#asked.get(agentId)
+    if (!asking) return prepared.exchange(limits.card)
+    const { instruments } = this.#t
+    asking.since = instruments.monotonic()
     try {
       return await prepared.exchange(limits.card)
     } finally {
-      this.#asked.delete(agentId)
+      asking.beforeMs += instruments.monotonic() - asking.since
+      asking.since = null
     }
   }
 
-  /** How long an agent has been asked for its card and said nothing, milliseconds; what else a search waits for is ours. */
+  /**
+   * How long an agent has been waited for by the search for its card that is under way, milliseconds, at all its addresses. What else
+   * a search waits for, our database or whoever gives a token for it, is not in it.
+   */
   silentMs(agentId: string): number {
-    const since = this.#asked.get(agentId)
-    return since === undefined ? 0 : this.#t.instruments.monotonic() - since
+    const asking = this.#asked.get(agentId)
+    if (!asking) return 0
+    return asking.beforeMs + (asking.since === null ? 0 : this.#t.instruments.monotonic() - asking.since)
   }
 
   /** What a preview does: a card that the network policy rules out is missed; one with no interface at all is shown. */
@@ -196,14 +209,21 @@ export class Discovery {
     return missed(refusal?.message ?? noInterface)
   }
 
+  async #lookFor({ id, cardUrl }: Registered): Promise<FoundCard | MissedCard> {
+    this.#asked.set(id, { beforeMs: 0, since: null })
+    try {
+      return await this.look(cardUrl, id)
+    } finally {
+      this.#asked.delete(id)
+    }
+  }
+
   async #find(agent: Registered): Promise<FoundAgent | MissedCard> {
     const { db, instruments, extensionHost } = this.#t
     const startedAt = instruments.monotonic()
     const shown = this.#unkept.get(agent.id)
     const { seen, at } =
-      shown && startedAt - shown.at < dispatchAgeMs
-        ? shown
-        : { seen: await this.look(agent.cardUrl, agent.id), at: startedAt }
+      shown && startedAt - shown.at < dispatchAgeMs ? shown : { seen: await this.#lookFor(agent), at: startedAt }
     // A card that is not trusted is not kept either: whoever reads the kept one must not act on it.
     if (seen.kind === 'missed') return this.#lost(agent.id, seen)
     const { text, card, trust } = seen

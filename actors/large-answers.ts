@@ -26,6 +26,9 @@ export class LargeAnswers {
   readonly #inside = new Set<Visit>()
   /** In the order in which they came. */
   readonly #waiting = new Set<Visit>()
+  /** Of agents that have somebody here: when one was let in last, in visits. */
+  readonly #served = new Map<string, number>()
+  #visits = 0
 
   /** How many have room, and how many wait for it. */
   get counts(): { readonly inside: number; readonly waiting: number } {
@@ -45,14 +48,17 @@ export class LargeAnswers {
       },
       leave: () => {
         this.#waiting.delete(visit)
-        if (this.#inside.delete(visit)) this.#letIn()
+        const wasInside = this.#inside.delete(visit)
+        if (![...this.#inside, ...this.#waiting].some((other) => other.agentId === agentId))
+          this.#served.delete(agentId)
+        if (wasInside) this.#letIn()
       },
     }
   }
 
   /**
-   * Whose agent has fewer goes first: behind a few agents with sixty answers each, that come a byte at a time, the first
-   * answer of another would otherwise wait for all of those.
+   * Whose agent has fewer goes first, and of these whose was let in longest ago: behind agents with sixty answers each, that come a
+   * byte at a time, the first answer of another would otherwise wait for all of those.
    */
   #letIn(): void {
     while (this.#inside.size < places) {
@@ -60,6 +66,7 @@ export class LargeAnswers {
       if (!visit) return
       this.#waiting.delete(visit)
       this.#inside.add(visit)
+      this.#served.set(visit.agentId, ++this.#visits)
       visit.letIn()
     }
   }
@@ -67,9 +74,10 @@ export class LargeAnswers {
   #next(): Visit | undefined {
     const placesOf = ({ agentId }: Visit): number =>
       [...this.#inside].filter((visit) => visit.agentId === agentId).length
+    const servedOf = ({ agentId }: Visit): number => this.#served.get(agentId) ?? 0
     const [next] = [...this.#waiting]
       .filter((visit) => placesOf(visit) < placesEach)
-      .toSorted((a, b) => placesOf(a) - placesOf(b))
+      .toSorted((a, b) => placesOf(a) - placesOf(b) || servedOf(a) - servedOf(b))
     return next
   }
 }

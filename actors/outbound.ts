@@ -21,7 +21,7 @@ export type { OutboundCode, OutboundPolicy } from './outbound/policy.ts'
 
 const MiB = 1024 * 1024
 
-/** Bytes are counted decoded, and as received. Deadlines are totals: no drip of bytes prolongs them. */
+/** Bytes are counted decoded, and as received. Deadlines are totals: no drip of bytes prolongs them; only our own want of room does. */
 export const limits = {
   card: { maxBytes: 2 * MiB, deadlineMs: 15_000, overflow: 'Agent Card exceeds the 2 MB safety limit.' },
   answer: { maxBytes: 25 * MiB, deadlineMs: answerDeadlineMs },
@@ -31,7 +31,7 @@ export const limits = {
 
 export interface ExchangeLimits {
   readonly maxBytes: number
-  /** From the call to the last byte of the answer. */
+  /** From the call to the last byte of the answer; stands still while it waits for `room`. */
   readonly deadlineMs: number
   /** The sentence for an answer over `maxBytes`. */
   readonly overflow?: string

@@ -58,7 +58,7 @@ const forgotten = 'The agent no longer knows the task.'
 const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ output, told })
 const listed = (output: ListOutcome): Done => ({ output })
 
-/** One scope's turn at a reader. */
+/** One scope's turn at a reader: from when its agent is known how to be reached. */
 class Turn {
   readonly scope: Scope
   readonly told: Fact[] = []
@@ -90,26 +90,27 @@ export class Reconciling {
   }
 
   async check(actor: LeasedActor, held: Held): Promise<Done> {
-    const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
+    const scope = scopeOf(actor)
     const after = typeof actor.context['after'] === 'string' ? actor.context['after'] : null
     const { db } = this.#t
     const nowMs = this.#t.now().getTime()
     const at = new Date(nowMs).toISOString()
     const quietSince = new Date(nowMs - quietMs).toISOString()
-    const sought = await readSought(db.pool, turn.scope, at, soughtPerTurn)
+    const sought = await readSought(db.pool, scope, at, soughtPerTurn)
     const page = { quietSince, at, readElsewhere, limit: tasksPerTurn }
-    const rest = await readUnfinished(db.pool, turn.scope, { after, ...page })
+    const rest = await readUnfinished(db.pool, scope, { after, ...page })
     // A pass that failed on its last task begins anew: no task left is no agent that answered.
     const fromStart = after !== null && rest.length === 0
-    const tasks = fromStart ? await readUnfinished(db.pool, turn.scope, { after: null, ...page }) : rest
-    if (sought.length + tasks.length === 0) return checked(await this.#rest(turn.scope))
-    const line = await this.#line(turn.scope, actor, held)
+    const tasks = fromStart ? await readUnfinished(db.pool, scope, { after: null, ...page }) : rest
+    if (sought.length + tasks.length === 0) return checked(await this.#rest(scope))
+    const line = await this.#line(scope, actor, held)
     if ('kind' in line) {
       const reason = line.kind === 'gone' ? agentRemoved : plainWords(line.message)
       const told = sought.map((command) => vainLook(command, reason))
       if (line.kind === 'gone') return checked({ kind: 'gone', reason }, told)
       return checked({ kind: 'failed', reason, after, progressed: false, answered: false }, told)
     }
+    const turn = new Turn(scope, this.#patience.turnMs, this.#t.monotonic)
     const unreached = await this.#search(turn, line, sought, held)
     if (unreached !== null)
       return checked({ kind: 'failed', reason: unreached, after, progressed: false, answered: false }, turn.told)
@@ -201,12 +202,14 @@ export class Reconciling {
 
   /** Heals by the agent's list: what it tells of a task that we know otherwise is read whole, because a list has no artifacts. */
   async list(actor: LeasedActor, held: Held): Promise<Done> {
-    const turn = new Turn(scopeOf(actor), this.#patience.turnMs, this.#t.monotonic)
-    const line = await this.#line(turn.scope, actor, held)
+    const scope = scopeOf(actor)
+    const line = await this.#line(scope, actor, held)
     if ('kind' in line)
       return listed(
         line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) },
       )
+    // From here: what is found after a whole turn of looking for the agent would otherwise be called read, and was not.
+    const turn = new Turn(scope, this.#patience.turnMs, this.#t.monotonic)
     let pageToken = ''
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
@@ -278,7 +281,7 @@ export class Reconciling {
     }
   }
 
-  /** Resolves when an agent has not shown its card for too long. A database that is slow meanwhile is not the agent's silence. */
+  /** Resolves when an agent has not shown its card for too long, at all its addresses. A database that is slow is not the agent's silence. */
   async #silence(agentId: string, signal: AbortSignal): Promise<NoLine> {
     for (;;) {
       const leftMs = this.#patience.readMs - this.#t.discovery.silentMs(agentId)

@@ -1,6 +1,6 @@
 /**
  * What this process can say of itself without asking the database: its loops, the places for work, its parsing threads, its
- * connections. Reads what others own (supervisor.ts, worker.ts, threads/pool.ts) and changes nothing.
+ * connections. Reads what others own (loop/supervisor.ts, loop/worker.ts, threads/pool.ts) and changes nothing.
  */
 import type { LoopView, ProcessView, SupervisorAnswer } from '../domain/queue.ts'
 import { loopNames, workersLoops, type LoopName } from '../machines/supervisor.ts'
@@ -38,7 +38,7 @@ export function vitalsOf(system: LivingSystem, db: Database, instruments: Instru
   }
 }
 
-/** All of it, with its supervisor: for whoever asks this process, and told to the others (presence.ts). */
+/** All of it, with its supervisor: for whoever asks this process, and told to the others (loop/presence.ts). */
 export function supervisedOf(system: LivingSystem, db: Database, instruments: Instruments): SupervisorAnswer {
   const { value, machine, context } = system.supervisor.snapshot
   const { restarts, lastFailure } = context

@@ -3,10 +3,10 @@
  * shown of a delivery whose outcome is unknown. Owns the words; that it happened is actors/outbound.ts, what follows is a person's.
  */
 
-/** From the call to the last byte of the answer. */
+/** From the call to the last byte of the answer. A large one that waits for room with us stops this clock (actors/large-answers.ts). */
 export const answerDeadlineMs = 60_000
 
-/** When it is over at the latest that a request is waited for which began then. */
+/** Until when a request is waited for which began then; until later only where a large answer has come and waits for room. */
 export const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
 
 export const lostAnswers = {

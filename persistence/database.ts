@@ -1,6 +1,6 @@
 /**
  * The one door to a database: PostgreSQL, or the embedded one (PGlite). Owns what both share: the pool's settings, row
- * validation, the shape of a wake-up. Not the drivers (postgres.ts, pglite.ts), not the schema (migrate.ts).
+ * validation, the shape of a wake-up. Not the drivers (drivers/postgres.ts, drivers/pglite.ts), not the schema (migrate.ts).
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StandardSchemaV1 } from '@standard-schema/spec'

@@ -22,7 +22,7 @@ export interface Claim {
   readonly unheard?: readonly string[]
   /** How many this process holds in each lane, where the lane with the fewest is to come first. */
   readonly lanes?: ReadonlyMap<string, number>
-  /** Its timers are dates, which ring by the calendar wherever a clock is set (kinds.ts). */
+  /** Its timers are dates, which ring by the calendar wherever a clock is set (actors/loop/kinds.ts). */
   readonly byCalendar?: true
 }
 

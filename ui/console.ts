@@ -186,7 +186,10 @@ export class SignalboxConsole extends View {
   readonly #isOpen = ({ only }: Place): boolean => only === undefined || only === this.#session.data?.user.role
 
   #open(name: 'palette' | 'keys'): void {
-    if (!this.#signedOut.value) this._layer = { name }
+    // What is open already stays as it is, with what was typed; only one that is being closed is opened anew.
+    const isOpen =
+      this.renderRoot.querySelector(`signalbox-${name}`)?.shadowRoot?.querySelector('dialog')?.open === true
+    if (!this.#signedOut.value && !isOpen) this._layer = { name }
   }
 
   override willUpdate(changed: PropertyValues): void {

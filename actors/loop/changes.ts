@@ -1,6 +1,6 @@
 /**
  * Who wants to know that something was committed. A change only shortens a wait: whoever waits reads the committed state
- * again. Commits of this process are published at once, others' when they are seen (freshness.ts).
+ * again. Commits of this process are published at once, others' when they are seen (../freshness.ts).
  */
 export interface Change {
   /** Null: some process changed something, somewhere. */

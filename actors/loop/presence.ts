@@ -1,6 +1,6 @@
 /**
  * Telling others that this process is there, and how it is: workers do not listen, and a web replica answers only for itself.
- * Owns when it is told; not what (vitals.ts), and nobody decides anything by it.
+ * Owns when it is told; not what (../vitals.ts), and nobody decides anything by it.
  */
 import type { SupervisorAnswer } from '../../domain/queue.ts'
 import type { Database } from '../../persistence/database.ts'

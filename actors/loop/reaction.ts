@@ -1,4 +1,4 @@
-/** What a reaction to facts is. Which there are is one table (reactions.ts); each stands beside its noun. */
+/** What a reaction to facts is. Which there are is one table (../reactions.ts); each stands beside its noun. */
 import type { FactType, ToldFact } from '../../domain/fact.ts'
 import type { BatchContext } from './kinds.ts'
 import type { Effects } from './step.ts'

@@ -1,6 +1,6 @@
 /**
  * Runs the supervisor machine: gives it its loops, tells it of failures, and reports its end. Owns the order of starting
- * and stopping; the loops themselves are worker.ts's and system.ts's.
+ * and stopping; the loops themselves are worker.ts's and ../system.ts's.
  */
 import { createActor, fromPromise, waitFor, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import { supervisorFor, type LoopInput, type LoopName } from '../../machines/supervisor.ts'

@@ -1,7 +1,7 @@
 /**
  * One HTTP exchange on undici's dispatch interface. Owns the question this product stands on (has the request been
  * handed to a connection?), the limit on bytes received, and stopping at any moment. Does not own deadlines
- * (outbound.ts) or decoding (body.ts).
+ * (../outbound.ts) or decoding (body.ts).
  *
  * undici's `request()` is one floor too high: it does not say when a request starts, and an abort of a request that
  * still waits for a connection is only heard when the connection is there.

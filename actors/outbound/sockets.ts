@@ -19,8 +19,9 @@ const keptSocketMs = 2_000
 const warmSocketMs = 500
 /**
  * A bound, not a target: how much runs at once is decided by the loops that call, and they count by agent. An origin may be many
- * agents, so it is more than all of them have under way together (256 deliveries, 18 of everything else): a request that waited for
- * a socket would do so under its own deadline, for what another agent does not answer. With 64 one that hung failed its neighbours'.
+ * agents, so it is more than all of them have under way together (256 deliveries, eight streams, two readers, a search for each card
+ * that somebody waits for). Who waited for a socket would do so under their own deadline, for what another agent does not answer: with
+ * 64 of them one that hung failed its neighbours' sends.
  */
 const socketsPerOrigin = 512
 
@@ -43,7 +44,7 @@ export class Sockets {
       ...wiring,
       ...(certificate === undefined ? {} : { certificate }),
     })
-    // Timeouts of undici are off: they restart with every byte. The deadlines of outbound.ts do not.
+    // Timeouts of undici are off: they restart with every byte. The deadlines of ../outbound.ts do not.
     const bounds = { connections: socketsPerOrigin, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes }
     const common = { ...bounds, connect, allowH2: false }
     // Pipelining 0 is undici's word for a connection that serves one request.

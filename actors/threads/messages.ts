@@ -19,7 +19,7 @@ export type ParsedEvent =
       readonly kind: 'observation'
       readonly observation: Observation
       readonly blobs: Blob[]
-      /** Of the observation's event, as text-digest.ts makes it, where that is large. */
+      /** Of the observation's event, as persistence/text-digest.ts makes it, where that is large. */
       readonly digest?: string
       /** A push only. `digest`: SHA-256 of its body, hex. `tenant`: the one that it names, if any. */
       readonly push?: { readonly digest: string; readonly tenant: string | null }

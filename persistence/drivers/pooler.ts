@@ -2,7 +2,7 @@
  * Whether a pooler stands between this process and PostgreSQL, and what a session is worth behind it. In transaction mode
  * (PgBouncer and its like) two statements outside a transaction may meet two servers, so nothing that a session remembers
  * may be relied on: settings, LISTEN, session locks, and prepared statements unless the pooler carries them. What is said and read
- * in one exchange may (presumptions.ts): a server is kept until its end.
+ * in one exchange may (../presumptions.ts): a server is kept until its end.
  */
 import pg from 'pg'
 

@@ -33,6 +33,30 @@ it('one agent takes two places, and who has none goes before it; eight are all t
   expect(room.counts).toEqual({ inside: 0, waiting: 0 })
 })
 
+it.each([4, 8, 20])(
+  'behind %i agents with thirty answers each, the first of another waits for one of each at most',
+  async (busy) => {
+    const room = new LargeAnswers()
+    const inside: { agentId: string; guest: Guest }[] = []
+    const enters = (agentId: string): void => {
+      const guest = room.guest(agentId)
+      void guest.enter().then(() => inside.push({ agentId, guest }))
+    }
+    for (let answer = 0; answer < 30; answer += 1) for (let agent = 0; agent < busy; agent += 1) enters(`busy ${agent}`)
+    enters('other')
+    let letIn = 0
+    for (;;) {
+      await expect.poll(() => inside.length).toBeGreaterThan(0)
+      const first = inside.shift()
+      if (first?.agentId === 'other') break
+      first?.guest.leave()
+      letIn += 1
+    }
+    // Those that were inside when it came, and one more of each.
+    expect(letIn).toBeLessThanOrEqual(8 + busy)
+  },
+)
+
 it.each(['as it is', 'packed'])(
   'an answer of three megabytes, %s, is read on when there is room, a small one at once',
   async (how) => {

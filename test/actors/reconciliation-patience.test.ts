@@ -18,9 +18,10 @@ import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { capturedLog, freshSystem, type RunningSystem } from '../support/system.ts'
 import { development, door as openDoor } from './listeners.ts'
 
-/** How long an agent's card is waited for here, milliseconds; and how long the database takes, seconds. */
+/** How long an agent's card is waited for here, and a turn is, milliseconds; and how long the database takes, seconds. */
 const readMs = 1_000
 const slowSeconds = 1.5
+const turnMs = 1_000
 
 describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) => {
   let running: RunningSystem
@@ -43,7 +44,7 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     const discovery = new Discovery({ db, outbound, instruments, trust: new CardTrust(), extensionHost, door })
     const artifacts = new ArtifactStore('unused', { newName: newToken, now })
     const parts = { db, discovery, door, artifacts, pool: new ParserPool({ threads: 1 }), sidebandUris: [] }
-    return new Reconciling({ ...parts, newToken, now, monotonic }, { readMs, searchMs: readMs, turnMs: 15_000 })
+    return new Reconciling({ ...parts, newToken, now, monotonic }, { readMs, searchMs: readMs, turnMs })
   }
 
   const held: Held = {
@@ -72,6 +73,8 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     const { output } = await readerOf(running).list(scopeOf(agentId), held)
     await holding
     expect(output).toEqual({ kind: 'listed' })
+    // What it took to find the agent is longer than a turn, and no part of one.
+    expect(peer.callsOf('ListTasks')).toBe(1)
   })
 
   it('blames it for its own silence, after its own time', async () => {

@@ -65,12 +65,13 @@ async function subject(parsing: 'in threads' | 'in place', url: string, folder: 
     const startMs = performance.now()
     const route: number[] = []
     const asked: Promise<void>[] = []
+    const failures: unknown[] = []
     const ask = async (): Promise<void> => {
       const askedMs = sharedClock()
       await (await http.request({ method: 'GET', path: '/api/auth/session' })).body.dump()
       route.push(sharedClock() - askedMs)
     }
-    const asking = setInterval(() => asked.push(ask()), everyMs)
+    const asking = setInterval(() => asked.push(ask().catch((error: unknown) => void failures.push(error))), everyMs)
     try {
       await Promise.all(Array.from({ length: streams }, send))
       await until(async () => (await child.call('following', null)) === 0)
@@ -78,6 +79,7 @@ async function subject(parsing: 'in threads' | 'in place', url: string, folder: 
       clearInterval(asking)
     }
     await Promise.all(asked)
+    if (failures.length > 0) throw new AggregateError(failures, 'The light route failed.')
     const { max, p99 } = await child.call('loopDelay', null)
     if (profileTo !== null) await child.call('endProfile', { folder: profileTo, name: `streams ${parsing}` })
     return {

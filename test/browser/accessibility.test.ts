@@ -260,6 +260,13 @@ describe('accessibility', () => {
     // Another one: what was open is gone, and this one stays.
     await page.getByRole('combobox', { name: 'Find or do' }).fill('Agents')
     await page.getByRole('option').first().waitFor()
+    // Of what is open nothing is opened anew: what was typed stays.
+    await page.evaluate(() => {
+      const press = { key: 'k', ctrlKey: true, bubbles: true, composed: true }
+      document.querySelector('signalbox-console')?.dispatchEvent(new KeyboardEvent('keydown', press))
+      return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+    })
+    expect(await page.getByRole('combobox', { name: 'Find or do' }).inputValue()).toBe('Agents')
     await closeAndPress('?')
     await page.getByRole('heading', { name: 'Keyboard' }).waitFor()
     expect(await page.getByRole('dialog').count()).toBe(1)
