@@ -82,7 +82,12 @@ async function settle(
   decided: Decided,
   at: string,
 ): Promise<Acted<Settlement>> {
+  // Both, where both have ended, and by their ids: of two decisions that each name the other's the second sees the first.
+  if (decided.successorId !== null && decided.successorId < commandId)
+    await lockEndedCommand(tx, viewer, decided.successorId)
   const command = await toDecide(tx, viewer, commandId)
+  if (decided.successorId !== null && decided.successorId > commandId)
+    await lockEndedCommand(tx, viewer, decided.successorId)
   const earlier = await findSettlement(tx, viewer, commandId)
   if (earlier) {
     if (!isSame(earlier, decided)) throw new Refusal('settlement.taken')

@@ -258,6 +258,17 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     ])
   })
 
+  test('nor where two people say so of each other at once', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const [one, two] = [await lost(), await lost()]
+      const replies = await Promise.all([
+        settle(grace, one, { decision: 'sent-again', successorId: two.id }),
+        settle(admin, two, { decision: 'sent-again', successorId: one.id }),
+      ])
+      expect(replies.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400])
+    }
+  })
+
   test('only what failed or is uncertain, only by who may act on it, and only in a decision that there is', async () => {
     const done = await send(agentId, { text: 'hello' })
     const early = [409, 'Only a send that failed or is uncertain can be settled.']
