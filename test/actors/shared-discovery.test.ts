@@ -17,9 +17,9 @@ it('a list that has waited long enough for a card leaves it to the send that wai
     const listing = system.agents.list(viewer)
     await expect.poll(() => asked.length).toBe(1)
     const { id } = await running.send(agentId, { text: 'hello' })
-    const silent = [{ id: agentId, error: `Agent Card discovery failed. Tried: ${cardUrl} (no answer yet)` }]
-    expect(await listing).toMatchObject(silent)
-    expect(await system.agents.list(viewer)).toMatchObject(silent)
+    expect(await listing).toMatchObject([
+      { id: agentId, error: `Agent Card discovery failed. Tried: ${cardUrl} (no answer yet)` },
+    ])
     // Asked once, and the answer is still waited for: it says that nobody can be spoken to, which is for ever.
     expect(asked.map(({ destroyed }) => destroyed)).toEqual([false])
     const supportedInterfaces = [{ url, protocolBinding: 'GRPC', protocolVersion: '1.0' }]

@@ -95,7 +95,7 @@ describe.each(bothDatabases)('streams on %s', (kind) => {
   })
 })
 
-it.each(bothDatabases)('a look that others cut short is no failure of its agent, on %s', async (kind) => {
+it.concurrent.each(bothDatabases)('a look that others cut short is no failure of its agent, on %s', async (kind) => {
   const running = await freshSystem(kind, {
     rhythm: ({ subscription, ...kinds }) =>
       subscription ? { ...kinds, subscription: { ...subscription, concurrency: 1, turnMs: 100 } } : kinds,
