@@ -3,6 +3,7 @@
  * who moved up, and what stands in the task's way is in sight however long it is. What was told newest stays, whatever comes late.
  */
 import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
+import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -176,4 +177,37 @@ it('keeps what its stream told when an answer comes that was asked for before', 
   await late
   await drawn(page)
   expect(await told.count()).toBe(1)
+})
+
+it('says of what it does not show why, and not of what is kept that it is not', async () => {
+  const { localId, taskId } = await talkative(0)
+  const show = (artifactId: string, part: object): void => {
+    const artifact = { artifactId, name: artifactId, parts: [part] }
+    agent.script.emit(taskId, { artifactUpdate: { taskId, artifact, lastChunk: true } })
+  }
+  show('report', { text: 'long '.repeat(10_000) })
+  show('archive', { raw: Buffer.alloc(17 * 1024 * 1024).toString('base64'), mediaType: 'application/zip' })
+  await server.task(localId, ({ artifacts }) => artifacts.length === 2)
+  await server.db.pool.query(sql.unsafe`
+    update task_artifact_part set value_bytes = -1 where task_id = ${localId} and value_event is not null`)
+  const page = await open(`/tasks/${localId}`)
+  for (const [name, summary, why] of [
+    [
+      'report',
+      'Not shown',
+      "This part cannot be read where it is kept. It can be rebuilt from the task's events, if they are there.",
+    ],
+    [
+      'archive',
+      'application/zip, not kept',
+      'Artifact exceeds the 16 MB persistence limit. application/zip was not kept.',
+    ],
+  ] as const) {
+    await page.getByText(summary, { exact: true }).waitFor()
+    await page.getByRole('button', { name: new RegExp(`Open.*${name}`) }).click()
+    const shown = page.getByRole('dialog').locator('p').last()
+    await expect.poll(async () => (await shown.innerText()).replaceAll(/\s+/g, ' ').trim()).toBe(why)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
 })

@@ -73,11 +73,17 @@ export function partView(app: App, part: Part): TemplateResult {
   }
   if (part.kind === 'raw') return rawPart(app, part)
   if (part.kind === 'url') return urlPart(part)
-  // What could not be kept says why in the place of its content.
+  // What is not shown says why in the place of its content.
   const notice = textOf(part)
-  if (notice !== '') return html`<p class="faint">${notice} ${part.filename ?? part.mediaType} was not kept.</p>`
+  if (notice !== '')
+    return html`<p class="faint">
+      ${notice}${saysAll(part) ? nothing : html` <bdi>${part.filename ?? part.mediaType}</bdi> was not kept.`}
+    </p>`
   return html`<p class="faint">A part without content (${part.mediaType}).</p>`
 }
+
+/** A sentence in the place of a part, or of all that come behind it, which are kept; else it stands for one file that is not. */
+const saysAll = ({ filename, mediaType }: Part): boolean => filename === undefined && mediaType === 'text/plain'
 
 /** Neighbouring text parts are one text: agents stream an artifact in many small pieces. */
 export function joinText(parts: readonly Part[]): Part[] {
@@ -114,7 +120,7 @@ export function faceOf(app: App, artifact: TaskArtifact): ArtifactFace {
   if (only.kind === 'data') return { icon: partsDrawings['file-json'], name, summary: only.mediaType }
   if (only.kind === 'url') return { icon: partsDrawings['link-2'], name, summary: 'Address, not opened' }
   if (only.kind === 'unknown' && textOf(only) !== '')
-    return { icon: 'file', name, summary: `${only.mediaType}, not kept` }
+    return { icon: 'file', name, summary: saysAll(only) ? 'Not shown' : `${only.mediaType}, not kept` }
   const bytes = bytesOf(only)
   return { icon: 'file', name, summary: `${only.mediaType}${bytes ? `, ${app.format.bytes(bytes.size)}` : ''}` }
 }
