@@ -82,18 +82,16 @@ async function settle(
   decided: Decided,
   at: string,
 ): Promise<Acted<Settlement>> {
+  const { decision, note, successorId } = decided
   // Both, where both have ended, and by their ids: of two decisions that each name the other's the second sees the first.
-  if (decided.successorId !== null && decided.successorId < commandId)
-    await lockEndedCommand(tx, viewer, decided.successorId)
+  if (successorId !== null && successorId < commandId) await lockEndedCommand(tx, viewer, successorId)
   const command = await toDecide(tx, viewer, commandId)
-  if (decided.successorId !== null && decided.successorId > commandId)
-    await lockEndedCommand(tx, viewer, decided.successorId)
+  if (successorId !== null && successorId > commandId) await lockEndedCommand(tx, viewer, successorId)
   const earlier = await findSettlement(tx, viewer, commandId)
   if (earlier) {
     if (!isSame(earlier, decided)) throw new Refusal('settlement.taken')
     return { result: earlier, acts: [] }
   }
-  const { decision, note, successorId } = decided
   const settling = { commandId, command, decided }
   if (successorId !== null && !(await isSuccessor(tx, viewer, settling, successorId)))
     throw new Refusal('settlement.successor')

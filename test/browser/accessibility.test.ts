@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { signer, signText } from '../a2a/signing.ts'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, drawn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -264,8 +264,8 @@ describe('accessibility', () => {
     await page.evaluate(() => {
       const press = { key: 'k', ctrlKey: true, bubbles: true, composed: true }
       document.querySelector('signalbox-console')?.dispatchEvent(new KeyboardEvent('keydown', press))
-      return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
     })
+    await drawn(page)
     expect(await page.getByRole('combobox', { name: 'Find or do' }).inputValue()).toBe('Agents')
     await closeAndPress('?')
     await page.getByRole('heading', { name: 'Keyboard' }).waitFor()

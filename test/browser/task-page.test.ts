@@ -5,7 +5,7 @@
 import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, drawn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -72,12 +72,6 @@ const conversation = (page: Page): Locator => page.getByRole('region', { name: '
 const belowPx = (page: Page): Promise<number> =>
   conversation(page).evaluate(({ scrollTop, scrollHeight, clientHeight }) =>
     Math.round(scrollHeight - scrollTop - clientHeight),
-  )
-
-/** Whatever was on its way to the screen is there. */
-const drawn = (page: Page): Promise<void> =>
-  page.evaluate(
-    () => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))),
   )
 
 describe('a conversation longer than the screen', () => {

@@ -133,3 +133,9 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   })
   return { page, violations }
 }
+
+/** Whatever was on its way to the screen is there. */
+export const drawn = (page: Page): Promise<void> =>
+  page.evaluate(
+    () => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))),
+  )
