@@ -44,7 +44,6 @@ export interface DueActor extends ActorRow {
 }
 
 const Due = z.custom<DueActor>()
-const Token = z.object({ token: z.string() })
 
 /**
  * Takes what is due: work that nobody holds is leased to `owner` and marked as begun; a row that only has a timer to ring
@@ -140,39 +139,59 @@ export interface LeaseOf {
   readonly work: string
 }
 
-/** Rows of these leases, locked in the order in which everybody locks actors. */
-const lockedLeases = (held: readonly LeaseOf[]) => sql.fragment`
-  select a.kind, a.id, a.lease_token from actor a
-  join ${sql.unnest(
-    held.map(({ ref, token, work }) => [ref.kind, ref.id, token, work]),
-    ['text', 'uuid', 'uuid', 'text'],
-  )} as h(kind, id, token, work)
-    on a.kind = h.kind and a.id = h.id and a.lease_token = h.token and a.work = h.work
-  order by a.kind, a.id for update of a`
+/** These leases, as `held` of a statement. */
+const heldLeases = (held: readonly LeaseOf[]) => sql.fragment`
+  held as (
+    select * from ${sql.unnest(
+      held.map(({ ref, token, work }) => [ref.kind, ref.id, token, work]),
+      ['text', 'uuid', 'uuid', 'text'],
+    )} as h(kind, id, token, work))`
 
-/** Renews leases by token; what comes back is still ours. The others were taken over: their holders must stop. */
+/** Of `held`, the rows that are still ours. */
+const oursOfHeld = sql.fragment`
+  select a.kind, a.id, a.lease_token from actor a
+  join held h on a.kind = h.kind and a.id = h.id and a.lease_token = h.token and a.work = h.work`
+/** The order in which everybody locks actors. */
+const inOrder = sql.fragment`order by a.kind, a.id for update of a`
+
+/** `locked`: ours, but somebody has the row locked at the moment, so it was left as it was: ask again soon. */
+export type Renewal = 'renewed' | 'locked'
+
+const Ours = z.object({ token: z.string(), renewed: z.boolean() })
+
+/**
+ * Renews leases by token, for `leaseMs` from now. Those that are missing in the answer were taken over: their holders must stop.
+ * Waits for no row: one that somebody keeps locked, an operator or a commit that is slow, would keep every other lease from
+ * being renewed. That it is ours all the same is read without a lock.
+ */
 export async function renewLeases(
   db: Connection,
   held: readonly LeaseOf[],
   leaseMs: number,
-): Promise<ReadonlySet<string>> {
-  if (held.length === 0) return new Set()
-  const rows = await db.any(sql.type(Token)`
-    with mine as (${lockedLeases(held)})
-    update actor a set
-      lease_until = now() + ${leaseMs} * interval '1 millisecond',
-      wake_at = least(now() + ${leaseMs} * interval '1 millisecond', (
-        select min((t.value->>'dueAt')::timestamptz) from jsonb_each(a.timers) t))
-    from mine where a.kind = mine.kind and a.id = mine.id
-    returning a.lease_token as token`)
-  return new Set(rows.map((row) => row.token))
+): Promise<ReadonlyMap<string, Renewal>> {
+  if (held.length === 0) return new Map()
+  const rows = await db.any(sql.type(Ours)`
+    with ${heldLeases(held)}, free as (${oursOfHeld} ${inOrder} skip locked), renewed as (
+      update actor a set
+        lease_until = now() + ${leaseMs} * interval '1 millisecond',
+        wake_at = least(now() + ${leaseMs} * interval '1 millisecond', (
+          select min((t.value->>'dueAt')::timestamptz) from jsonb_each(a.timers) t))
+      from free where a.kind = free.kind and a.id = free.id
+      returning a.lease_token as token
+    )
+    select token, true as renewed from renewed
+    union all select ours.lease_token as token, false as renewed from (${oursOfHeld}) ours`)
+  const named = (renewal: Renewal) =>
+    rows.filter(({ renewed }) => renewed === (renewal === 'renewed')).map(({ token }) => [token, renewal] as const)
+  // What was renewed is ours as well, and so is read twice: the latter word counts.
+  return new Map([...named('locked'), ...named('renewed')])
 }
 
 /** Gives work back as if it had never begun: work that may be repeated, by its machine's word, or that did nothing yet. */
 export async function releaseUnbegun(db: Connection, held: readonly LeaseOf[]): Promise<void> {
   if (held.length === 0) return
   await db.query(sql.unsafe`
-    with mine as (${lockedLeases(held)})
+    with ${heldLeases(held)}, mine as (${oursOfHeld} ${inOrder})
     update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
     from mine where a.kind = mine.kind and a.id = mine.id`)
 }

@@ -1,7 +1,8 @@
 /**
  * Leases this process holds: renewed three times a lease, and distrusted before they run out. The trust window is measured
  * on the monotonic clock from before the commit or the renewal that granted it: the database may have granted it then, but
- * not earlier, so a slow answer never stretches it. Does not do work and does not claim.
+ * not earlier, so a slow answer never stretches it. A row that somebody has locked is asked for again each turn; only the trust
+ * window ends it. Does not do work and does not claim.
  */
 import type { Database } from '../../persistence/database.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
@@ -30,6 +31,8 @@ export interface HeldLease {
   busyAt: number
   /** Monotonic milliseconds before which the last claim or renewal cannot have been granted. */
   trustedFrom: number
+  /** Somebody had its row locked when its renewal was asked for last. */
+  isLocked: boolean
 }
 
 /** Work stops this long before its lease can be taken over, so that two holders never overlap. */
@@ -59,7 +62,7 @@ export class Leases {
     return n
   }
 
-  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'since' | 'busyAt'>): HeldLease {
+  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'since' | 'busyAt' | 'isLocked'>): HeldLease {
     const since = lease.trustedFrom
     const held: HeldLease = {
       ...lease,
@@ -67,6 +70,7 @@ export class Leases {
       turn: new AbortController(),
       since,
       busyAt: since,
+      isLocked: false,
     }
     this.#held.set(lease.token, held)
     return held
@@ -80,13 +84,22 @@ export class Leases {
   async renewDue(db: Database, now: () => number): Promise<void> {
     const started = now()
     const due = this.list().filter((lease) => started - lease.trustedFrom >= lease.leaseMs / 3)
-    for (const [leaseMs, leases] of Map.groupBy(due, (lease) => lease.leaseMs)) {
-      const renewed = await renewLeases(db.pool, leases, leaseMs)
-      for (const lease of leases) {
-        if (renewed.has(lease.token)) lease.trustedFrom = started
-        // A lease that finished meanwhile was dropped; one that is still held here went to somebody else.
-        else if (this.#held.get(lease.token) === lease) lease.abort.abort(new LeaseLost(lease.ref))
-      }
+    for (const leases of Map.groupBy(due, (lease) => lease.leaseMs).values()) await this.renew(leases, db, now)
+  }
+
+  /** Renews leases of one length, and ends those that went to somebody else. One statement; rejects when the database fails. */
+  async renew(leases: readonly HeldLease[], db: Database, now: () => number): Promise<void> {
+    const [first] = leases
+    if (!first) return
+    const started = now()
+    const renewals = await renewLeases(db.pool, leases, first.leaseMs)
+    for (const lease of leases) {
+      const renewal = renewals.get(lease.token)
+      lease.isLocked = renewal === 'locked'
+      if (renewal === 'renewed') lease.trustedFrom = started
+      // A lease that finished meanwhile was dropped; one that is still held here went to somebody else.
+      else if (renewal === undefined && this.#held.get(lease.token) === lease)
+        lease.abort.abort(new LeaseLost(lease.ref))
     }
   }
 

@@ -153,6 +153,7 @@ export class Worker implements Intake {
       lease.busyAt = this.#o.instruments.monotonic()
       const told = [{ type: 'agent.reported' as const, report }]
       await this.#runtime().step({ ref, event: null, told, lease: { token, work }, cause: 'worker' })
+      if (lease.isLocked) await this.#renewNow(lease)
     }
     let done: Done | Error
     try {
@@ -169,6 +170,19 @@ export class Worker implements Intake {
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
     return this.#report(lease, done)
+  }
+
+  /**
+   * Between two commits of its own work, where nobody here has its row locked: work that commits all the time, as a busy stream
+   * on a slow disk does, might otherwise have it locked at each turn of the renewals.
+   */
+  async #renewNow(lease: HeldLease): Promise<void> {
+    try {
+      await this.leases.renew([lease], this.#o.db, () => this.#o.instruments.monotonic())
+    } catch (error) {
+      // The next turn meets it, too.
+      if (!isOutage(error)) throw error
+    }
   }
 
   async #report(lease: HeldLease, done: Done | Error): Promise<WorkEnded['end']> {

@@ -15,7 +15,7 @@ import { systemOn, type RunningSystem } from '../support/system.ts'
 const Row = z.object({ held: z.boolean(), begun: z.boolean(), due: z.boolean(), work: z.string().nullable() })
 const free = { held: false, begun: false, due: true }
 
-const isClaim = (text: string): boolean => text.includes('skip locked')
+const isClaim = (text: string): boolean => text.includes('with due as')
 
 /** A gate in the database's way: what comes to it while it is shut waits, and says that it has come. */
 class Gate {

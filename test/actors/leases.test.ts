@@ -1,10 +1,22 @@
-/** A lease that cannot be renewed is distrusted in time, whatever its renewal does: hang on a line that went silent, or fail. */
+/**
+ * A lease that cannot be renewed is distrusted in time, whatever its renewal does: hang on a line that went silent, or fail. One whose
+ * row somebody has locked costs no other its renewal, and is renewed once the row is free.
+ */
+import { once } from 'node:events'
 import { sql } from 'slonik'
 import { v7 as newToken } from 'uuid'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { setup } from 'xstate'
+import { Changes } from '../../actors/loop/changes.ts'
+import type { Kinds, WorkHandler } from '../../actors/loop/kinds.ts'
 import { LeaseLost, Leases, type HeldLease } from '../../actors/loop/lease.ts'
+import type { Operation } from '../../actors/loop/operation.ts'
+import { Runtime } from '../../actors/loop/runtime.ts'
+import type { Launch } from '../../actors/loop/step.ts'
 import { instruments } from '../../actors/system.ts'
 import { Worker } from '../../actors/loop/worker.ts'
+import { work } from '../../machines/work.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { fair, startProxy, type Proxy } from '../chaos/proxy.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -107,6 +119,132 @@ describe('a lease whose holder does not reach the database', () => {
     pass(leaseMs)
     await expect.poll(() => lease.abort.signal.reason).toBeInstanceOf(LeaseLost)
     await stop()
+  })
+})
+
+/** Locks an actor's row from outside, as an operator's session does, until the returned function is called. */
+async function lockedBy(db: Database, { id }: ActorRef): Promise<() => Promise<void>> {
+  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const outside = db.pool.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select from actor where id = ${id} for update`)
+    locked.resolve()
+    await over.promise
+  })
+  await locked.promise
+  return async () => {
+    over.resolve()
+    await outside
+  }
+}
+
+describe('a lease whose row is locked from outside', () => {
+  let fresh: FreshDatabase
+  let worker: Worker
+  let runtime: Runtime
+  let passedMs = 0
+  const monotonic = (): number => instruments.monotonic() + passedMs
+  const pass = (ms: number): void => void (passedMs += ms)
+  /** What the work waits for before it commits something, and after it has. */
+  let commits: PromiseWithResolvers<void>
+  let committed: PromiseWithResolvers<void>
+
+  const follower = setup({ actors: { follow: work<{ readonly kind: 'done' }>() } }).createMachine({
+    id: 'follower',
+    version: '1',
+    initial: 'following',
+    states: { following: { invoke: { id: 'follow', src: 'follow' } } },
+  })
+  const spawn: Operation<ActorRef, null> = {
+    name: 'spawn',
+    run: (_batch, refs) =>
+      Promise.resolve(
+        refs.map((ref) => {
+          const spawns = [{ ref, lane: null, isNew: true, organizationId: newToken(), cause: 'test' }]
+          return { kind: 'done' as const, result: null, effects: { spawns } }
+        }),
+      ),
+  }
+  const untilAborted = (signal: AbortSignal): Promise<unknown> => once(signal, 'abort')
+
+  beforeEach(async () => {
+    fresh = await freshDatabase('postgresql')
+    ;[commits, committed] = [Promise.withResolvers(), Promise.withResolvers()]
+    const places = { pollMs: 1000, leaseMs, concurrency: 8, laneLimit: 8, claimLimit: 8 }
+    const repeatable = new Set(['follow'])
+    const report = { agentId: newToken(), tenant: '', source: 'stream', command: null, remoteTaskId: 't' } as const
+    const follow: WorkHandler = async (_actor, held) => {
+      await commits.promise
+      await held.record({ ...report, observations: [] })
+      committed.resolve()
+      await untilAborted(held.signal)
+      return { output: { kind: 'done' } }
+    }
+    const kinds: Kinds = { follower: { machine: follower, ...places, work: { follow }, repeatable } }
+    const o = { db: fresh.db, kinds, instruments: { ...instruments, monotonic }, log: capturedLog().log }
+    worker = new Worker(o, () => runtime)
+    const launch = (launched: Launch): void => worker.launch(launched)
+    runtime = new Runtime({ ...o, reactions: [], changes: new Changes(), intake: worker, launch })
+    worker.open()
+  })
+  afterEach(async () => {
+    commits.resolve()
+    await worker.drain()
+    await fresh.close()
+  })
+
+  /** At work under a lease. */
+  async function atWork(): Promise<HeldLease> {
+    const ref = { kind: 'follower', id: newToken() }
+    await runtime.perform(spawn, ref)
+    const lease = worker.leases.list().find((held) => held.ref.id === ref.id)
+    if (!lease) throw new Error('It does not work.')
+    return lease
+  }
+  const renewDue = () => worker.leases.renewDue(fresh.db, monotonic)
+
+  it('costs no other its renewal, is not taken for lost, and is renewed once the row is free', async () => {
+    const [mine, other] = [await atWork(), await atWork()]
+    const free = await lockedBy(fresh.db, mine.ref)
+    for (const _turn of [1, 2]) {
+      const from = mine.trustedFrom
+      pass(leaseMs / 3)
+      const asked = monotonic()
+      await renewDue()
+      expect(other.trustedFrom).toBeGreaterThanOrEqual(asked)
+      expect(mine).toMatchObject({ trustedFrom: from, isLocked: true })
+      expect(mine.abort.signal.aborted).toBe(false)
+    }
+    await free()
+    const asked = monotonic()
+    await renewDue()
+    expect(mine.trustedFrom).toBeGreaterThanOrEqual(asked)
+    expect(mine.isLocked).toBe(false)
+  })
+
+  it('ends by the trust watch and by nothing else', async () => {
+    const [mine, other] = [await atWork(), await atWork()]
+    const free = await lockedBy(fresh.db, mine.ref)
+    for (let spentMs = 0; spentMs < leaseMs; spentMs += leaseMs / 3) {
+      pass(leaseMs / 3)
+      await renewDue()
+    }
+    await expect.poll(() => mine.abort.signal.reason).toBeInstanceOf(LeaseLost)
+    expect(other.abort.signal.aborted).toBe(false)
+    await free()
+  })
+
+  it('is renewed right after a commit of its own work, which has the row to itself then', async () => {
+    const lease = await atWork()
+    const free = await lockedBy(fresh.db, lease.ref)
+    pass(leaseMs / 3)
+    await renewDue()
+    expect(lease.isLocked).toBe(true)
+    const asked = monotonic()
+    await free()
+    commits.resolve()
+    await committed.promise
+    expect(lease.trustedFrom).toBeGreaterThanOrEqual(asked)
+    expect(lease.isLocked).toBe(false)
   })
 })
 

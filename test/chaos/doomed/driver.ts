@@ -76,7 +76,7 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
 }
 
 function aloneKindOf(sql: string): StatementKind | null {
-  if (/skip locked/.test(sql)) return 'claim'
+  if (/with due as/.test(sql)) return 'claim'
   return /insert into push_registration\b/.test(sql) ? 'callback' : null
 }
 

@@ -1,0 +1,78 @@
+/**
+ * Renewing leases: the three answers, and that a row which somebody keeps locked is waited for by nobody. The embedded database has
+ * one session, so nobody else can lock a row there.
+ */
+import { sql } from 'slonik'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { renewLeases, type LeaseOf } from '../../persistence/leases.ts'
+import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+
+const uuid = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
+const leaseMs = 15_000
+const lease = (n: number, work = 'follow'): LeaseOf => ({
+  ref: { kind: 'test', id: uuid(n) },
+  token: uuid(100 + n),
+  work,
+})
+const Left = z.object({ id: z.string(), lease: z.number(), wake: z.number() })
+
+describe.each(bothDatabases)('leases on %s', (kind) => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase(kind)
+  })
+  afterAll(() => fresh.close())
+  beforeEach(async () => {
+    await fresh.db.pool.query(sql.unsafe`delete from actor`)
+    await fresh.db.pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, work_started_at, timers, wake_at,
+        lease_token, lease_owner, lease_until, created_at, updated_at)
+      select 'test', id, id, '1', 1, '{}', 'follow', now(), '{}', now() + interval '1 second', token, 'us',
+        now() + interval '1 second', now(), now()
+      from ${sql.unnest(
+        [1, 2, 3, 4].map((n) => [uuid(n), uuid(100 + n)]),
+        ['uuid', 'uuid'],
+      )} as given(id, token)`)
+  })
+
+  /** Ids of those that are leased, and due, for longer than the second that they were. */
+  const renewed = async (): Promise<readonly string[]> => {
+    const rows = await fresh.db.pool.any(sql.type(Left)`
+      select id, extract(epoch from lease_until - now())::float8 as lease, extract(epoch from wake_at - now())::float8 as wake
+      from actor where lease_until is not null order by id`)
+    return rows.filter((row) => row.lease > 5 && row.wake > 5).map(({ id }) => id)
+  }
+
+  it('are renewed while they are ours; those of another token, of other work or without a row are not, and are not named', async () => {
+    await fresh.db.pool.query(sql.unsafe`update actor set lease_token = ${uuid(999)} where id = ${uuid(2)}`)
+    await fresh.db.pool.query(sql.unsafe`delete from actor where id = ${uuid(4)}`)
+    const renewals = await renewLeases(fresh.db.pool, [lease(4), lease(3, 'close'), lease(2), lease(1)], leaseMs)
+    expect([...renewals]).toEqual([[lease(1).token, 'renewed']])
+    expect(await renewed()).toEqual([uuid(1)])
+    expect(await renewLeases(fresh.db.pool, [], leaseMs)).toEqual(new Map())
+  })
+
+  it.runIf(kind === 'postgresql')(
+    'are renewed beside a row that somebody keeps locked, which is told apart',
+    async () => {
+      const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const outside = fresh.db.pool.transaction(async (tx) => {
+        await tx.query(sql.unsafe`select from actor where id in (${uuid(2)}, ${uuid(3)}) for update`)
+        // What it writes and has not committed is not there yet.
+        await tx.query(sql.unsafe`update actor set lease_token = null where id = ${uuid(3)}`)
+        locked.resolve()
+        await over.promise
+      })
+      await locked.promise
+      const all = [1, 2, 3, 4].map((n) => lease(n))
+      const renewals = await renewLeases(fresh.db.pool, all, leaseMs)
+      expect([1, 2, 3, 4].map((n) => renewals.get(lease(n).token))).toEqual(['renewed', 'locked', 'locked', 'renewed'])
+      expect(await renewed()).toEqual([uuid(1), uuid(4)])
+      over.resolve()
+      await outside
+      const again = await renewLeases(fresh.db.pool, all, leaseMs)
+      expect([1, 2, 3, 4].map((n) => again.get(lease(n).token))).toEqual(['renewed', 'renewed', undefined, 'renewed'])
+    },
+  )
+})
