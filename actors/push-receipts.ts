@@ -44,7 +44,7 @@ export interface PushDelivery {
 class ParsingLost extends Outage {
   override readonly name = 'ParsingLost'
   constructor(end: string) {
-    super(`A delivery was not parsed: its thread died or took too long (${end}).`)
+    super(`A delivery was not parsed (${end}).`)
   }
 }
 

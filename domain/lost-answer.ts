@@ -14,6 +14,7 @@ export const lostAnswers = {
   reset: 'The connection broke before the answer was whole.',
   malformed: 'Bytes that are no HTTP.',
   aborted: 'The console hung up before the answer was whole.',
+  unread: 'The console was too busy to read what the agent said.',
   undecided: 'An answer that cannot be read, or does not say whether it was done.',
 } as const
 

@@ -72,7 +72,7 @@ export const ProcessView = z.object({
     underWay: z.number(),
     queued: z.number(),
     bytesUnderWay: z.number(),
-    /** Given up, because their thread died or took too long; why is in the log. */
+    /** Given up, because their thread died or took too long, or none was free; why is in the log. */
     tasksLost: z.number(),
   }),
   database: z.object({

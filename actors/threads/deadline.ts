@@ -24,15 +24,21 @@ export class TaskDeadline {
   readonly #asked = process.hrtime.bigint()
   readonly #over = new AbortController()
   #timer: NodeJS.Timeout | undefined
+  #hasWaited = false
 
   constructor(times: TaskTimes) {
     this.#times = times
     this.#look()
   }
 
-  /** Aborts once it has taken too long. */
+  /** Aborts once it has taken too long; its reason is a TimeoutError that says which of the two times is over. */
   get signal(): AbortSignal {
     return this.#over.signal
+  }
+
+  /** It ended, and no thread had begun it: that says nothing of what was to be read. */
+  get hasWaitedInVain(): boolean {
+    return this.#hasWaited
   }
 
   /** It has been answered. */
@@ -45,7 +51,9 @@ export class TaskDeadline {
     const began = Atomics.load(this.began, 0)
     const left = began === 0n ? waiting - since(this.#asked) : running - since(began)
     if (left <= 0) {
-      this.#over.abort(new DOMException(`The thread took too long: ${running} ms.`, 'TimeoutError'))
+      this.#hasWaited = began === 0n
+      const why = this.#hasWaited ? `No thread was free for ${waiting} ms.` : `The thread took too long: ${running} ms.`
+      this.#over.abort(new DOMException(why, 'TimeoutError'))
       return
     }
     // Nobody tells when it begins: until then it is looked at as often as would be the earliest end.

@@ -28,7 +28,8 @@ export type ParsedEvent =
   | { readonly kind: 'refused'; readonly error: AgentError }
   /**
    * What was received proves nothing. `defect` is for the log: our own code failed on it. `oversized`: it is over a limit of ours,
-   * and will be however often it is said. `lost`: what its thread ended with, which died or took too long: nobody has read it.
+   * and will be however often it is said. `lost`: why nobody has read it: what its thread died of, that it took too long, or that
+   * none was free.
    */
   | {
       readonly kind: 'invalid'

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { Piscina } from 'piscina'
 import type { Endpoint } from '../../a2a/operations.ts'
 import { FrameSplitter, FrameTooLarge } from '../../a2a/sse.ts'
+import { lostAnswers } from '../../domain/lost-answer.ts'
 import { TaskDeadline } from './deadline.ts'
 import { HeavyTurns } from './heavy-turns.ts'
 import type {
@@ -51,7 +52,7 @@ export interface StreamFormat {
 /**
  * One stream's parser. Await each call before the next: that is the back-pressure which stops reading from the agent.
  * Rejects with ParserPoolClosed and nothing else; an agent's garbage is an `invalid` event, after which later frames are
- * still read. When a thread died, `invalid` stands for all the frames it held: read the task again.
+ * still read. When a thread died, or none was free, `invalid` stands for all the frames of a batch: read the task again.
  */
 export interface StreamParser {
   /** Bytes of an event that is not whole yet. */
@@ -76,7 +77,7 @@ export interface ParserStats {
   readonly bytesUnderWay: number
   readonly framesHere: number
   readonly framesInThreads: number
-  /** Tasks that were given up because their thread died or took too long. */
+  /** Tasks that were given up because their thread died or took too long, or none was free. */
   readonly tasksLost: number
 }
 
@@ -186,9 +187,10 @@ export class ParserPool {
       return await this.#started().run({ task: owned, began }, { transferList, signal })
     } catch (error) {
       if (this.#closed) throw new ParserPoolClosed('cut off', { cause: error })
-      // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash.
+      // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash. Or nobody began.
       this.#lost(error)
-      return [{ kind: 'invalid', message: 'The event could not be read.', lost: String(error) }]
+      const message = deadline.hasWaitedInVain ? lostAnswers.unread : 'The event could not be read.'
+      return [{ kind: 'invalid', message, lost: String(signal.aborted ? signal.reason : error) }]
     } finally {
       deadline.end()
     }
