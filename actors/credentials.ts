@@ -85,6 +85,20 @@ export class AgentDoor {
     return this.#with(proof, row, request)
   }
 
+  /**
+   * Asks whoever hands out access to an agent, where somebody does, so that its token is at hand for what is asked next. Unsent where
+   * it gives none: then no request would get further. Null: whatever else there is to say, the request itself says.
+   */
+  async token(agentId: string, signal: AbortSignal): Promise<Unsent | null> {
+    const row = await this.#rows.read(agentId)
+    const fittings = this.#fit(agentId, row)
+    if (row?.kind !== 'oauthClient' || fittings === null) return null
+    const binding = await this.#opened(row, fittings)
+    if ('code' in binding) return null
+    const proof = await this.#proofBy(binding.credential, row, fittings, signal)
+    return 'code' in proof ? proof : null
+  }
+
   /** For an agent that was just seen to have no binding. */
   unbound(request: WireRequest): Prepared {
     return this.#without(request, credentialSentences.required)
@@ -198,17 +212,22 @@ export class AgentDoor {
     url: string,
     signal: AbortSignal | undefined,
   ): Promise<Proof | Unsent> {
-    if (row.sealed === null || fittings === null) return unsent('disabled')
-    let binding: Binding
+    if (fittings === null) return unsent('disabled')
+    const binding = await this.#opened(row, fittings)
+    if ('code' in binding) return binding
+    if (!URL.canParse(url) || !binding.origins.includes(new URL(url).origin)) return unsent('destination')
+    return this.#proofBy(binding.credential, row, fittings, signal)
+  }
+
+  async #opened(row: CredentialRow, fittings: Fittings): Promise<Binding | Unsent> {
+    if (row.sealed === null) return unsent('disabled')
     try {
-      binding = await openBinding(this.#t.vault, { ...row, sealed: row.sealed })
+      return await openBinding(this.#t.vault, { ...row, sealed: row.sealed })
     } catch (error) {
       if (!(error instanceof VaultUnavailable)) throw error
       this.#tell(row, fittings, error.reason, 'a credential could not be opened')
       return unsent('vault')
     }
-    if (!URL.canParse(url) || !binding.origins.includes(new URL(url).origin)) return unsent('destination')
-    return this.#proofBy(binding.credential, row, fittings, signal)
   }
 
   async #proofBy(

@@ -88,6 +88,8 @@ export class Discovery {
     const tried: string[] = []
     let denial: string | null = null
     let mayProve = true
+    /** Why it went without. */
+    let withheld: string | null = null
     for (const url of cardCandidates(cardUrl)) {
       const request = {
         method: 'GET' as const,
@@ -96,6 +98,8 @@ export class Discovery {
         requestId: '',
       }
       const prepared = await this.#t.door.prepareCard(mayProve ? agentId : null, request)
+      // Who gave no token for this address gives none for the next: a token endpoint that hangs is waited for once a search.
+      if (prepared.denial === credentialSentences.oauth) [mayProve, withheld] = [false, prepared.denial]
       const sent = await this.#ask(agentId, prepared)
       if (sent.kind !== 'answered') {
         // A policy's no is the whole answer; a network's no is one of the addresses that were tried.
@@ -105,7 +109,7 @@ export class Discovery {
       }
       if (sent.status !== 200) {
         tried.push(`${url} (HTTP ${sent.status})`)
-        if (sent.status === 401 || sent.status === 403) denial ??= prepared.denial
+        if (sent.status === 401 || sent.status === 403) denial ??= withheld ?? prepared.denial
         // Nothing is sent again after a 401: a card that is public at the next address is found without.
         if (sent.status === 401) mayProve = false
         continue

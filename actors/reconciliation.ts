@@ -267,11 +267,14 @@ export class Reconciling {
 
   /**
    * The way to the agent. While reading goes well its last card will do: asked for, it would be a request and a write a scope
-   * and pass. Otherwise it is looked for, but not for long: a card that hangs must not hold a reader either.
+   * and pass. Otherwise it is looked for, but not for long: a card that hangs must not hold a reader either. Nor must a token endpoint:
+   * it is asked first and alone, for it would be waited for again by whatever is asked of the agent without its token.
    */
   async #line(scope: Scope, { context }: LeasedActor, { signal }: Held): Promise<AgentLine | NoLine> {
     const kept = context['failures'] === 0 ? await openKeptLine(this.#t, scope) : null
     if (kept) return kept
+    const denied = await this.#t.door.token(scope.agentId, signal)
+    if (denied) return { kind: 'missed', message: denied.message }
     const over = new AbortController()
     try {
       const silence = this.#silence(scope.agentId, AbortSignal.any([signal, over.signal]))

@@ -19,6 +19,8 @@ export interface TokenEndpoint {
   revokeAll(): void
   /** From now on: a working endpoint, one that fails with a status, one that redirects, or one that says nothing yet. */
   mood: 'works' | 'fails' | 'redirects' | 'holds'
+  /** Breaks the connections of what is held; what comes next is held again. */
+  cut(): void
   /** Answers what is held, and works again. */
   release(): void
   asked(n: number): Promise<void>
@@ -33,25 +35,25 @@ export interface TokenEndpointOptions {
   readonly lifeSeconds: number
 }
 
+/** Both halves are form-encoded before they are joined [RFC 6749 §2.3.1]. */
+function isKnown({ clientId, clientSecret }: TokenEndpointOptions, authorization = ''): boolean {
+  const [id, secret] = Buffer.from(authorization.replace(/^Basic /, ''), 'base64')
+    .toString()
+    .split(':')
+    .map((half) => new URLSearchParams(`half=${half}`).get('half'))
+  return id === clientId && secret === clientSecret
+}
+
 export async function startTokenEndpoint(options: TokenEndpointOptions): Promise<TokenEndpoint> {
   const tokens: string[] = []
   const forms: URLSearchParams[] = []
   const valid = new Set<string>()
-  const held: (() => void)[] = []
+  const held: { readonly answer: () => void; readonly cut: () => void }[] = []
   const count = new Countdown('requests for a token')
   let asked = 0
-  /** Both halves are form-encoded before they are joined [RFC 6749 §2.3.1]. */
-  const isKnown = (authorization = ''): boolean => {
-    const [id, secret] = Buffer.from(authorization.replace(/^Basic /, ''), 'base64')
-      .toString()
-      .split(':')
-      .map((half) => new URLSearchParams(`half=${half}`).get('half'))
-    return id === options.clientId && secret === options.clientSecret
-  }
-
   const grant = (request: IncomingMessage, response: ServerResponse): void => {
     const json = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    if (!isKnown(request.headers.authorization)) {
+    if (!isKnown(options, request.headers.authorization)) {
       // Says what it got: whoever logs this answer logs a secret.
       const words = { error: 'invalid_client', error_description: String(request.headers.authorization) }
       response.writeHead(401, { ...json, 'www-authenticate': 'Basic realm="tokens"' }).end(JSON.stringify(words))
@@ -71,7 +73,8 @@ export async function startTokenEndpoint(options: TokenEndpointOptions): Promise
       forms.push(new URLSearchParams(Buffer.concat(chunks).toString()))
       if (endpoint.mood === 'fails') response.writeHead(500).end(`It broke: ${request.headers.authorization}`)
       else if (endpoint.mood === 'redirects') response.writeHead(307, { location: '/elsewhere' }).end()
-      else if (endpoint.mood === 'holds') held.push(() => grant(request, response))
+      else if (endpoint.mood === 'holds')
+        held.push({ answer: () => grant(request, response), cut: () => response.destroy() })
       else grant(request, response)
       count.count()
     })
@@ -87,9 +90,12 @@ export async function startTokenEndpoint(options: TokenEndpointOptions): Promise
     isValid: (authorization = '') => valid.has(authorization.replace(/^Bearer /, '')),
     revokeAll: () => valid.clear(),
     mood: 'works',
+    cut: () => {
+      for (const { cut } of held.splice(0)) cut()
+    },
     release: () => {
       endpoint.mood = 'works'
-      for (const answer of held.splice(0)) answer()
+      for (const { answer } of held.splice(0)) answer()
     },
     asked: (n) => count.reached(n),
     get askedSoFar() {
