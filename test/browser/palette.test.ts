@@ -1,4 +1,4 @@
-/** The palette finds what is older than its lists, and says how far it looked. */
+/** The palette finds what is older than its lists, says how far it looked, and has what was typed before it was there. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { axeOn, launchBrowser, openPage } from '../support/browser.ts'
@@ -61,5 +61,33 @@ it('leads to all that have these words, and says when it could not look for olde
   await page.getByText('Older ones could not be asked for.').waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL('**/actors?q=no+such+words')
+  await page.context().close()
+})
+
+it('has what was typed before its code was there, and nothing of that reaches the page below', async () => {
+  const asked = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const page = await open((opened) =>
+    opened.route(/\/palette-\w+\.js$/, async (route) => {
+      asked.resolve()
+      await held.promise
+      await route.continue()
+    }),
+  )
+  await page.keyboard.press('Control+k')
+  await asked.promise
+  // By itself each of these does something on this page: `n` adds an agent.
+  await page.keyboard.type('nex')
+  await page.keyboard.press('Backspace')
+  await page.keyboard.type('w')
+  held.resolve()
+  await expect.poll(() => find(page).inputValue()).toBe('new')
+  expect(await page.getByRole('dialog').count()).toBe(1)
+  await page.keyboard.press('Escape')
+  await find(page).waitFor({ state: 'detached' })
+  expect(await page.getByRole('textbox', { name: 'Agent Card URL' }).count()).toBe(0)
+  // The page has its keys again.
+  await page.keyboard.press('n')
+  await page.getByRole('textbox', { name: 'Agent Card URL' }).waitFor()
   await page.context().close()
 })

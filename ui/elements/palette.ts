@@ -35,6 +35,7 @@ const leastText = 2
 export class SignalboxPalette extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
+    typed: { attribute: false },
     _wanted: { state: true },
     _at: { state: true },
     _asked: { state: true },
@@ -106,6 +107,8 @@ export class SignalboxPalette extends LitElement {
     `,
   ]
   declare app: App
+  /** What was typed before this was there to take it. */
+  declare typed: string
   declare _wanted: string
   declare _at: number
   /** What is looked for further back: empty while somebody types. */
@@ -130,6 +133,7 @@ export class SignalboxPalette extends LitElement {
 
   constructor() {
     super()
+    this.typed = ''
     this._wanted = ''
     this._at = 0
     this._asked = ''
@@ -143,6 +147,7 @@ export class SignalboxPalette extends LitElement {
   override firstUpdated(): void {
     openModal(this)
     this.renderRoot.querySelector('input')?.focus()
+    if (this.typed !== '') this.#typed(this.typed)
   }
 
   /** Without the code that asks for them, the rest is found all the same; the next letter tries again. */
