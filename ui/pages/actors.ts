@@ -15,6 +15,7 @@ import { agentsQuestion } from '../questions.ts'
 import type { Route } from '../router.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
+import { KeepFocus } from '../controllers/keep-focus.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
@@ -71,6 +72,8 @@ export class SignalboxActors extends View {
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
   readonly #clock = new ServerClock()
   readonly #pages = new ActorPages()
+  /** How many rows there were before more were asked for: the next is where somebody reads on. */
+  #readTo = 0
   #typing: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
@@ -86,6 +89,7 @@ export class SignalboxActors extends View {
       () => this.app,
       () => this.#ask(),
     )
+    new KeepFocus(this, () => this.renderRoot.querySelectorAll<HTMLElement>('.rows a')[this.#readTo])
     new RowKeys(this, '.rows a', () => [
       { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
     ])
@@ -253,6 +257,7 @@ export class SignalboxActors extends View {
     const known = data && this.#pages.shown(data)
     const waiting = known?.waiting ?? 0
     const showNew = (): void => {
+      this.#readTo = 0
       this.#layOutAnew()
       this.requestUpdate()
     }
@@ -361,6 +366,7 @@ export class SignalboxActors extends View {
   }
 
   #loadOlder(app: App): void {
+    this.#readTo = this.renderRoot.querySelectorAll('.rows a').length
     const read = (cursor: string, signal: AbortSignal): Promise<ActorPage> =>
       app.api.get(ask.listPath(this._filter, cursor), ActorPage, signal)
     void this.#pages.more(read).then((outcome) => {
