@@ -78,6 +78,8 @@ const actOn = (
 
 export class Agents {
   readonly #t: AgentsTools
+  /** Whom a list had no time to ask: the next one asks them first, or who hangs would keep them from ever being asked. */
+  readonly #passedOver = new Set<string>()
 
   constructor(tools: AgentsTools) {
     this.#t = tools
@@ -123,7 +125,8 @@ export class Agents {
   async list(viewer: Viewer): Promise<Agent[]> {
     const rows = await listAgents(this.#t.db.pool, viewer)
     const answers: (Agent | null)[] = []
-    const queue = rows.entries()
+    const isFirst = ({ id }: SeenAgent): number => Number(this.#passedOver.has(id))
+    const queue = [...rows.entries()].toSorted(([, a], [, b]) => isFirst(b) - isFirst(a)).values()
     const late = new Lateness(listPatienceMs)
     const lane = async (): Promise<void> => {
       for (const [i, row] of queue) answers[i] = await this.#describe(row, late)
@@ -135,7 +138,7 @@ export class Agents {
   async #describe(row: SeenAgent, late: Lateness): Promise<Agent | null> {
     const { id, cardUrl, source, heldSkills, operableSkills } = row
     const registered = { id, cardUrl, source, operableSkills }
-    const found = (await late.unless(() => this.#t.discovery.find(row))) ?? silent(cardUrl)
+    const found = await this.#heard(row, late)
     if (found.kind === 'missed') {
       const { untrusted: { trust, signing } = {}, message: error } = found
       const judged = trust && signing ? { trust, signing: heldSkills === null ? signing : reducedSigning(signing) } : {}
@@ -148,6 +151,17 @@ export class Agents {
     const { name, description } = found.card
     const { skills, ...shown } = seen
     return { ...registered, name, description, skills: [...skills], ...shown }
+  }
+
+  /** Who is being asked already, for this list or for somebody else, has not answered; the others are not begun with. */
+  async #heard(row: SeenAgent, late: Lateness): Promise<FoundCard | MissedCard> {
+    const { discovery } = this.#t
+    if (late.isOver && !discovery.isLookingFor(row.id)) {
+      this.#passedOver.add(row.id)
+      return notAsked
+    }
+    this.#passedOver.delete(row.id)
+    return (await late.unless(() => discovery.find(row))) ?? silent(row.cardUrl)
   }
 
   async get(viewer: Viewer, id: string): Promise<AgentDetail> {
@@ -188,6 +202,12 @@ const silent = (cardUrl: string): MissedCard => ({
   permanent: false,
 })
 
+const notAsked: MissedCard = {
+  kind: 'missed',
+  message: 'Not asked for its Agent Card yet: the agents before it have not answered. Ask again in a moment.',
+  permanent: false,
+}
+
 /** One patience for many questions: once it is over nothing is begun any more, and nothing is waited for. */
 class Lateness {
   readonly #come: Promise<null>
@@ -198,6 +218,10 @@ class Lateness {
       this.#isOver = true
       return null
     })
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /** Null where the answer would come too late. */

@@ -167,6 +167,11 @@ export class Discovery {
     return finding
   }
 
+  /** Whether somebody waits for this agent's card now. */
+  isLookingFor(agentId: string): boolean {
+    return this.#underWay.has(agentId)
+  }
+
   /** As `find`, but a card of the last seconds will do. */
   async forDispatch(agent: Registered): Promise<FoundAgent | MissedCard> {
     return this.#atHand(agent.id, dispatchAgeMs) ?? this.find(agent)

@@ -97,6 +97,7 @@ const guards: Readonly<Record<string, string>> = {
   silentForLong: 'the agent has been silent for long',
   lookedFor: 'it was read',
   closingTriesLeft: 'a try is left',
+  keepsFailing: 'the same loop fails again and again',
 }
 
 /** Of what ended so that a person has to decide: its machine is done with it. */

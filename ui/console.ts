@@ -189,7 +189,18 @@ export class SignalboxConsole extends View {
     // What is open already stays as it is, with what was typed; only one that is being closed is opened anew.
     const isOpen =
       this.renderRoot.querySelector(`signalbox-${name}`)?.shadowRoot?.querySelector('dialog')?.open === true
-    if (!this.#signedOut.value && !isOpen) this._layer = { name }
+    if (this.#signedOut.value || isOpen) return
+    this.#typed = ''
+    this._layer = { name }
+  }
+
+  /** What was typed before the code of a dialog was there. */
+  #typed = ''
+  readonly #typeAhead = (event: KeyboardEvent): void => {
+    event.preventDefault()
+    if (event.key === 'Escape') this._layer = undefined
+    else if (event.key === 'Backspace') this.#typed = this.#typed.slice(0, -1)
+    else if (event.key.length === 1) this.#typed += event.key
   }
 
   override willUpdate(changed: PropertyValues): void {
@@ -203,6 +214,9 @@ export class SignalboxConsole extends View {
     const moved = this.#section !== undefined && section !== this.#section
     this.#section = section
     if (moved && this.matches(':focus-within')) this.#focusMain()
+    const { _layer: layer } = this
+    const isComing = layer && !this.#lazy.failed && !this.renderRoot.querySelector(`signalbox-${layer.name}`)
+    if (this.app) this.app.keys.divert = isComing ? this.#typeAhead : undefined
   }
   #section: string | undefined
 
@@ -368,7 +382,7 @@ export class SignalboxConsole extends View {
       if (this._layer === layer) this._layer = undefined
     }
     if (layer?.name === 'palette' && app && this.#lazy.ready('signalbox-palette', loadPalette)) {
-      return html`${keyed(layer, html`<signalbox-palette .app=${app} @close=${close}></signalbox-palette>`)}`
+      return html`${keyed(layer, html`<signalbox-palette .app=${app} .typed=${this.#typed} @close=${close}></signalbox-palette>`)}`
     }
     if (layer?.name === 'keys' && app && this.#lazy.ready('signalbox-keys', loadKeys)) {
       return html`${keyed(layer, html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`)}`

@@ -22,6 +22,8 @@ const storageKey = 'signalbox.single-keys'
 export class Keys {
   readonly #sets = new Set<readonly Binding[]>()
   #pending: { readonly key: string; readonly atMs: number } | undefined
+  /** Takes what is typed while a dialog is on its way: it is meant for that, and not for the page below. */
+  divert: ((event: KeyboardEvent) => void) | undefined
   #singleKeys = localStorage.getItem(storageKey) !== 'off'
 
   add(bindings: readonly Binding[]): () => void {
@@ -49,6 +51,7 @@ export class Keys {
   handle(event: KeyboardEvent): void {
     if (event.defaultPrevented || event.isComposing) return
     const control = event.ctrlKey || event.metaKey
+    if (this.divert && !control) return this.divert(event)
     const candidates = this.all.filter((binding) => (binding.withControl === true) === control)
     if (!control && (!this.#singleKeys || event.altKey || isTyping(event))) return
     const chord = this.#takePending(event)

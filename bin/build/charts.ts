@@ -38,6 +38,7 @@ const ingredients = [
   'ui/statechart/metrics.ts',
   'ui/statechart/layout.ts',
   'domain/chart.ts',
+  'domain/next-words.ts',
 ]
 
 async function ingredientsHash(): Promise<string> {

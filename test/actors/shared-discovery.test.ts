@@ -33,3 +33,33 @@ it('a list that has waited long enough for a card leaves it to the send that wai
     await running.close()
   }
 })
+
+it('a list that has no time left for some agents says that they were not asked, and the next asks them first', async () => {
+  const asked: string[] = []
+  const held: ServerResponse[] = []
+  const url = await web((request, response) => {
+    asked.push(request.url ?? '')
+    held.push(response)
+  })
+  const running = await freshSystem('pglite')
+  try {
+    const { system, viewer } = running
+    const cardUrls = Array.from({ length: 66 }, (_, n) => `${url}${n}/card.json`)
+    for (const cardUrl of cardUrls) await system.agents.register(viewer, cardUrl)
+    const listed = await system.agents.list(viewer)
+    expect(asked).toHaveLength(64)
+    const silent = listed.filter(({ error }) => error?.endsWith('(no answer yet)'))
+    expect(silent.map(({ cardUrl }) => cardUrl)).toEqual(cardUrls.slice(0, 64))
+    const others = listed.slice(64).map(({ cardUrl, error }) => [cardUrl, error])
+    const notAsked = 'Not asked for its Agent Card yet: the agents before it have not answered. Ask again in a moment.'
+    expect(others).toEqual(cardUrls.slice(64).map((cardUrl) => [cardUrl, notAsked]))
+    // The others still hang, and hold all but two of the places.
+    const again = system.agents.list(viewer)
+    await expect.poll(() => asked.length).toBe(66)
+    expect(asked.slice(64).toSorted()).toEqual(['/64/card.json', '/65/card.json'])
+    for (const response of held) response.writeHead(503).end()
+    await again
+  } finally {
+    await running.close()
+  }
+})

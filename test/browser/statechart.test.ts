@@ -106,10 +106,30 @@ describe('a chart that is larger than its pane', () => {
       }),
     )
     expect(sticking).toEqual([])
+    const conditions = await page
+      .locator('signalbox-statechart .canvas .guard')
+      .evaluateAll((all) => all.map((line) => [line.lastChild?.textContent, line.querySelector('title')?.textContent]))
+    expect(conditions).toContainEqual(['if the task is finished', 'taskFinished'])
+    expect(conditions.filter(([line]) => /[a-z][A-Z]/.test(line ?? ''))).toEqual([])
+    // A condition's lines lie inside the label that was laid out for them.
+    const outside = await page.locator('signalbox-statechart .canvas .guard').evaluateAll((all) =>
+      all.flatMap((line) => {
+        const pills = [...(line.closest('.arrow')?.querySelectorAll('.pill') ?? [])].map((pill) =>
+          pill.getBoundingClientRect(),
+        )
+        const { left, right, top, bottom } = line.getBoundingClientRect()
+        const isInside = pills.some(
+          (at) => left >= at.left && right <= at.right && top >= at.top && bottom <= at.bottom + 1,
+        )
+        return isInside ? [] : [line.textContent]
+      }),
+    )
+    expect(outside).toEqual([])
     await page.getByRole('button', { name: 'Outline' }).click()
     const outline = page.getByRole('region', { name: 'subscription as an outline' })
     expect(await outline.locator('.leaf .key').innerText()).toBe('backing off')
     expect(await outline.locator('.leaf .key').getAttribute('title')).toBe('backingOff')
+    expect(await outline.getByTitle('taskFinished').first().innerText()).toBe('if the task is finished')
     await page.context().close()
   })
 })

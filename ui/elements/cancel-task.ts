@@ -74,6 +74,8 @@ export class SignalboxCancelTask extends LitElement {
   }
 
   ask(): void {
+    // Disabled it would lose the focus that it was given back.
+    if (this._step === 'running') return
     this._fault = undefined
     this.#key = undefined
     this.#dialog?.showModal()
@@ -99,7 +101,7 @@ export class SignalboxCancelTask extends LitElement {
 
   override render(): TemplateResult {
     const running = this._step === 'running'
-    return html`<button class="ghost danger" ?disabled=${running} @click=${() => this.ask()}>
+    return html`<button class="ghost danger" aria-disabled=${running ? 'true' : nothing} @click=${() => this.ask()}>
         ${running ? 'Canceling…' : 'Cancel task'}
       </button>
       <dialog aria-labelledby="ask" @keydown=${keepKeys}>

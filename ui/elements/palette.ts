@@ -26,12 +26,19 @@ interface Item {
 type Send = Pick<UnderWayAnswer['sends'][number], 'id' | 'action' | 'title' | 'agentName'>
 
 const perGroup = 8
+/** The largest page that the server gives. */
+const newestTasks = 100
+/** A pause in typing that asks the server for what is older, and how little it is not asked for. */
+const typingMs = 250
+const leastText = 2
 
 export class SignalboxPalette extends LitElement {
   static override properties: PropertyDeclarations = {
     app: { attribute: false },
+    typed: { attribute: false },
     _wanted: { state: true },
     _at: { state: true },
+    _asked: { state: true },
   }
   static override styles = [
     sheet,
@@ -86,6 +93,12 @@ export class SignalboxPalette extends LitElement {
         color: var(--sb-text-3);
         max-width: 45%;
       }
+      .bounds {
+        padding: 8px 16px;
+        border-top: 1px solid var(--sb-border);
+        font-size: var(--sb-text-s);
+        color: var(--sb-text-2);
+      }
       .none {
         padding: 18px 10px;
         text-align: center;
@@ -94,12 +107,17 @@ export class SignalboxPalette extends LitElement {
     `,
   ]
   declare app: App
+  /** What was typed before this was there to take it. */
+  declare typed: string
   declare _wanted: string
   declare _at: number
+  /** What is looked for further back: empty while somebody types. */
+  declare _asked: string
+  #typing: ReturnType<typeof setTimeout> | undefined
   #agents = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
   #tasks = new Query(this, () => ({
     queries: this.app.queries,
-    question: { path: tasksPath('all', 100, 0), schema: TaskPage, freshness: 'live' },
+    question: { path: tasksPath('all', newestTasks, 0), schema: TaskPage, freshness: 'live' },
   }))
 
   /** What was sent and made no task is among no tasks: asked for once there are words to look for in it. */
@@ -107,15 +125,29 @@ export class SignalboxPalette extends LitElement {
   #unsettled = new Query(this, () => this.#sends && { queries: this.app.queries, question: this.#sends.unsettled })
   #underWay = new Query(this, () => this.#sends && { queries: this.app.queries, question: this.#sends.underWay })
 
+  #older = new Query(this, () =>
+    this.#sends && this._asked !== ''
+      ? { queries: this.app.queries, question: this.#sends.furtherBack(this._asked) }
+      : undefined,
+  )
+
   constructor() {
     super()
+    this.typed = ''
     this._wanted = ''
     this._at = 0
+    this._asked = ''
+  }
+
+  override disconnectedCallback(): void {
+    clearTimeout(this.#typing)
+    super.disconnectedCallback()
   }
 
   override firstUpdated(): void {
     openModal(this)
     this.renderRoot.querySelector('input')?.focus()
+    if (this.typed !== '') this.#typed(this.typed)
   }
 
   /** Without the code that asks for them, the rest is found all the same; the next letter tries again. */
@@ -188,7 +220,53 @@ export class SignalboxPalette extends LitElement {
       ...(words.length === 0 ? [] : found(messages)),
       ...found(agents),
       ...found(toDo),
+      ...this.#furtherBack,
     ]
+  }
+
+  /** Last, for it comes later: what somebody is about to choose does not move. */
+  get #furtherBack(): Item[] {
+    const text = this._wanted.trim()
+    const asked = this.#sends
+    if (!asked || text.length < leastText) return []
+    const tasks = this.#tasks.data?.tasks ?? []
+    const sends = [...(this.#unsettled.data?.sends ?? []), ...(this.#underWay.data?.sends ?? [])]
+    const shown = new Set([...tasks.flatMap(({ localId, title }) => [localId, title]), ...sends.map(({ id }) => id)])
+    const older = text === this._asked ? asked.olderOf(this.#older.data?.actors ?? [], text, shown) : []
+    const item = (label: string, note: string, icon: IconName, path: string): Item => ({
+      group: 'Further back',
+      icon,
+      label,
+      note,
+      keys: '',
+      run: () => this.app.router.go(path),
+    })
+    return [
+      ...older.slice(0, perGroup).map(({ title, note, path }) => item(title, note, 'history', path)),
+      item('All actors with these words', 'every task and message', 'workflow', asked.everywhere(text)),
+    ]
+  }
+
+  #typed(text: string): void {
+    this._wanted = text
+    this._at = 0
+    this._asked = ''
+    clearTimeout(this.#typing)
+    this.#typing = setTimeout(() => {
+      if (text.trim().length >= leastText) this._asked = text.trim()
+    }, typingMs)
+    void this.#findSends()
+  }
+
+  /** What was looked through: a person who finds nothing here must not take it for all there is. */
+  get #bounds(): string {
+    const { fault, data } = this.#older.answer
+    const further = data
+      ? 'Older ones are found by these words as they stand in a title.'
+      : fault
+        ? 'Older ones could not be asked for.'
+        : 'Looking for older ones…'
+    return `Looked through: the newest ${newestTasks} tasks, and of messages that need you or are on their way 20 each. ${further}`
   }
 
   #key(event: KeyboardEvent): void {
@@ -230,12 +308,9 @@ export class SignalboxPalette extends LitElement {
           autocomplete="off"
           spellcheck="false"
           placeholder="A page, a task, a message, an agent, or something to do"
+          maxlength="200"
           .value=${this._wanted}
-          @input=${(event: Event & { currentTarget: HTMLInputElement }) => {
-            this._wanted = event.currentTarget.value
-            this._at = 0
-            void this.#findSends()
-          }}
+          @input=${(event: Event & { currentTarget: HTMLInputElement }) => this.#typed(event.currentTarget.value)}
         />
         <kbd>Esc</kbd>
       </div>
@@ -243,6 +318,7 @@ export class SignalboxPalette extends LitElement {
         ${items.map((item, at) => this.#option(item, at, items[at - 1]?.group))}
       </div>
       ${items.length === 0 ? html`<p class="none" role="status">Nothing found for “${this._wanted}”.</p>` : nothing}
+      ${this._wanted.trim().length < leastText ? nothing : html`<p class="bounds">${this.#bounds}</p>`}
     </dialog>`
   }
 

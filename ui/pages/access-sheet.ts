@@ -171,6 +171,7 @@ export const accessSheet = [
       padding: 12px 16px 14px;
     }
     .teams h3 {
+      flex: 1 1 140px;
       font-weight: 600;
       overflow-wrap: anywhere;
     }

@@ -113,4 +113,39 @@ export const narrowSheet = css`
       border-bottom: 0;
     }
   }
+  /* A line more for which actor it is and how it stands, and for the slider. */
+  @container console (max-width: 480px) {
+    .actor,
+    .actor:has(.told) {
+      grid-template-rows: auto auto minmax(0, 1fr) auto;
+    }
+    header {
+      flex-wrap: wrap;
+      padding-block: 8px;
+    }
+    h2 {
+      flex: 1;
+    }
+    header .grow {
+      display: none;
+    }
+    header .chip {
+      order: 1;
+      margin-inline-end: 60%;
+    }
+    th,
+    td {
+      padding-inline: 6px;
+    }
+    .bar {
+      flex-wrap: wrap;
+    }
+    .bar > .num {
+      flex: 1;
+    }
+    input[type='range'] {
+      order: -1;
+      flex: 0 0 calc(100% - 16px);
+    }
+  }
 `

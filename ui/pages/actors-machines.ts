@@ -24,12 +24,17 @@ export class SignalboxMachines extends LitElement {
       }
       header {
         display: grid;
+        grid-template-columns: minmax(0, 1fr);
         gap: 8px;
         padding: 14px 16px;
         border-bottom: 1px solid var(--sb-border);
       }
       .segments {
         justify-self: start;
+        flex-wrap: wrap;
+      }
+      header .row {
+        flex-wrap: wrap;
       }
       signalbox-statechart {
         flex: 1;

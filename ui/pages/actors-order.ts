@@ -16,12 +16,47 @@ export interface Arranged {
   readonly waiting: number
 }
 
+/** Each once. An actor that moved while pages were read is in two of them: it is shown as it is in the freshest. */
+function unique(actors: readonly ActorSummary[]): ReadonlyMap<string, ActorSummary> {
+  const byKey = new Map<string, ActorSummary>()
+  for (const actor of actors) {
+    const known = byKey.get(keyOf(actor))
+    if (!known || known.revision < actor.revision) byKey.set(keyOf(actor), actor)
+  }
+  return byKey
+}
+
 /** `kept` is null when the list may be laid out anew. A row that left the answer leaves the list. */
 export function arrange(kept: readonly string[] | null, actors: readonly ActorSummary[]): Arranged {
-  // An actor that moved while pages were read is in two of them; the first page is the fresher one.
-  const byKey = new Map<string, ActorSummary>()
-  for (const actor of actors) if (!byKey.has(keyOf(actor))) byKey.set(keyOf(actor), actor)
+  const byKey = unique(actors)
   if (kept === null || kept.length === 0) return { rows: sorted([...byKey.values()]), waiting: 0 }
   const rows = kept.flatMap((key) => byKey.get(key) ?? [])
   return { rows, waiting: byKey.size - rows.length }
+}
+
+/** The keys with those of a page that follows, which is laid out in itself: nothing above it moves, and nothing is there twice. */
+export function followedBy(kept: readonly string[], page: readonly ActorSummary[]): readonly string[] {
+  const known = new Set(kept)
+  return [
+    ...kept,
+    ...sorted(page)
+      .map(keyOf)
+      .filter((key) => !known.has(key)),
+  ]
+}
+
+/**
+ * Rows that the first page held and now does not, only because others that moved took their places: by the order of pages, which is
+ * that of last steps, they come after its end. What left for another reason, such as that nothing is wrong with it any more, is not among them.
+ */
+export function pushedOut(
+  before: readonly ActorSummary[],
+  page: { readonly actors: readonly ActorSummary[]; readonly next: string | null },
+): readonly ActorSummary[] {
+  const last = page.actors.at(-1)
+  if (page.next === null || !last) return []
+  const inIt = new Set(page.actors.map(keyOf))
+  const isAfter = (actor: ActorSummary): boolean =>
+    actor.updatedAt < last.updatedAt || (actor.updatedAt === last.updatedAt && actor.id < last.id)
+  return before.filter((actor) => !inIt.has(keyOf(actor)) && isAfter(actor))
 }

@@ -15,6 +15,7 @@ import { agentsQuestion } from '../questions.ts'
 import type { Route } from '../router.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
+import { KeepFocus } from '../controllers/keep-focus.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
@@ -26,7 +27,8 @@ import { plural } from '../format.ts'
 import { ServerClock } from '../server-clock.ts'
 import { SignalboxActor } from './actors-detail.ts'
 import { SignalboxMachines } from './actors-machines.ts'
-import { arrange, keyOf } from './actors-order.ts'
+import { keyOf } from './actors-order.ts'
+import { ActorPages } from './actors-pages.ts'
 import * as ask from './actors-questions.ts'
 import { narrowedTo } from './actors-narrowed.ts'
 import { queuesNews } from './actors-news.ts'
@@ -45,15 +47,12 @@ export class SignalboxActors extends View {
     kind: { attribute: false },
     actorId: { attribute: false },
     _filter: { state: true },
-    _older: { state: true },
     _olderFault: { state: true },
   }
   /** Given by the frame; alone on a page the view reads its own route. */
   declare kind: string | null
   declare actorId: string | null
   declare _filter: ask.ActorFilter
-  /** Pages after the first: fetched once, not kept current. Null before any was asked for. */
-  declare _older: ActorPage | null
   declare _olderFault: ApiFault | undefined
 
   readonly #route = new Select(
@@ -72,17 +71,16 @@ export class SignalboxActors extends View {
   readonly #queues = new Query(this, () => this.app && { queries: this.app.queries, question: ask.queuesQuestion })
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
   readonly #clock = new ServerClock()
-  #kept: readonly string[] | null = null
+  readonly #pages = new ActorPages()
+  /** How many rows there were before more were asked for: the next is where somebody reads on. */
+  #readTo = 0
   #typing: ReturnType<typeof setTimeout> | undefined
-  /** Made anew with every filter, so that a late page of the old one is dropped. */
-  #paging = new AbortController()
 
   constructor() {
     super()
     this.kind = null
     this.actorId = null
     this._filter = ask.everyActor
-    this._older = null
     this._olderFault = undefined
     new Clock(this)
     // For the line above the list, and for the page beside it, which shows the same answers.
@@ -91,6 +89,7 @@ export class SignalboxActors extends View {
       () => this.app,
       () => this.#ask(),
     )
+    new KeepFocus(this, () => this.renderRoot.querySelectorAll<HTMLElement>('.rows a')[this.#readTo])
     new RowKeys(this, '.rows a', () => [
       { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
     ])
@@ -124,7 +123,7 @@ export class SignalboxActors extends View {
 
   override disconnectedCallback(): void {
     clearTimeout(this.#typing)
-    this.#paging.abort()
+    this.#pages.restart()
     super.disconnectedCallback()
   }
 
@@ -159,13 +158,12 @@ export class SignalboxActors extends View {
 
   override willUpdate(changed: PropertyValues<this>): void {
     this.#takeFilter()
-    if (changed.has('_filter')) {
-      this.#paging.abort()
-      this.#paging = new AbortController()
-      this.#kept = null
-      this._older = null
-      this._olderFault = undefined
-    }
+    if (changed.has('_filter')) this.#layOutAnew()
+  }
+
+  #layOutAnew(): void {
+    this.#pages.restart()
+    this._olderFault = undefined
   }
 
   #focusFilter(): void | false {
@@ -256,11 +254,11 @@ export class SignalboxActors extends View {
 
   #list(app: App): TemplateResult {
     const { data, fault } = this.#actors.answer
-    const known = data ? [...data.actors, ...(this._older?.actors ?? [])] : undefined
-    const { rows, waiting } = arrange(this.#kept, known ?? [])
-    if (known) this.#kept = rows.map(keyOf)
+    const known = data && this.#pages.shown(data)
+    const waiting = known?.waiting ?? 0
     const showNew = (): void => {
-      this.#kept = null
+      this.#readTo = 0
+      this.#layOutAnew()
       this.requestUpdate()
     }
     return html`<section class="list" aria-label="Actors">
@@ -281,7 +279,7 @@ export class SignalboxActors extends View {
       </div>
       <div class="rows scroll">
         ${fault && known ? staleNotice(fault, () => this.#actors.refresh()) : nothing}
-        ${known ? this.#rows(app, rows) : fault ? failure(fault, () => this.#actors.refresh()) : skeleton(8)}
+        ${known ? this.#rows(app, known.rows) : fault ? failure(fault, () => this.#actors.refresh()) : skeleton(8)}
       </div>
     </section>`
   }
@@ -313,12 +311,12 @@ export class SignalboxActors extends View {
 
   #rows(app: App, rows: readonly ActorSummary[]): TemplateResult {
     if (rows.length === 0) return this.#empty()
-    const next = this._older ? this._older.next : (this.#actors.data?.next ?? null)
+    const { next } = this.#pages
     return html`<ul>
         ${repeat(rows, keyOf, (actor) => this.#row(app, actor))}
       </ul>
-      ${this._olderFault ? staleNotice(this._olderFault, () => this.#loadOlder(app, next)) : nothing}
-      ${next === null ? nothing : html`<button class="small more" @click=${() => this.#loadOlder(app, next)}>Load more</button>`}`
+      ${this._olderFault ? staleNotice(this._olderFault, () => this.#loadOlder(app)) : nothing}
+      ${next === null ? nothing : html`<button class="small more" @click=${() => this.#loadOlder(app)}>Load more</button>`}`
   }
 
   #row(app: App, actor: ActorSummary): TemplateResult {
@@ -367,21 +365,15 @@ export class SignalboxActors extends View {
     </div>`
   }
 
-  #loadOlder(app: App, cursor: string | null): void {
-    if (cursor === null) return
-    const { signal } = this.#paging
-    const before = this._older?.actors ?? []
-    void app.api.get(ask.listPath(this._filter, cursor), ActorPage, signal).then(
-      (page) => {
-        if (signal.aborted) return
-        this.#kept = [...(this.#kept ?? []), ...page.actors.map(keyOf)]
-        this._older = { actors: [...before, ...page.actors], next: page.next }
-        this._olderFault = undefined
-      },
-      (error: unknown) => {
-        if (!signal.aborted) this._olderFault = faultOf(error)
-      },
-    )
+  #loadOlder(app: App): void {
+    this.#readTo = this.renderRoot.querySelectorAll('.rows a').length
+    const read = (cursor: string, signal: AbortSignal): Promise<ActorPage> =>
+      app.api.get(ask.listPath(this._filter, cursor), ActorPage, signal)
+    void this.#pages.more(read).then((outcome) => {
+      if (outcome === 'dropped') return
+      this._olderFault = outcome === 'read' ? undefined : faultOf(outcome.error)
+      this.requestUpdate()
+    })
   }
 }
 

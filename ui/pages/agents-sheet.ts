@@ -21,6 +21,10 @@ export const agentsSheet = css`
     padding: 12px 24px;
     border-bottom: 1px solid var(--sb-border);
   }
+  /* Its words may break anywhere, so it would be the first to give way. */
+  .head h1 {
+    flex: none;
+  }
   .head input {
     width: min(260px, 40%);
   }
@@ -142,6 +146,60 @@ export const agentsSheet = css`
     }
     .broken {
       min-width: 200px;
+    }
+  }
+  /* No room for columns: an agent's name has the line, and what is known of it the next. */
+  @container console (max-width: 560px) {
+    .head {
+      flex-wrap: wrap;
+    }
+    .head input {
+      order: 1;
+      width: 100%;
+    }
+    table,
+    tbody,
+    th[scope='row'] {
+      display: block;
+    }
+    thead {
+      position: absolute;
+      clip-path: inset(50%);
+      width: 1px;
+      height: 1px;
+      overflow: hidden;
+    }
+    tbody tr {
+      display: flex;
+      flex-wrap: wrap;
+      gap: 4px 16px;
+      padding: 10px 12px;
+      border-bottom: 1px solid var(--sb-border);
+    }
+    tbody tr > * {
+      height: auto;
+      padding: 0;
+      border: 0;
+    }
+    tbody tr:hover,
+    tbody tr:hover > * {
+      background: var(--sb-hover);
+    }
+    th[scope='row'] {
+      flex: 0 0 100%;
+      max-width: 100%;
+    }
+    td {
+      align-self: center;
+    }
+    /* Under the name, which stands beside the mark. */
+    th + td {
+      margin-inline-start: 39px;
+    }
+    .broken {
+      flex: 1;
+      min-width: 0;
+      overflow-wrap: anywhere;
     }
   }
 `

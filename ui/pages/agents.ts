@@ -8,6 +8,7 @@ import type { Agent } from '../../domain/agent.ts'
 import { sessionQuestion, type App } from '../app.ts'
 import { hostOf } from '../card.ts'
 import { Again } from '../controllers/again.ts'
+import { KeepFocus } from '../controllers/keep-focus.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
@@ -67,6 +68,7 @@ export class SignalboxAgents extends View {
       () => this.app,
       () => this.#troubled.refresh(),
     )
+    new KeepFocus(this, () => this.#whereNow())
     new RowKeys(this, 'tbody a', () => [
       { keys: '/', label: 'Filter agents', group: 'This page', run: () => this.#focusFilter() },
       {
@@ -99,6 +101,18 @@ export class SignalboxAgents extends View {
     void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>('.head .primary')?.focus())
   }
 
+  /** Back from an agent at its row; where no row was left, at the field that says which are. */
+  #whereNow(): HTMLElement | null {
+    if (this.#route.value?.page !== 'agents') return null
+    const id = this.#left
+    this.#left = undefined
+    const row =
+      id === undefined ? null : this.renderRoot.querySelector<HTMLElement>(`[data-route='/agents/${CSS.escape(id)}']`)
+    return row ?? this.renderRoot.querySelector<HTMLElement>('input[type=search]')
+  }
+  /** The agent that was shown last. */
+  #left: string | undefined
+
   get #mayAdminister(): boolean {
     return this.#session.data?.user.role === 'admin'
   }
@@ -108,6 +122,7 @@ export class SignalboxAgents extends View {
     const route = this.#route.value
     if (!app || !route) return nothing
     const id = route.page === 'agent' ? route.params['id'] : undefined
+    this.#left = id ?? this.#left
     if (id !== undefined) return html`<signalbox-agent .app=${app} agent-id=${id}></signalbox-agent>`
     return this.#list(app)
   }

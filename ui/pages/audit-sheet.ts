@@ -226,5 +226,11 @@ export const auditSheet = [
         grid-template-columns: 1fr;
       }
     }
+    @container console (max-width: 480px) {
+      .chain .facts > div {
+        grid-template-columns: minmax(0, 1fr);
+        gap: 0;
+      }
+    }
   `,
 ]

@@ -9,6 +9,7 @@ import { type CardFacts, readCard } from '../card.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Follow } from '../controllers/follow.ts'
+import { KeepFocus } from '../controllers/keep-focus.ts'
 import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { SendAgain } from '../controllers/send-again.ts'
@@ -118,6 +119,7 @@ export class SignalboxTask extends View {
     const kept = localStorage.getItem(sideKey)
     this._side = kept === 'open' || kept === 'closed' ? kept : 'auto'
     new Clock(this)
+    new KeepFocus(this)
     new Again(
       this,
       () => this.app,

@@ -8,6 +8,7 @@ import type { TaskFilter, TaskRow } from '../../domain/task.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Lazy } from '../controllers/lazy.ts'
+import { KeepFocus } from '../controllers/keep-focus.ts'
 import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
@@ -76,6 +77,7 @@ export class SignalboxTasks extends View {
     super()
     this._hidden = localStorage.getItem(paneKey) === 'hidden'
     new Clock(this)
+    new KeepFocus(this, () => this.renderRoot.querySelector<HTMLElement>('.item'))
     new RowKeys(this, '.item', () => this.#bindings())
   }
 

@@ -22,7 +22,9 @@ export const partsSheet = css`
   }
   .data {
     display: grid;
+    grid-template-columns: minmax(0, 1fr);
     gap: 4px;
+    overflow-wrap: anywhere;
     padding: 10px 12px;
     border-radius: var(--sb-radius-m);
     background: var(--sb-sunken);
@@ -55,6 +57,7 @@ export const transcriptSheet = [
     }
     .parts {
       display: grid;
+      grid-template-columns: minmax(0, 1fr);
       gap: 8px;
       max-width: 68ch;
       padding-top: 2px;
@@ -71,6 +74,7 @@ export const transcriptSheet = [
     }
     .made {
       display: grid;
+      grid-template-columns: minmax(0, 1fr);
       gap: 10px;
       padding: 10px 0 10px 40px;
     }

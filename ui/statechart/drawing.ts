@@ -99,7 +99,7 @@ function drawRows(node: ChartNode, at: Point, trace: Trace): SVGTemplateResult[]
     const times = x + rowIndent(row) + monoWidth(row.text, fontSize.row) + 4
     return svg`<g class=${classes}>
       <text class="what" x=${x} y=${y} font-size=${fontSize.row}>${row.kind}</text>
-      <text class="which" x=${x + rowIndent(row)} y=${y} font-size=${fontSize.row}>${row.text}</text>
+      <text class="which" x=${x + rowIndent(row)} y=${y} font-size=${fontSize.row}>${row.guard === undefined ? nothing : svg`<title>${row.guard}</title>`}${row.text}</text>
       ${taken > 1 ? drawBadge({ x: times, y: y - 11 }, taken) : nothing}
     </g>`
   })
@@ -152,7 +152,7 @@ function drawLabel(label: Rect, edges: readonly ChartEdge[], taken: number, trac
     ${taken > 1 ? drawBadge({ x: label.x + label.width - 12, y: label.y - 8 }, taken) : nothing}`
 }
 
-function drawLabelRow(label: Point, { edge, y }: LabelRow, trace: Trace): SVGTemplateResult {
+function drawLabelRow(label: Point, { edge, guard, y }: LabelRow, trace: Trace): SVGTemplateResult {
   const [left, top] = [label.x + spacing.labelPadding, label.y + y]
   const glyph = glyphs[edge.kind]
   const classes = classMap({
@@ -164,7 +164,10 @@ function drawLabelRow(label: Point, { edge, y }: LabelRow, trace: Trace): SVGTem
   return svg`<g class=${classes}>
     ${glyph === undefined ? nothing : svg`<path class="glyph" transform=${`translate(${left - 1} ${top + 4})`} d=${glyph}></path>`}
     <text class="event" x=${left + (edge.kind === 'event' ? 0 : spacing.glyph)} y=${top + 13} font-size=${fontSize.label}>${edge.label}</text>
-    ${edge.guard === undefined ? nothing : svg`<text class="guard" x=${left} y=${top + 25.5} font-size=${fontSize.guard}>if ${edge.guard}</text>`}
+    ${guard.map(
+      (line, index) =>
+        svg`<text class="guard" x=${left} y=${top + 25.5 + index * spacing.guardRow} font-size=${fontSize.guard}><title>${edge.guard}</title>${line}</text>`,
+    )}
   </g>`
 }
 

@@ -3,6 +3,7 @@
  * browser draws with them; both must agree without a font in sight, so widths come from a table and not from a canvas.
  */
 import { spaced, type ChartEdge, type ChartNode } from '../../domain/chart.ts'
+import { guardWords } from '../../domain/next-words.ts'
 
 export const fontSize = { name: 13, row: 11, label: 11, guard: 10, kind: 10.5 } as const
 
@@ -15,7 +16,7 @@ export const spacing = {
   minimumWidth: 96,
   minimumHeight: 38,
   labelRow: 19,
-  guardedLabelRow: 31,
+  guardRow: 12,
   labelPadding: 9,
   labelEdge: 4,
   glyph: 14,
@@ -51,12 +52,14 @@ export interface StateRow {
   readonly text: string
   /** The transition that an `on` line stands for: it changes no state, so it has no arrow. */
   readonly edge?: string
+  /** Its condition by the machine's own name. */
+  readonly guard?: string
 }
 
 const staying = (edge: ChartEdge): string =>
   [
     edge.label,
-    edge.guard === undefined ? '' : `[${edge.guard}]`,
+    edge.guard === undefined ? '' : `[${guardWords(edge.guard)}]`,
     edge.actions.length > 0 ? `/ ${edge.actions.join(', ')}` : '',
   ]
     .filter((word) => word !== '')
@@ -69,7 +72,10 @@ export function rowsOf(node: ChartNode): readonly StateRow[] {
     ...node.exit.map((text): StateRow => ({ kind: 'exit', text })),
     ...node.edges
       .filter((edge) => edge.targets.length === 0)
-      .map((edge): StateRow => ({ kind: 'on', text: staying(edge), edge: edge.id })),
+      .map((edge): StateRow => {
+        const guard = edge.guard === undefined ? {} : { guard: edge.guard }
+        return { kind: 'on', text: staying(edge), edge: edge.id, ...guard }
+      }),
   ]
 }
 
@@ -88,22 +94,38 @@ export function boxOf(node: ChartNode): { width: number; height: number; header:
   return { width: Math.ceil(width), height: Math.max(spacing.minimumHeight, rows.length > 0 ? header : 0), header }
 }
 
+/** Characters in a line of a condition: on one line a long one would make its label wider than the boxes that it joins. */
+const guardLineLength = 30
+
+/** A transition's condition as its label shows it; the machine's own name for it is in the tooltip. */
+export function guardLines({ guard }: ChartEdge): readonly string[] {
+  if (guard === undefined) return []
+  const lines: string[] = []
+  for (const word of `if ${guardWords(guard)}`.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + 1 + word.length > guardLineLength) lines.push(word)
+    else lines[lines.length - 1] = `${line} ${word}`
+  }
+  return lines
+}
+
 /** One transition's lines in a label; `y` is from the label's top. */
 export interface LabelRow {
   readonly edge: ChartEdge
+  readonly guard: readonly string[]
   readonly y: number
 }
 
 export function labelOf(edges: readonly ChartEdge[]): { width: number; height: number; rows: readonly LabelRow[] } {
   let y: number = spacing.labelEdge
   const rows = edges.map((edge): LabelRow => {
-    const row = { edge, y }
-    y += edge.guard === undefined ? spacing.labelRow : spacing.guardedLabelRow
+    const row = { edge, guard: guardLines(edge), y }
+    y += spacing.labelRow + row.guard.length * spacing.guardRow
     return row
   })
-  const widths = edges.flatMap((edge) => [
+  const widths = rows.flatMap(({ edge, guard }) => [
     monoWidth(edge.label, fontSize.label) + (edge.kind === 'event' ? 0 : spacing.glyph),
-    edge.guard === undefined ? 0 : monoWidth(`if ${edge.guard}`, fontSize.guard),
+    ...guard.map((line) => monoWidth(line, fontSize.guard)),
   ])
   return { width: Math.ceil(Math.max(0, ...widths) + spacing.labelPadding * 2), height: y + 3, rows }
 }

@@ -1,6 +1,7 @@
 /** A chart as a nested list: the same content as the picture for those who do not see it, and for narrow panes. */
 import { html, nothing, type TemplateResult } from 'lit'
 import { spaced, type ChartEdge, type ChartNode } from '../../domain/chart.ts'
+import { guardWords } from '../../domain/next-words.ts'
 import { nameOf } from './metrics.ts'
 import type { Trace } from './trace.ts'
 
@@ -17,7 +18,8 @@ const times = (count: number): string => (count === 1 ? 'taken once' : `taken ${
 function transition(edge: ChartEdge, nodes: ReadonlyMap<string, ChartNode>, trace: Trace): TemplateResult {
   const count = trace.counts.get(edge.id) ?? 0
   const targets = edge.targets.map((id) => spaced(nodes.get(id)?.key ?? id)).join(' and ')
-  const guard = edge.guard === undefined ? nothing : html` <span class="if">if ${edge.guard}</span>`
+  const guard =
+    edge.guard === undefined ? nothing : html` <span class="if" title=${edge.guard}>if ${guardWords(edge.guard)}</span>`
   const can = trace.possible.has(edge.id)
   return html`<li class=${can ? 'can' : nothing}>
     <span class="on">${edge.label}</span>${guard}

@@ -1,0 +1,86 @@
+/** The focus stays in the page when what had it goes away by an action of its own: where somebody reads on, or in the main part. */
+import { randomUUID } from 'node:crypto'
+import type { Browser, Page } from 'playwright-core'
+import { sql } from 'slonik'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { launchBrowser, openPage } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import type { Peer } from '../support/peers/peer.ts'
+import { startSdkPeer } from '../support/peers/sdk.ts'
+
+let server: TestConsole
+let peer: Peer
+let browser: Browser
+let agentId: string
+
+beforeAll(async () => {
+  server = await startConsole({ database: 'pglite' })
+  ;[peer, browser] = await Promise.all([startSdkPeer({ version: '1.0', binding: 'JSONRPC' }), launchBrowser()])
+  agentId = await server.api.register(peer.cardUrl)
+})
+afterAll(async () => {
+  await browser.close()
+  await peer.close()
+  await server.close()
+})
+
+async function open(path: string): Promise<Page> {
+  const { page } = await openPage(browser)
+  await page.goto(server.url + path)
+  return page
+}
+/** What has the focus, through every shadow root. */
+const focused = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    let at = document.activeElement
+    while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+    return at?.getAttribute('data-route') ?? at?.getAttribute('aria-label') ?? at?.localName ?? ''
+  })
+const press = async (page: Page, role: 'button' | 'link', name: string): Promise<void> => {
+  await page.getByRole(role, { name }).focus()
+  await page.keyboard.press('Enter')
+}
+
+it('is in the page of an agent that was opened, and back at its row', async () => {
+  const page = await open('/agents')
+  await page.locator(`[data-route='/agents/${agentId}']`).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'Back to the list' }).waitFor()
+  await expect.poll(() => focused(page)).toBe('main')
+  await press(page, 'link', 'Back to the list')
+  await expect.poll(() => focused(page)).toBe(`/agents/${agentId}`)
+  await page.keyboard.press('/')
+  await page.keyboard.type('no such agent')
+  await press(page, 'button', 'Clear filter')
+  await expect.poll(() => focused(page)).toBe('Filter agents')
+  await page.context().close()
+})
+
+it('is at the first row of the last page that was asked for', async () => {
+  const { organizationId } = server.viewer
+  const insert = async (title: string) => {
+    const id = randomUUID()
+    await server.db.pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, timers, created_at, updated_at)
+      values ('subscription', ${id}, ${organizationId}, '1', 1,
+        jsonb_build_object('value', ${title}::text, 'context', '{}'::jsonb, 'status', 'active'), '{}'::jsonb, now(), now())`)
+    return `/actors/subscription/${id}`
+  }
+  const oldest = await insert('resting')
+  for (let count = 0; count < 100; count++) await insert('resting')
+  const page = await open('/actors?kind=subscription&q=resting')
+  await press(page, 'button', 'Load more')
+  await expect.poll(() => focused(page)).toBe(oldest)
+  await page.context().close()
+})
+
+it('is in the page of a task whose cancel took its own button away', async () => {
+  const { result } = await server.finished((await server.send(agentId, { text: 'hold' })).id)
+  const page = await open(`/tasks/${result?.localId}`)
+  await press(page, 'button', 'Cancel task')
+  await press(page, 'button', 'Yes, cancel it')
+  await page.getByRole('button', { name: 'Cancel task' }).waitFor({ state: 'detached' })
+  await page.locator('signalbox-task .chips').getByText('Canceled').waitFor()
+  await expect.poll(() => focused(page)).toBe('main')
+  await page.context().close()
+})

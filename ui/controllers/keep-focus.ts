@@ -1,0 +1,37 @@
+/**
+ * Gives the focus a place when a view's own drawing took away what had it: else a keyboard begins at the top of the page again, and a
+ * screen reader falls silent. Owns when; where is the view's to say, and the console's main part where it says nothing.
+ */
+import type { LitElement, ReactiveController } from 'lit'
+
+export class KeepFocus implements ReactiveController {
+  readonly #host: LitElement
+  readonly #place: () => HTMLElement | null | undefined
+  #had = false
+
+  constructor(host: LitElement, place: () => HTMLElement | null | undefined = () => null) {
+    this.#host = host
+    this.#place = place
+    host.addController(this)
+  }
+
+  get #hasFocus(): boolean {
+    return (this.#host.shadowRoot?.activeElement ?? null) !== null
+  }
+
+  hostUpdate(): void {
+    this.#had = this.#hasFocus
+  }
+
+  hostUpdated(): void {
+    if (!this.#had || this.#hasFocus) return
+    const place = this.#place() ?? mainAround(this.#host)
+    place?.focus()
+  }
+}
+
+/** The main part that an element is in, through every shadow root on the way. */
+function mainAround(element: Element): HTMLElement | null {
+  const root = element.getRootNode()
+  return element.closest('main') ?? (root instanceof ShadowRoot ? mainAround(root.host) : null)
+}
