@@ -1,4 +1,5 @@
 /** How the tests run: one project a floor, four files at a time, with one real PostgreSQL for all of them. */
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './test/support/longest-first.ts'
 
@@ -7,6 +8,9 @@ import LongestFirst from './test/support/longest-first.ts'
  * it a file on PGlite takes some tenths of a second of a processor less, more on a busy machine. A process of the product that a test starts is not told.
  */
 const execArgv = ['--liftoff-only']
+
+/** A run starts some hundreds of processes of the same built files: compiled once, each starts in a seventh less of a processor. */
+process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, 'node_modules/.cache/signalbox/compiled')
 
 /** One project a floor, so that a floor's promises can be run alone. */
 const project = (name: string, extra = {}) => ({

@@ -22,6 +22,11 @@ export interface Answer {
   readonly error?: unknown
 }
 
+/** It ends itself, in what may be the middle of a commit: only a new start, from its log, tells what is kept. */
+export interface Farewell {
+  readonly lastWords: string
+}
+
 type Request =
   | { readonly kind: 'exchange'; readonly chunks: readonly Uint8Array[] }
   | { readonly kind: 'dump' | 'close' }
@@ -66,7 +71,10 @@ export class PgliteServer {
     this.started = new Promise<void>((resolve, reject) => {
       this.#waiting.set(STARTED, { resolve: () => resolve(), reject })
     })
-    this.#worker.on('message', (answer: Answer) => this.#answered(answer))
+    this.#worker.on('message', (said: Answer | Farewell) => {
+      if ('lastWords' in said) this.#fail(new Error(said.lastWords))
+      else this.#answered(said)
+    })
     this.#worker.on('error', (error) => this.#fail(error))
     this.#worker.on('exit', (code) => this.#fail(new Error(`The thread exited with code ${code}.`)))
   }

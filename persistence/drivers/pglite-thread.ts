@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
-import type { Answer, Errand, ThreadOptions } from './pglite-server.ts'
+import type { Answer, Errand, Farewell, ThreadOptions } from './pglite-server.ts'
 
 /** Collations of the builtin provider are the same on every machine and on PostgreSQL 17 and newer; PGlite has no ICU. */
 const initialLocale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '-E', 'UTF8']
@@ -14,9 +14,27 @@ const serverSettings = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffer
 const port = parentPort
 if (!port) throw new Error('This file runs as a worker thread.')
 const { dataDir, template }: ThreadOptions = workerData
+
+/**
+ * PostgreSQL's last word, or WebAssembly's: a server's process would end here and recover. PGlite answers with an error and goes on
+ * in the middle of a commit that its log may not have, until it spins. Further lines of a message begin with a tab, so that a
+ * value in one is not taken for this.
+ */
+const lastWords = /^(?:[\d-]+ [\d:.]+ \S+ \[\d+\] PANIC: |Aborted\()/
+
+/** In the middle of a statement: what asked for it learns of its end only as the thread's. */
+function heed(line: string): boolean {
+  if (lastWords.test(line)) {
+    port?.postMessage({ lastWords: line } satisfies Farewell)
+    process.exit(1)
+  }
+  return false
+}
+
 // Files are created 0666 by default; the directory is also 0700. A thread can't change the process's umask.
 const db = await PGlite.create({
   ...(dataDir && { dataDir }),
+  onStderr: heed,
   ...(template && { loadDataDir: new Blob([template.slice()]) }),
   initDbStartParams: initialLocale,
   startParams: [...PGlite.defaultStartParams, ...serverSettings.flatMap((setting) => ['-c', setting])],

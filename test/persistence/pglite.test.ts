@@ -1,6 +1,6 @@
 /** What only the embedded database does: turns on its one session, its own death, its directory and its log. */
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -111,6 +111,30 @@ describe('its thread', () => {
     expect(server.lost.reason).toBeInstanceOf(EmbeddedDatabaseLost)
     await expect(server.dump()).rejects.toThrow(EmbeddedDatabaseLost)
     await server.close()
+  })
+
+  it('ends where PostgreSQL would: in the middle of a commit that its log has no place for', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-pglite-'))
+    try {
+      const dataDir = join(folder, 'pglite')
+      const { server, client } = await startPglite({ dataDir, template: await migratedDump() })
+      await client.query('create table line (id int)')
+      await client.query('insert into line values (1)')
+      // As on a full disk: there is no next segment to write to.
+      const log = join(dataDir, 'pg_wal')
+      renameSync(log, `${log}-away`)
+      await client.query('select pg_switch_wal()')
+      await expect(client.query('insert into line values (2)')).rejects.toThrow()
+      expect(server.lost.reason).toBeInstanceOf(EmbeddedDatabaseLost)
+      expect(String(server.lost.reason.cause)).toMatch(/PANIC: .*pg_wal/)
+      await server.close()
+      renameSync(`${log}-away`, log)
+      const again = await openDatabase({ kind: 'pglite', dataDir })
+      expect(await again.pool.anyFirst(sql.unsafe`select id from line`)).toEqual([1])
+      await again.close()
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('that cannot start says why', async () => {

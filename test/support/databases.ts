@@ -1,6 +1,7 @@
 /** A migrated, empty database of either kind for one test file. */
 import { createHash, randomBytes } from 'node:crypto'
 import {
+  appendFileSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -8,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -122,6 +124,8 @@ export async function migratedDump(): Promise<Uint8Array> {
 /** Databases that nobody connects to: initdb's two templates. */
 const templates = ['base/1', 'base/4']
 const page = 8192
+const segment = /^[0-9A-F]{24}$/
+const segmentBytes = 16 * 1024 * 1024
 
 /**
  * A dump without what a start copies and never reads: the templates, other segments of the log than `current`, and the zeros that
@@ -133,7 +137,7 @@ async function slim(dump: Uint8Array, current: string): Promise<Uint8Array> {
   try {
     await unpack(dump, directory)
     for (const name of templates) rmSync(join(directory, name), { recursive: true })
-    for (const name of readdirSync(inLog('.'))) if (/^[0-9A-F]{24}$/.test(name) && name !== current) rmSync(inLog(name))
+    for (const name of readdirSync(inLog('.'))) if (segment.test(name) && name !== current) rmSync(inLog(name))
     const written = readFileSync(inLog(current)).findLastIndex((byte) => byte !== 0) + 1
     truncateSync(inLog(current), Math.ceil(written / page) * page)
     return await buffer(pack(directory))
@@ -153,6 +157,11 @@ export async function placeDatabase(dataDirectory: string): Promise<void> {
   const directory = join(dataDirectory, 'pglite')
   if (existsSync(directory)) return
   await unpack(await migratedDump(), directory)
+  // A user's log has its place on the disk before it is written.
+  for (const name of readdirSync(join(directory, 'pg_wal')).filter((name) => segment.test(name))) {
+    const file = join(directory, 'pg_wal', name)
+    appendFileSync(file, Buffer.alloc(segmentBytes - statSync(file).size))
+  }
 }
 
 function readIfThere(file: string): Uint8Array | undefined {
