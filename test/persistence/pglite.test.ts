@@ -124,7 +124,7 @@ describe('its thread', () => {
       const log = join(dataDir, 'pg_wal')
       renameSync(log, `${log}-away`)
       await client.query('select pg_switch_wal()')
-      await expect(client.query('insert into line values (2)')).rejects.toThrow()
+      await expect(client.query('insert into line values (2)')).rejects.toThrow(EmbeddedDatabaseLost)
       expect(server.lost.reason).toBeInstanceOf(EmbeddedDatabaseLost)
       expect(String(server.lost.reason.cause)).toMatch(/PANIC: .*pg_wal/)
       await server.close()
