@@ -62,10 +62,10 @@ describe.each(bothDatabases)('heavy tasks on %s', (database) => {
     expect(pages.map(({ length }) => length)).toEqual([2, 2])
   })
 
-  test('show so much of what was made, and say that there is more', { timeout: 60_000 }, async () => {
+  test('show so much of what was made, and say that there is more', { timeout: 240_000 }, async () => {
     const [, , , last = ''] = ids
     await grow(last, 'first', 4, 24 * MiB)
-    await grow(last, 'second', 4, 24 * MiB)
+    await grow(last, 'second', 2, 24 * MiB)
     // A stream of small ones behind them, some of which have no parts yet.
     await house.db.pool.query(sql.unsafe`
       with a as (
@@ -74,7 +74,10 @@ describe.each(bothDatabases)('heavy tasks on %s', (database) => {
       insert into task_artifact_part (task_id, artifact_id, position, part)
       select ${last}, 'behind-' || n, 0, '{"kind":"text","value":"x","mediaType":"text/plain"}' from generate_series(1, 3000) n
       where n % 2 = 1`)
-    const { artifacts } = await viewOf(last)
+    // It is still a page of its own, and the one before it another. Read once: it is 128 MiB of JSON.
+    const { tasks, next } = await page(ids[2] ?? '')
+    expect([tasks.map(({ localId }) => localId), next]).toEqual([[last], null])
+    const [{ artifacts } = { artifacts: [] }] = tasks
     const made = artifacts.filter(({ artifactId }) => artifactId !== 'answer')
     const shown = made.map(({ parts }) => parts.map(({ kind, value }) => [kind, String(value).length]))
     expect(shown.map((parts) => parts.map(([kind]) => kind))).toEqual([
@@ -84,9 +87,6 @@ describe.each(bothDatabases)('heavy tasks on %s', (database) => {
     expect(z.string().parse(made[1]?.parts[1]?.value)).toBe(
       `The task holds more than ${viewBytes.artifacts / MiB} MiB of artifacts. The others are kept in the task's events and are not shown.`,
     )
-    // It is still a page of its own, and the one before it another.
-    const { tasks, next } = await page(ids[2] ?? '')
-    expect([tasks.map(({ localId }) => localId), next]).toEqual([[last], null])
   })
 
   test('show the last of what was said', async () => {
