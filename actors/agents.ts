@@ -78,7 +78,7 @@ const actOn = (
 
 export class Agents {
   readonly #t: AgentsTools
-  /** Whom a list had no time to ask: the next one asks them first, or who hangs would keep them from ever being asked. */
+  /** Whom a list had no time to ask, longest first: the next one asks them first, or who hangs would keep them from ever being asked. */
   readonly #passedOver = new Set<string>()
 
   constructor(tools: AgentsTools) {
@@ -117,6 +117,7 @@ export class Agents {
       if (!agent) throw new Refusal('agent.unknown')
       if (agent.source === 'env') throw new Refusal('agent.seeded')
       if (!(await disableAgent(tx, viewer.organizationId, id))) throw new Refusal('agent.unknown')
+      this.#passedOver.delete(id)
       return { result: undefined, acts: [actOn('agent.removed', agent, viewer.userId)] }
     })
   }
@@ -125,8 +126,9 @@ export class Agents {
   async list(viewer: Viewer): Promise<Agent[]> {
     const rows = await listAgents(this.#t.db.pool, viewer)
     const answers: (Agent | null)[] = []
-    const isFirst = ({ id }: SeenAgent): number => Number(this.#passedOver.has(id))
-    const queue = [...rows.entries()].toSorted(([, a], [, b]) => isFirst(b) - isFirst(a)).values()
+    const turns = new Map([...this.#passedOver].map((id, turn) => [id, turn]))
+    const turnOf = ({ id }: SeenAgent): number => turns.get(id) ?? turns.size
+    const queue = [...rows.entries()].toSorted(([, a], [, b]) => turnOf(a) - turnOf(b)).values()
     const late = new Lateness(listPatienceMs)
     const lane = async (): Promise<void> => {
       for (const [i, row] of queue) answers[i] = await this.#describe(row, late)

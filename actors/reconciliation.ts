@@ -17,6 +17,7 @@ import {
   unfinishedAmong,
   type UnfinishedTask,
 } from '../persistence/reconciliation.ts'
+import { readAgent } from '../persistence/agents.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import { Bell } from './loop/bell.ts'
 import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
@@ -268,11 +269,14 @@ export class Reconciling {
   /**
    * The way to the agent. While reading goes well its last card will do: asked for, it would be a request and a write a scope
    * and pass. Otherwise it is looked for, but not for long: a card that hangs must not hold a reader either. Nor must a token endpoint:
-   * it is asked first and alone, for it would be waited for again by whatever is asked of the agent without its token.
+   * it is asked first and alone, for it would be waited for again by whatever is asked of the agent without its token. But for no agent
+   * that was removed: its secret would be sent for ever, and its scope would never rest.
    */
   async #line(scope: Scope, { context }: LeasedActor, { signal }: Held): Promise<AgentLine | NoLine> {
     const kept = context['failures'] === 0 ? await openKeptLine(this.#t, scope) : null
     if (kept) return kept
+    const agent = await readAgent(this.#t.db.pool, scope.agentId)
+    if (!agent?.enabled) return { kind: 'gone' }
     const denied = await this.#t.door.token(scope.agentId, signal)
     if (denied) return { kind: 'missed', message: denied.message }
     const over = new AbortController()

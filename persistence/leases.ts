@@ -2,7 +2,7 @@
  * Leases in the rows: claiming what is due, renewing, giving back. Each function is one statement for any number of actors.
  * Does not know what the work is, or whether a lease is still trusted (actors/loop/lease.ts).
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import { actorColumns, type ActorRef, type ActorRow } from './actors.ts'
 import type { Database } from './database.ts'
@@ -187,11 +187,21 @@ export async function renewLeases(
   return new Map([...named('locked'), ...named('renewed')])
 }
 
-/** Gives work back as if it had never begun: work that may be repeated, by its machine's word, or that did nothing yet. */
-export async function releaseUnbegun(db: Connection, held: readonly LeaseOf[]): Promise<void> {
+/** Gives work back as if it had never begun: work that did nothing yet. Waits for its rows: what ran out instead would be in doubt. */
+export const releaseUnbegun = (db: Connection, held: readonly LeaseOf[]): Promise<void> =>
+  giveBack(db, held, sql.fragment``)
+
+/**
+ * The same for work that may be repeated, by its machine's word. Waits for no row: one that somebody keeps locked would keep all others
+ * from being given back, and its own lease runs out by itself.
+ */
+export const releaseRepeatable = (db: Connection, held: readonly LeaseOf[]): Promise<void> =>
+  giveBack(db, held, sql.fragment`skip locked`)
+
+async function giveBack(db: Connection, held: readonly LeaseOf[], whereLocked: FragmentSqlToken): Promise<void> {
   if (held.length === 0) return
   await db.query(sql.unsafe`
-    with ${heldLeases(held)}, mine as (${oursOfHeld} ${inOrder})
+    with ${heldLeases(held)}, mine as (${oursOfHeld} ${inOrder} ${whereLocked})
     update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
     from mine where a.kind = mine.kind and a.id = mine.id`)
 }

@@ -5,7 +5,14 @@
  */
 import { hostname } from 'node:os'
 import type { Database } from '../../persistence/database.ts'
-import { claimFor, postponeActor, releaseUnbegun, type DueActor, type LeaseOf } from '../../persistence/leases.ts'
+import {
+  claimFor,
+  postponeActor,
+  releaseRepeatable,
+  releaseUnbegun,
+  type DueActor,
+  type LeaseOf,
+} from '../../persistence/leases.ts'
 import { isOutage } from '../../persistence/outage.ts'
 import type { Report } from '../../domain/fact.ts'
 import { Bell } from './bell.ts'
@@ -359,16 +366,20 @@ export class Worker implements Intake {
     await Promise.allSettled(this.#claiming)
     const repeatable = this.leases.list().filter(({ ref, work }) => this.#room.kind(ref.kind).repeatable.has(work))
     for (const lease of repeatable) lease.abort.abort(new LeaseLost(lease.ref))
-    try {
-      await releaseUnbegun(this.#o.db.pool, repeatable)
-    } catch (error) {
-      // Then these leases run out by themselves; deliveries that are under way are waited for all the same.
-      if (!isOutage(error)) throw error
-      this.#o.log.warn({ err: error }, 'the database is away while draining')
-    }
+    // From now: a database that is slow to take leases back takes nothing from what is left of an orchestrator's patience.
     const late = setTimeout(() => {
       for (const lease of this.leases.list()) lease.abort.abort(new LeaseLost(lease.ref))
     }, drainMs)
+    try {
+      await releaseRepeatable(this.#o.db.pool, repeatable)
+    } catch (error) {
+      // Then these leases run out by themselves; deliveries that are under way are waited for all the same.
+      if (!isOutage(error)) {
+        clearTimeout(late)
+        throw error
+      }
+      this.#o.log.warn({ err: error }, 'the database is away while draining')
+    }
     try {
       while (this.#working.size > 0) await Promise.all(this.#working)
     } finally {

@@ -142,6 +142,25 @@ describe.each(bothDatabases)('a token endpoint that hangs, on %s', (kind) => {
     expect([one, two].map(({ gate }) => gate.visitsFor('GetAgentCard').length)).toEqual(cards)
   })
 
+  it('is never asked again for an agent that was removed while it failed: its scope rests', async () => {
+    const agent = await agentAtWork()
+    await guard(agent)
+    await failedBefore(agent)
+    tokens.mood = 'fails'
+    passedMs += 10_000
+    expect(await scopes.turn(agent.id)).toMatchObject({ value: 'backingOff', context: { reason: sentences.oauth } })
+    const asked = tokens.askedSoFar
+    await running.system.agents.remove(running.viewer, agent.id)
+    agents = []
+    const { gate } = agent
+    expect(await scopes.turn(agent.id)).toMatchObject({
+      value: 'resting',
+      context: { reason: 'The agent was removed.' },
+    })
+    expect(tokens.askedSoFar).toBe(asked)
+    await gate.close()
+  })
+
   it('is waited for once in a search for a card, at however many addresses', async () => {
     const agent = await agentBehind()
     await guard(agent)

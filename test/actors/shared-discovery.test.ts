@@ -34,6 +34,39 @@ it('a list that has waited long enough for a card leaves it to the send that wai
   }
 })
 
+it('whoever has waited longest for a list to have time for them is asked first, among however many that hang', async () => {
+  const asked: string[] = []
+  const held: ServerResponse[] = []
+  let holds = true
+  const url = await web((request, response) => {
+    asked.push(request.url ?? '')
+    if (holds) held.push(response)
+    else response.writeHead(503).end()
+  })
+  const release = (): void => {
+    for (const response of held.splice(0)) response.writeHead(503).end()
+  }
+  const running = await freshSystem('pglite')
+  try {
+    const { system, viewer } = running
+    const cardUrls = Array.from({ length: 130 }, (_, n) => `${url}${n}/card.json`)
+    for (const cardUrl of cardUrls) await system.agents.register(viewer, cardUrl)
+    // Two lists that run out of time: the first half, and most of the second.
+    for (const so of [64, 128]) {
+      await system.agents.list(viewer)
+      expect(asked).toHaveLength(so)
+      release()
+    }
+    expect(new Set(asked).size).toBe(128)
+    holds = false
+    await system.agents.list(viewer)
+    expect(asked.slice(128, 130).toSorted()).toEqual(['/128/card.json', '/129/card.json'])
+  } finally {
+    release()
+    await running.close()
+  }
+})
+
 it('a list that has no time left for some agents says that they were not asked, and the next asks them first', async () => {
   const asked: string[] = []
   const held: ServerResponse[] = []

@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { renewLeases, type LeaseOf } from '../../persistence/leases.ts'
+import { releaseRepeatable, renewLeases, type LeaseOf } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const uuid = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
@@ -44,6 +44,10 @@ describe.each(bothDatabases)('leases on %s', (kind) => {
     return rows.filter((row) => row.lease > 5 && row.wake > 5).map(({ id }) => id)
   }
 
+  const unleased = (): Promise<readonly string[]> =>
+    fresh.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
+      select id from actor where lease_token is null and work_started_at is null order by id`)
+
   it('are renewed while they are ours; those of another token, of other work or without a row are not, and are not named', async () => {
     await fresh.db.pool.query(sql.unsafe`update actor set lease_token = ${uuid(999)} where id = ${uuid(2)}`)
     await fresh.db.pool.query(sql.unsafe`delete from actor where id = ${uuid(4)}`)
@@ -75,4 +79,26 @@ describe.each(bothDatabases)('leases on %s', (kind) => {
       expect([1, 2, 3, 4].map((n) => again.get(lease(n).token))).toEqual(['renewed', 'renewed', undefined, 'renewed'])
     },
   )
+
+  it('are given back where work may be repeated', async () => {
+    await releaseRepeatable(fresh.db.pool, [lease(4), lease(3, 'close'), lease(1)])
+    expect(await unleased()).toEqual([uuid(1), uuid(4)])
+  })
+
+  it.runIf(kind === 'postgresql')('are given back beside a row that somebody keeps locked', async () => {
+    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const outside = fresh.db.pool.transaction(async (tx) => {
+      await tx.query(sql.unsafe`select from actor where id = ${uuid(2)} for update`)
+      locked.resolve()
+      await over.promise
+    })
+    await locked.promise
+    await releaseRepeatable(
+      fresh.db.pool,
+      [1, 2, 3, 4].map((n) => lease(n)),
+    )
+    expect(await unleased()).toEqual([uuid(1), uuid(3), uuid(4)])
+    over.resolve()
+    await outside
+  })
 })
