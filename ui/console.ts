@@ -52,6 +52,8 @@ const themes: Record<Theme, { icon: IconName; next: Theme; word: string }> = {
   dark: { icon: 'moon', next: 'auto', word: 'dark' },
 }
 const themeKey = 'signalbox.theme'
+/** Characters: as many as the palette's own field takes. */
+const typedLimit = 200
 const isTheme = (value: string | null): value is Theme => value !== null && Object.hasOwn(themes, value)
 
 const liveWords: Record<LiveState, string> = {
@@ -197,14 +199,19 @@ export class SignalboxConsole extends View {
   /** What was typed before the code of a dialog was there. */
   #typed = ''
   readonly #typeAhead = (event: KeyboardEvent): void => {
-    event.preventDefault()
+    if (event.altKey) return
     if (event.key === 'Escape') this._layer = undefined
     else if (event.key === 'Backspace') this.#typed = this.#typed.slice(0, -1)
-    else if (event.key.length === 1) this.#typed += event.key
+    else if (event.key.length === 1) this.#typed = (this.#typed + event.key).slice(0, typedLimit)
+    // Enter would press what has the focus below; Tab, F5 and the like are the browser's.
+    else if (event.key !== 'Enter') return
+    event.preventDefault()
   }
 
   override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
+    // The next to sign in may be somebody else: what was typed goes, and the keyboard is the sign-in page's.
+    if (this.#signedOut.value) [this._layer, this.#typed] = [undefined, '']
     if (this.#route.value?.page === 'home') this.app?.router.replace('/tasks')
   }
 
@@ -381,10 +388,12 @@ export class SignalboxConsole extends View {
     const close = (): void => {
       if (this._layer === layer) this._layer = undefined
     }
-    if (layer?.name === 'palette' && app && this.#lazy.ready('signalbox-palette', loadPalette)) {
+    // What could not be loaded is not asked for again by each drawing.
+    if (!app || this.#lazy.failed) return nothing
+    if (layer?.name === 'palette' && this.#lazy.ready('signalbox-palette', loadPalette)) {
       return html`${keyed(layer, html`<signalbox-palette .app=${app} .typed=${this.#typed} @close=${close}></signalbox-palette>`)}`
     }
-    if (layer?.name === 'keys' && app && this.#lazy.ready('signalbox-keys', loadKeys)) {
+    if (layer?.name === 'keys' && this.#lazy.ready('signalbox-keys', loadKeys)) {
       return html`${keyed(layer, html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`)}`
     }
     return nothing

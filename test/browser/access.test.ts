@@ -132,6 +132,22 @@ describe('signing in and out', () => {
     await page.getByRole('heading', { name: 'You are signed out.' }).waitFor()
     expect(await page.getByText('Ledger').count()).toBe(0)
   })
+
+  test('the keyboard is the sign-in page’s when the session ends below an open palette', async () => {
+    const page = await tab()
+    await signIn(page, 'ada', '/agents')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('words of ada')
+    const other = await page.context().newPage()
+    await other.goto(pageOrigin)
+    await signOut(other)
+    await page.getByRole('heading', { name: 'You are signed out.' }).waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.getByRole('link', { name: 'Sign in again' }).focus()
+    const asked = page.waitForRequest('**/api/auth/login**', { timeout: 10_000 })
+    await page.keyboard.press('Enter')
+    await asked
+  })
 })
 
 test('what an administrator gives and takes, another person has on the next look; why is told in words', async () => {

@@ -17,6 +17,7 @@ beforeAll(async () => {
   const agentId = await server.api.register(peer.cardUrl)
   const { result } = await server.finished((await server.send(agentId, { text: 'ask' })).id)
   localId = result?.localId ?? ''
+  await server.finished((await server.send(agentId, { text: 'zebra' })).id)
 })
 afterAll(async () => {
   await browser.close()
@@ -42,7 +43,7 @@ it('finds a task that is not among the newest by its title, and says what it loo
   const page = await open(withoutNewest)
   await page.keyboard.press('Control+k')
   await find(page).fill('Ask')
-  await page.getByText('Older ones are found by these words as they stand in a title.').waitFor()
+  await page.getByText('Some older ones are found by these words as they stand in a title; Actors has more.').waitFor()
   await page.getByText('Looked through: the newest 100 tasks').waitFor()
   // The message that opened it is called as it is, and is not told beside it.
   const older = page.getByRole('option', { name: /^ask\b/ })
@@ -51,6 +52,25 @@ it('finds a task that is not among the newest by its title, and says what it loo
   expect(violations.map(({ id }) => id)).toEqual([])
   await older.click()
   await page.waitForURL(`**/tasks/${localId}`)
+  await page.context().close()
+})
+
+it('leaves what somebody is about to choose where it is when older ones come', async () => {
+  const held = Promise.withResolvers<void>()
+  const page = await open(async (opened) => {
+    await withoutNewest(opened)
+    await opened.route('**/api/actors?**', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+  })
+  await page.keyboard.press('Control+k')
+  await find(page).fill('zebra')
+  const chosen = page.getByRole('option', { selected: true })
+  await expect.poll(() => chosen.innerText()).toMatch(/^All actors with these words/)
+  held.resolve()
+  await page.getByRole('option', { name: /^zebra\b/ }).waitFor()
+  expect(await chosen.innerText()).toMatch(/^All actors with these words/)
   await page.context().close()
 })
 

@@ -23,7 +23,7 @@ const furtherBack = (text: string): Question<ActorPage> => ({
   freshness: 'steady',
 })
 
-/** The page of actors with these words, which has all that were found and says how far it looked. */
+/** The page of actors with these words, which goes on where the palette's few end. */
 const everywhere = (text: string): string => actorsPath({ ...everyActor, text }, { show: null, process: null })
 
 export interface Older {

@@ -224,7 +224,7 @@ export class SignalboxPalette extends LitElement {
     ]
   }
 
-  /** Last, for it comes later: what somebody is about to choose does not move. */
+  /** Last, and what comes later last of all: what somebody is about to choose does not move. */
   get #furtherBack(): Item[] {
     const text = this._wanted.trim()
     const asked = this.#sends
@@ -242,8 +242,8 @@ export class SignalboxPalette extends LitElement {
       run: () => this.app.router.go(path),
     })
     return [
+      item('All actors with these words', 'more of them', 'workflow', asked.everywhere(text)),
       ...older.slice(0, perGroup).map(({ title, note, path }) => item(title, note, 'history', path)),
-      item('All actors with these words', 'every task and message', 'workflow', asked.everywhere(text)),
     ]
   }
 
@@ -262,7 +262,7 @@ export class SignalboxPalette extends LitElement {
   get #bounds(): string {
     const { fault, data } = this.#older.answer
     const further = data
-      ? 'Older ones are found by these words as they stand in a title.'
+      ? 'Some older ones are found by these words as they stand in a title; Actors has more.'
       : fault
         ? 'Older ones could not be asked for.'
         : 'Looking for older ones…'
