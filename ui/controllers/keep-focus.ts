@@ -25,8 +25,9 @@ export class KeepFocus implements ReactiveController {
 
   hostUpdated(): void {
     if (!this.#had || this.#hasFocus) return
-    const place = this.#place() ?? mainAround(this.#host)
-    place?.focus()
+    this.#place()?.focus()
+    // There is none, or it is hidden, as a list is beside a narrow page: that takes no focus.
+    if (!this.#hasFocus) mainAround(this.#host)?.focus()
   }
 }
 

@@ -72,8 +72,11 @@ export class SignalboxActors extends View {
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
   readonly #clock = new ServerClock()
   readonly #pages = new ActorPages()
-  /** How many rows there were before more were asked for: the next is where somebody reads on. */
-  #readTo = 0
+  /**
+   * Of a list that is drawn with other rows because somebody asked for them: how many there were before, for the next is where they
+   * read on. What leaves a list later by itself has nothing to do with it.
+   */
+  #readTo: number | undefined
   #typing: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
@@ -89,7 +92,9 @@ export class SignalboxActors extends View {
       () => this.app,
       () => this.#ask(),
     )
-    new KeepFocus(this, () => this.renderRoot.querySelectorAll<HTMLElement>('.rows a')[this.#readTo])
+    new KeepFocus(this, () =>
+      this.#readTo === undefined ? null : this.renderRoot.querySelectorAll<HTMLElement>('.rows a')[this.#readTo],
+    )
     new RowKeys(this, '.rows a', () => [
       { keys: '/', label: 'Filter actors', group: 'This page', run: () => this.#focusFilter() },
     ])
@@ -259,7 +264,7 @@ export class SignalboxActors extends View {
     const showNew = (): void => {
       this.#readTo = 0
       this.#layOutAnew()
-      this.requestUpdate()
+      this.#drawAsked()
     }
     return html`<section class="list" aria-label="Actors">
       <header>
@@ -365,6 +370,11 @@ export class SignalboxActors extends View {
     </div>`
   }
 
+  #drawAsked(): void {
+    this.requestUpdate()
+    void this.updateComplete.then(() => (this.#readTo = undefined))
+  }
+
   #loadOlder(app: App): void {
     this.#readTo = this.renderRoot.querySelectorAll('.rows a').length
     const read = (cursor: string, signal: AbortSignal): Promise<ActorPage> =>
@@ -372,7 +382,7 @@ export class SignalboxActors extends View {
     void this.#pages.more(read).then((outcome) => {
       if (outcome === 'dropped') return
       this._olderFault = outcome === 'read' ? undefined : faultOf(outcome.error)
-      this.requestUpdate()
+      this.#drawAsked()
     })
   }
 }

@@ -2,7 +2,7 @@
  * `<signalbox-agents>`: the registered agents, one row each, and the page of one agent. Owns the list, its filter and the
  * way to "Add agent"; registering itself is add-agent.ts, one agent is agent.ts.
  */
-import { html, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import type { Agent } from '../../domain/agent.ts'
 import { sessionQuestion, type App } from '../app.ts'
@@ -105,13 +105,17 @@ export class SignalboxAgents extends View {
   #whereNow(): HTMLElement | null {
     if (this.#route.value?.page !== 'agents') return null
     const id = this.#left
-    this.#left = undefined
     const row =
       id === undefined ? null : this.renderRoot.querySelector<HTMLElement>(`[data-route='/agents/${CSS.escape(id)}']`)
     return row ?? this.renderRoot.querySelector<HTMLElement>('input[type=search]')
   }
-  /** The agent that was shown last. */
+  /** The agent that was shown last, until the list is drawn again. */
   #left: string | undefined
+
+  override updated(changed: PropertyValues): void {
+    super.updated(changed)
+    if (this.#route.value?.page === 'agents') this.#left = undefined
+  }
 
   get #mayAdminister(): boolean {
     return this.#session.data?.user.role === 'admin'
