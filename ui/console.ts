@@ -16,6 +16,7 @@ import { define, View, viewProperties } from './elements/view.ts'
 import type { Binding } from './keys.ts'
 import type { LiveState } from './live.ts'
 import type { Page, Route, Routing } from './router.ts'
+import { TypeAhead } from './type-ahead.ts'
 
 interface Place {
   readonly path: string
@@ -52,8 +53,6 @@ const themes: Record<Theme, { icon: IconName; next: Theme; word: string }> = {
   dark: { icon: 'moon', next: 'auto', word: 'dark' },
 }
 const themeKey = 'signalbox.theme'
-/** Characters: as many as the palette's own field takes. */
-const typedLimit = 200
 const isTheme = (value: string | null): value is Theme => value !== null && Object.hasOwn(themes, value)
 
 const liveWords: Record<LiveState, string> = {
@@ -192,26 +191,19 @@ export class SignalboxConsole extends View {
     const isOpen =
       this.renderRoot.querySelector(`signalbox-${name}`)?.shadowRoot?.querySelector('dialog')?.open === true
     if (this.#signedOut.value || isOpen) return
-    this.#typed = ''
+    this.#typed.clear()
     this._layer = { name }
   }
 
-  /** What was typed before the code of a dialog was there. */
-  #typed = ''
-  readonly #typeAhead = (event: KeyboardEvent): void => {
-    if (event.altKey) return
-    if (event.key === 'Escape') this._layer = undefined
-    else if (event.key === 'Backspace') this.#typed = this.#typed.slice(0, -1)
-    else if (event.key.length === 1) this.#typed = (this.#typed + event.key).slice(0, typedLimit)
-    // Enter would press what has the focus below; Tab, F5 and the like are the browser's.
-    else if (event.key !== 'Enter') return
-    event.preventDefault()
-  }
+  readonly #typed = new TypeAhead(() => (this._layer = undefined))
 
   override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
     // The next to sign in may be somebody else: what was typed goes, and the keyboard is the sign-in page's.
-    if (this.#signedOut.value) [this._layer, this.#typed] = [undefined, '']
+    if (this.#signedOut.value) {
+      this._layer = undefined
+      this.#typed.clear()
+    }
     if (this.#route.value?.page === 'home') this.app?.router.replace('/tasks')
   }
 
@@ -223,7 +215,7 @@ export class SignalboxConsole extends View {
     if (moved && this.matches(':focus-within')) this.#focusMain()
     const { _layer: layer } = this
     const isComing = layer && !this.#lazy.failed && !this.renderRoot.querySelector(`signalbox-${layer.name}`)
-    if (this.app) this.app.keys.divert = isComing ? this.#typeAhead : undefined
+    if (this.app) this.app.keys.divert = isComing ? this.#typed.take : undefined
   }
   #section: string | undefined
 
@@ -391,7 +383,7 @@ export class SignalboxConsole extends View {
     // What could not be loaded is not asked for again by each drawing.
     if (!app || this.#lazy.failed) return nothing
     if (layer?.name === 'palette' && this.#lazy.ready('signalbox-palette', loadPalette)) {
-      return html`${keyed(layer, html`<signalbox-palette .app=${app} .typed=${this.#typed} @close=${close}></signalbox-palette>`)}`
+      return html`${keyed(layer, html`<signalbox-palette .app=${app} .typed=${this.#typed.text} @close=${close}></signalbox-palette>`)}`
     }
     if (layer?.name === 'keys' && this.#lazy.ready('signalbox-keys', loadKeys)) {
       return html`${keyed(layer, html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`)}`
