@@ -117,9 +117,9 @@ export class Agents {
       if (!agent) throw new Refusal('agent.unknown')
       if (agent.source === 'env') throw new Refusal('agent.seeded')
       if (!(await disableAgent(tx, viewer.organizationId, id))) throw new Refusal('agent.unknown')
-      this.#passedOver.delete(id)
       return { result: undefined, acts: [actOn('agent.removed', agent, viewer.userId)] }
     })
+    this.#passedOver.delete(id)
   }
 
   /** Every agent that the viewer holds, with the card it shows now; one that cannot be found stays in the list and says why. */

@@ -380,12 +380,12 @@ export class SignalboxConsole extends View {
     const close = (): void => {
       if (this._layer === layer) this._layer = undefined
     }
-    // What could not be loaded is not asked for again by each drawing.
-    if (!app || this.#lazy.failed) return nothing
-    if (layer?.name === 'palette' && this.#lazy.ready('signalbox-palette', loadPalette)) {
+    // What could not be loaded is not asked for again by each drawing; what is there is drawn, whatever else failed.
+    if (!app || !layer || (this.#lazy.failed && !customElements.get(`signalbox-${layer.name}`))) return nothing
+    if (layer.name === 'palette' && this.#lazy.ready('signalbox-palette', loadPalette)) {
       return html`${keyed(layer, html`<signalbox-palette .app=${app} .typed=${this.#typed.text} @close=${close}></signalbox-palette>`)}`
     }
-    if (layer?.name === 'keys' && this.#lazy.ready('signalbox-keys', loadKeys)) {
+    if (layer.name === 'keys' && this.#lazy.ready('signalbox-keys', loadKeys)) {
       return html`${keyed(layer, html`<signalbox-keys .app=${app} @close=${close}></signalbox-keys>`)}`
     }
     return nothing

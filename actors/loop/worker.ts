@@ -371,16 +371,7 @@ export class Worker implements Intake {
       for (const lease of this.leases.list()) lease.abort.abort(new LeaseLost(lease.ref))
     }, drainMs)
     try {
-      await releaseRepeatable(this.#o.db.pool, repeatable)
-    } catch (error) {
-      // Then these leases run out by themselves; deliveries that are under way are waited for all the same.
-      if (!isOutage(error)) {
-        clearTimeout(late)
-        throw error
-      }
-      this.#o.log.warn({ err: error }, 'the database is away while draining')
-    }
-    try {
+      await this.#giveBack(repeatable)
       while (this.#working.size > 0) await Promise.all(this.#working)
     } finally {
       clearTimeout(late)
@@ -389,5 +380,15 @@ export class Worker implements Intake {
     // What the last commits would have begun is on its way back.
     await Promise.all(this.#working)
     this.#unwatch?.()
+  }
+
+  async #giveBack(repeatable: readonly LeaseOf[]): Promise<void> {
+    try {
+      await releaseRepeatable(this.#o.db.pool, repeatable)
+    } catch (error) {
+      // Then these leases run out by themselves; deliveries that are under way are waited for all the same.
+      if (!isOutage(error)) throw error
+      this.#o.log.warn({ err: error }, 'the database is away while draining')
+    }
   }
 }

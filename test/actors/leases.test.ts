@@ -20,6 +20,7 @@ import type { ActorRef } from '../../persistence/actors.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { fair, startProxy, type Proxy } from '../chaos/proxy.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { lockedBy } from '../support/row-lock.ts'
 import { capturedLog } from '../support/system.ts'
 
 const leaseMs = 15_000
@@ -121,21 +122,6 @@ describe('a lease whose holder does not reach the database', () => {
     await stop()
   })
 })
-
-/** Locks an actor's row from outside, as an operator's session does, until the returned function is called. */
-async function lockedBy(db: Database, { id }: ActorRef): Promise<() => Promise<void>> {
-  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const outside = db.pool.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select from actor where id = ${id} for update`)
-    locked.resolve()
-    await over.promise
-  })
-  await locked.promise
-  return async () => {
-    over.resolve()
-    await outside
-  }
-}
 
 describe('a lease whose row is locked from outside', () => {
   let fresh: FreshDatabase

@@ -34,23 +34,30 @@ it('a list that has waited long enough for a card leaves it to the send that wai
   }
 })
 
-it('whoever has waited longest for a list to have time for them is asked first, among however many that hang', async () => {
+/** So many agents that hang: who asks for a card is `asked`, in order, and waits until `release`. */
+async function agentsThatHang(count: number) {
   const asked: string[] = []
   const held: ServerResponse[] = []
-  let holds = true
   const url = await web((request, response) => {
     asked.push(request.url ?? '')
-    if (holds) held.push(response)
-    else response.writeHead(503).end()
+    held.push(response)
   })
   const release = (): void => {
     for (const response of held.splice(0)) response.writeHead(503).end()
   }
   const running = await freshSystem('pglite')
+  const cardUrls = Array.from({ length: count }, (_, n) => `${url}${n}/card.json`)
+  for (const cardUrl of cardUrls) await running.system.agents.register(running.viewer, cardUrl)
+  const close = async (): Promise<void> => {
+    release()
+    await running.close()
+  }
+  return { ...running, asked, cardUrls, release, close }
+}
+
+it('whoever has waited longest for a list to have time for them is asked first, among however many that hang', async () => {
+  const { system, viewer, asked, release, close } = await agentsThatHang(130)
   try {
-    const { system, viewer } = running
-    const cardUrls = Array.from({ length: 130 }, (_, n) => `${url}${n}/card.json`)
-    for (const cardUrl of cardUrls) await system.agents.register(viewer, cardUrl)
     // Two lists that run out of time: the first half, and most of the second.
     for (const so of [64, 128]) {
       await system.agents.list(viewer)
@@ -58,27 +65,16 @@ it('whoever has waited longest for a list to have time for them is asked first, 
       release()
     }
     expect(new Set(asked).size).toBe(128)
-    holds = false
     await system.agents.list(viewer)
     expect(asked.slice(128, 130).toSorted()).toEqual(['/128/card.json', '/129/card.json'])
   } finally {
-    release()
-    await running.close()
+    await close()
   }
 })
 
 it('a list that has no time left for some agents says that they were not asked, and the next asks them first', async () => {
-  const asked: string[] = []
-  const held: ServerResponse[] = []
-  const url = await web((request, response) => {
-    asked.push(request.url ?? '')
-    held.push(response)
-  })
-  const running = await freshSystem('pglite')
+  const { system, viewer, asked, cardUrls, release, close } = await agentsThatHang(66)
   try {
-    const { system, viewer } = running
-    const cardUrls = Array.from({ length: 66 }, (_, n) => `${url}${n}/card.json`)
-    for (const cardUrl of cardUrls) await system.agents.register(viewer, cardUrl)
     const listed = await system.agents.list(viewer)
     expect(asked).toHaveLength(64)
     const silent = listed.filter(({ error }) => error?.endsWith('(no answer yet)'))
@@ -90,9 +86,9 @@ it('a list that has no time left for some agents says that they were not asked, 
     const again = system.agents.list(viewer)
     await expect.poll(() => asked.length).toBe(66)
     expect(asked.slice(64).toSorted()).toEqual(['/64/card.json', '/65/card.json'])
-    for (const response of held) response.writeHead(503).end()
+    release()
     await again
   } finally {
-    await running.close()
+    await close()
   }
 })

@@ -84,6 +84,19 @@ it('leads to all that have these words, and says when it could not look for olde
   await page.context().close()
 })
 
+it('opens where its code is there, although a page’s could not be loaded', async () => {
+  const page = await open((opened) => opened.route(/\/actors-(?!questions)[\w-]+\.js$/, (route) => route.abort()))
+  await page.keyboard.press('Control+k')
+  await find(page).waitFor()
+  await page.keyboard.press('Escape')
+  await find(page).waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Actors' }).first().click()
+  await page.getByText('This page could not be loaded').waitFor()
+  await page.keyboard.press('Control+k')
+  await find(page).waitFor()
+  await page.context().close()
+})
+
 it('has what was typed before its code was there, and nothing of that reaches the page below', async () => {
   const asked = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { releaseRepeatable, renewLeases, type LeaseOf } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { lockedBy } from '../support/row-lock.ts'
 
 const uuid = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
 const leaseMs = 15_000
@@ -86,19 +87,12 @@ describe.each(bothDatabases)('leases on %s', (kind) => {
   })
 
   it.runIf(kind === 'postgresql')('are given back beside a row that somebody keeps locked', async () => {
-    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const outside = fresh.db.pool.transaction(async (tx) => {
-      await tx.query(sql.unsafe`select from actor where id = ${uuid(2)} for update`)
-      locked.resolve()
-      await over.promise
-    })
-    await locked.promise
+    const unlock = await lockedBy(fresh.db, lease(2).ref)
     await releaseRepeatable(
       fresh.db.pool,
       [1, 2, 3, 4].map((n) => lease(n)),
     )
     expect(await unleased()).toEqual([uuid(1), uuid(3), uuid(4)])
-    over.resolve()
-    await outside
+    await unlock()
   })
 })

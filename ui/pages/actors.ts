@@ -262,9 +262,8 @@ export class SignalboxActors extends View {
     const known = data && this.#pages.shown(data)
     const waiting = known?.waiting ?? 0
     const showNew = (): void => {
-      this.#readTo = 0
       this.#layOutAnew()
-      this.#drawAsked()
+      this.#drawFrom(0)
     }
     return html`<section class="list" aria-label="Actors">
       <header>
@@ -370,19 +369,19 @@ export class SignalboxActors extends View {
     </div>`
   }
 
-  #drawAsked(): void {
+  #drawFrom(row: number): void {
+    this.#readTo = row
     this.requestUpdate()
     void this.updateComplete.then(() => (this.#readTo = undefined))
   }
 
   #loadOlder(app: App): void {
-    this.#readTo = this.renderRoot.querySelectorAll('.rows a').length
     const read = (cursor: string, signal: AbortSignal): Promise<ActorPage> =>
       app.api.get(ask.listPath(this._filter, cursor), ActorPage, signal)
     void this.#pages.more(read).then((outcome) => {
       if (outcome === 'dropped') return
       this._olderFault = outcome === 'read' ? undefined : faultOf(outcome.error)
-      this.#drawAsked()
+      this.#drawFrom(this.renderRoot.querySelectorAll('.rows a').length)
     })
   }
 }
