@@ -11,6 +11,7 @@ import { Lazy } from './controllers/lazy.ts'
 import { Query } from './controllers/query.ts'
 import { Select } from './controllers/select.ts'
 import { icon, type IconName } from './elements/icon.ts'
+import { notLoaded, whenLoaded } from './elements/not-loaded.ts'
 import { sheet } from './elements/sheet.ts'
 import { define, View, viewProperties } from './elements/view.ts'
 import type { Binding } from './keys.ts'
@@ -81,12 +82,13 @@ const loadPalette = async (): Promise<void> =>
 const loadKeys = async (): Promise<void> =>
   define('signalbox-keys', (await import('./elements/keys-dialog.ts')).SignalboxKeys)
 
-/** A page's code is gone from the server: it was updated while this one was open. */
-const updated = (): TemplateResult =>
-  html`<div class="empty" role="alert">
-    ${icon('refresh-cw', 28)}<b>This page could not be loaded</b>
-    <p>The console may have been updated since this tab was opened. What you typed is kept.</p>
-    <div class="row"><button @click=${() => location.reload()}>Reload</button></div>
+/** An address that leads nowhere here. */
+const noSuchPage = (app: App): TemplateResult =>
+  html`<div class="empty">
+    ${icon('route', 28)}
+    <h1><b>There is no such page</b></h1>
+    <p>The address may be old or mistyped.</p>
+    <div class="row"><a class="button" href=${app.router.href('/tasks')} data-route="/tasks">Go to Tasks</a></div>
   </div>`
 
 /** One for each time that it is opened: the browser tells of an end a moment after it, when the next may be open. */
@@ -214,7 +216,10 @@ export class SignalboxConsole extends View {
     this.#section = section
     if (moved && this.matches(':focus-within')) this.#focusMain()
     const { _layer: layer } = this
-    const isComing = layer && !this.#lazy.failed && !this.renderRoot.querySelector(`signalbox-${layer.name}`)
+    const isComing =
+      layer &&
+      !this.#lazy.failed(`signalbox-${layer.name}`) &&
+      !this.renderRoot.querySelector(`signalbox-${layer.name}`)
     if (this.app) this.app.keys.divert = isComing ? this.#typed.take : undefined
   }
   #section: string | undefined
@@ -297,6 +302,8 @@ export class SignalboxConsole extends View {
   }
 
   #banner(state: LiveState): TemplateResult | typeof nothing {
+    const layer = this._layer?.name ?? 'me'
+    if (this.#lazy.failed('signalbox-me') || this.#lazy.failed(`signalbox-${layer}`)) return notLoaded('banner warn')
     if (state === 'offline') {
       return html`<div class="banner warn" role="status">
         ${icon('wifi-off', 15)}<span class="grow"
@@ -317,14 +324,9 @@ export class SignalboxConsole extends View {
 
   /** Nothing of the person's is left on the page: not the name, not the places, nothing that was read. */
   #signIn(app: App): TemplateResult {
+    const draw = (): TemplateResult => html`<signalbox-sign-in .app=${app}></signalbox-sign-in>`
     return html`<main class="alone" tabindex="-1">
-      ${
-        this.#lazy.ready('signalbox-sign-in', loadSignIn)
-          ? html`<signalbox-sign-in .app=${app}></signalbox-sign-in>`
-          : this.#lazy.failed
-            ? updated()
-            : nothing
-      }
+      ${whenLoaded(this.#lazy, 'signalbox-sign-in', loadSignIn, draw)}
     </main>`
   }
 
@@ -334,45 +336,35 @@ export class SignalboxConsole extends View {
     const { data, fault } = this.#session.answer
     if (!app || !route) return nothing
     const section = places.find(({ pages }) => pages.includes(route.page))?.path
-    if (section !== undefined && this.#lazy.failed) return updated()
     const page = this.#pageOf(app, route, section)
     // The page's code comes while the session is asked for; it is shown to somebody.
     return data || fault ? page : nothing
   }
 
   #pageOf(app: App, route: Route, section: string | undefined): TemplateResult | typeof nothing {
-    if (section === '/tasks') {
-      return this.#lazy.ready('signalbox-tasks', loadTasks)
-        ? html`<signalbox-tasks .app=${app}></signalbox-tasks>`
-        : nothing
+    const { kind, id } = route.params
+    switch (section) {
+      case '/tasks':
+        return this.#lazily('tasks', loadTasks, () => html`<signalbox-tasks .app=${app}></signalbox-tasks>`)
+      case '/agents':
+        return this.#lazily('agents', loadAgents, () => html`<signalbox-agents .app=${app}></signalbox-agents>`)
+      case '/actors':
+        return this.#lazily(
+          'actors',
+          () => import('./pages/actors.ts'),
+          () => html`<signalbox-actors .app=${app} .kind=${kind ?? null} .actorId=${id ?? null}></signalbox-actors>`,
+        )
+      case '/access':
+        return this.#lazily('access', loadAccess, () => html`<signalbox-access .app=${app}></signalbox-access>`)
+      case '/audit':
+        return this.#lazily('audit', loadAudit, () => html`<signalbox-audit .app=${app}></signalbox-audit>`)
+      default:
+        return noSuchPage(app)
     }
-    if (section === '/agents') {
-      return this.#lazy.ready('signalbox-agents', loadAgents)
-        ? html`<signalbox-agents .app=${app}></signalbox-agents>`
-        : nothing
-    }
-    if (section === '/actors') {
-      const { kind, id } = route.params
-      return this.#lazy.ready('signalbox-actors', () => import('./pages/actors.ts'))
-        ? html`<signalbox-actors .app=${app} .kind=${kind ?? null} .actorId=${id ?? null}></signalbox-actors>`
-        : nothing
-    }
-    if (section === '/access') {
-      return this.#lazy.ready('signalbox-access', loadAccess)
-        ? html`<signalbox-access .app=${app}></signalbox-access>`
-        : nothing
-    }
-    if (section === '/audit') {
-      return this.#lazy.ready('signalbox-audit', loadAudit)
-        ? html`<signalbox-audit .app=${app}></signalbox-audit>`
-        : nothing
-    }
-    return html`<div class="empty">
-      ${icon('route', 28)}
-      <h1><b>There is no such page</b></h1>
-      <p>The address may be old or mistyped.</p>
-      <div class="row"><a class="button" href=${app.router.href('/tasks')} data-route="/tasks">Go to Tasks</a></div>
-    </div>`
+  }
+
+  #lazily(name: string, load: () => Promise<unknown>, draw: () => TemplateResult): TemplateResult | typeof nothing {
+    return whenLoaded(this.#lazy, `signalbox-${name}`, load, draw)
   }
 
   #layerView(): TemplateResult | typeof nothing {
@@ -380,8 +372,7 @@ export class SignalboxConsole extends View {
     const close = (): void => {
       if (this._layer === layer) this._layer = undefined
     }
-    // What could not be loaded is not asked for again by each drawing; what is there is drawn, whatever else failed.
-    if (!app || !layer || (this.#lazy.failed && !customElements.get(`signalbox-${layer.name}`))) return nothing
+    if (!app || !layer) return nothing
     if (layer.name === 'palette' && this.#lazy.ready('signalbox-palette', loadPalette)) {
       return html`${keyed(layer, html`<signalbox-palette .app=${app} .typed=${this.#typed.text} @close=${close}></signalbox-palette>`)}`
     }

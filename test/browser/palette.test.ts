@@ -91,7 +91,7 @@ it('opens where its code is there, although a page’s could not be loaded', asy
   await page.keyboard.press('Escape')
   await find(page).waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'Actors' }).first().click()
-  await page.getByText('This page could not be loaded').waitFor()
+  await page.getByText('This page could not be loaded.').waitFor()
   await page.keyboard.press('Control+k')
   await find(page).waitFor()
   await page.context().close()

@@ -1,13 +1,14 @@
 /**
  * Loads an element's code when it is first to be shown. The host draws the element only once it is defined: one upgraded
- * later would be connected before its properties are, and a view without its `app` makes one of its own.
+ * later would be connected before its properties are, and a view without its `app` makes one of its own. What could not be
+ * loaded is not asked for again: a browser remembers a module that failed for as long as its page is open.
  */
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
 export class Lazy implements ReactiveController {
   readonly #host: ReactiveControllerHost
   readonly #asked = new Set<string>()
-  #failed = false
+  readonly #failed = new Set<string>()
 
   constructor(host: ReactiveControllerHost) {
     this.#host = host
@@ -16,9 +17,9 @@ export class Lazy implements ReactiveController {
 
   hostConnected(): void {}
 
-  /** Code could not be fetched: the console was updated behind an open page, or nobody answers. */
-  get failed(): boolean {
-    return this.#failed
+  /** Code could not be loaded: the console was updated behind an open page, or nobody answered. Only a reload mends it. */
+  failed(name: string): boolean {
+    return this.#failed.has(name) && !customElements.get(name)
   }
 
   /** Whether `name` can be drawn; if not, `load`, which defines it, is called once and the host drawn again. */
@@ -26,17 +27,10 @@ export class Lazy implements ReactiveController {
     if (customElements.get(name)) return true
     if (!this.#asked.has(name)) {
       this.#asked.add(name)
-      load().then(
-        () => this.#host.requestUpdate(),
-        () => this.#fail(name),
-      )
+      load()
+        .catch(() => this.#failed.add(name))
+        .finally(() => this.#host.requestUpdate())
     }
     return false
-  }
-
-  #fail(name: string): void {
-    this.#failed = true
-    this.#asked.delete(name)
-    this.#host.requestUpdate()
   }
 }

@@ -13,6 +13,7 @@ import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
+import { notLoaded, whenLoaded } from '../elements/not-loaded.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
@@ -174,7 +175,7 @@ export class SignalboxTasks extends View {
         </header>
         <div class="rows scroll">${this.#rows(app, filter, beside)}</div>
         <div class="unsettled">
-          ${beside ? html`<signalbox-unfollowed .app=${app}></signalbox-unfollowed><signalbox-unsettled .app=${app}></signalbox-unsettled>` : nothing}
+          ${beside ? html`<signalbox-unfollowed .app=${app}></signalbox-unfollowed><signalbox-unsettled .app=${app}></signalbox-unsettled>` : this.#lazy.failed('signalbox-unsettled') ? notLoaded('notice warn') : nothing}
         </div>
         <footer class="row"><kbd>j</kbd><kbd>k</kbd> move <span class="grow"></span><kbd>?</kbd> all keys</footer>
       </section>
@@ -238,13 +239,14 @@ export class SignalboxTasks extends View {
 
   #detail(app: App, route: Route): TemplateResult | typeof nothing {
     if (route.page === 'newTask') {
-      if (!this.#lazy.ready('signalbox-new-task', loadNewTask)) return nothing
-      return html`<signalbox-new-task .app=${app} agent-id=${route.query.get('agent') ?? ''}></signalbox-new-task>`
+      const agent = route.query.get('agent') ?? ''
+      const draw = (): TemplateResult => html`<signalbox-new-task .app=${app} agent-id=${agent}></signalbox-new-task>`
+      return whenLoaded(this.#lazy, 'signalbox-new-task', loadNewTask, draw)
     }
     const id = route.params['id']
     if (route.page === 'task' && id !== undefined) {
-      if (!this.#lazy.ready('signalbox-task', loadTask)) return nothing
-      return html`<signalbox-task .app=${app} task-id=${id}></signalbox-task>`
+      const draw = (): TemplateResult => html`<signalbox-task .app=${app} task-id=${id}></signalbox-task>`
+      return whenLoaded(this.#lazy, 'signalbox-task', loadTask, draw)
     }
     return html`<div class="empty">
       ${icon('list-checks', 28)}<b>Nothing selected</b>
