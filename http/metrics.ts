@@ -60,6 +60,12 @@ function ownGauges(registry: Registry, { system, db }: MetricsOptions): () => vo
     labelNames: ['state'],
     registers,
   })
+  const lost = new Counter({
+    name: 'signalbox_parser_tasks_lost_total',
+    help: 'Batches of frames that nobody has read: their thread died or took too long, or none was free',
+    registers,
+  })
+  let known = 0
   const queued = new Gauge({
     name: 'signalbox_commit_queue',
     help: 'Steps and operations that wait for a commit',
@@ -79,9 +85,11 @@ function ownGauges(registry: Registry, { system, db }: MetricsOptions): () => vo
     }
     const { inUse, idle, waiting } = vitals.database
     for (const [state, count] of Object.entries({ inUse, idle, waiting })) pool.set({ state }, count)
-    const { underWay, queued: waits } = vitals.parser
+    const { underWay, queued: waits, tasksLost } = vitals.parser
     parser.set({ state: 'underWay' }, underWay)
     parser.set({ state: 'queued' }, waits)
+    lost.inc(tasksLost - known)
+    known = tasksLost
     queued.set(system.runtime.queued)
     readers.set(system.changes.listeners)
   }

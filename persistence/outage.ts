@@ -8,7 +8,7 @@ import { DatabaseBusy } from './admission.ts'
 import { ArtifactsUnavailable } from './artifacts.ts'
 import { DatabaseClosed } from './database.ts'
 import { EmbeddedDatabaseBusy } from './drivers/pglite-session.ts'
-import { isConnectionFailure, isRetryable, isServerTrouble } from './drivers/sqlstate.ts'
+import { isConnectionFailure, isLockTimeout, isRetryable, isServerTrouble } from './drivers/sqlstate.ts'
 
 /** What the floors above call an outage: it says of itself that it is one. */
 export class Outage extends Error {}
@@ -32,4 +32,5 @@ export const isOutage = (error: unknown): boolean =>
   kinds.some((kind) => error instanceof kind) ||
   isConnectionFailure(error) ||
   isServerTrouble(error) ||
+  isLockTimeout(error) ||
   isRetryable(error)

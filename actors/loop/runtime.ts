@@ -9,7 +9,7 @@ import type { ActorRef, Evidence, Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Flight as Transaction } from '../../persistence/drivers/flight.ts'
 import { isOutage } from '../../persistence/outage.ts'
-import { isConflict, isRetryable, isStalePlan } from '../../persistence/drivers/sqlstate.ts'
+import { isConflict, isLockTimeout, isRetryable, isStalePlan } from '../../persistence/drivers/sqlstate.ts'
 import { Batch } from './batch.ts'
 import { Departures } from './departures.ts'
 import type { Changes } from './changes.ts'
@@ -52,6 +52,8 @@ export interface RuntimeOptions {
 }
 
 const transientRetriesLimit = 5
+/** So many items in a row of which each met a lock: it is none of a row's, and those behind them would wait as long for nothing. */
+const lockedLimit = 3
 /** After an outage: 50 ms, doubled by each attempt. */
 const outagePauseMs = 50
 /** What may wait in memory; beyond it callers are told at once. */
@@ -78,7 +80,7 @@ export class Runtime {
     this.#o = options
     // The embedded database has one session: a second flight of a queue would only wait for the first.
     const most = options.db.profile === 'pglite' ? 1 : 2
-    this.#departures = new Departures({ usual: 1, most }, (items) => this.#flush(items))
+    this.#departures = new Departures({ usual: 1, most }, async (items) => void (await this.#flush(items)))
     // Somebody waits for each of these: what leaves at once with few items is answered sooner.
     this.#express = new Departures({ usual: most, most }, (items) => this.#flushAtOnce(items))
   }
@@ -160,7 +162,8 @@ export class Runtime {
     }
   }
 
-  async #flush(items: readonly Item[]): Promise<void> {
+  /** Resolves with whether somebody else's lock stood in the way. */
+  async #flush(items: readonly Item[]): Promise<boolean> {
     for (let attempt = 0; ; attempt++) {
       // Who could not even ask whether it was committed must not do it again.
       const flight = await this.#fly(items).catch((error: unknown): Flight => ({
@@ -171,9 +174,10 @@ export class Runtime {
       if (flight.kind === 'committed') {
         this.#committed(flight.batch)
         for (const done of flight.settle) done()
-        return
+        return false
       }
       const { error } = flight
+      if (flight.isUndone && isLockTimeout(error)) return this.#apart(items, error)
       const outage = isOutage(error)
       if (flight.isUndone && (outage || isTransient(error)) && attempt < transientRetriesLimit) {
         if (outage) await setTimeout(outagePauseMs * 2 ** attempt)
@@ -182,12 +186,25 @@ export class Runtime {
       // The database is away for everybody alike: a hundred items asked one by one would only wait a hundred times.
       if (items.length === 1 || outage || !flight.isUndone) {
         for (const item of items) item.reject(error)
-        return
+        return false
       }
       // One item's fault must not become its neighbours': each goes again, alone.
       for (const item of items) await this.#flush([item])
-      return
+      return false
     }
+  }
+
+  /**
+   * A row that somebody keeps locked is one item's trouble: each goes again, alone, and that one is told. It waits no longer here, for
+   * others stand behind it; who asked tries again.
+   */
+  async #apart(items: readonly Item[], error: unknown): Promise<true> {
+    let inARow = 0
+    for (const item of items) {
+      if (items.length === 1 || inARow === lockedLimit) item.reject(error)
+      else inARow = (await this.#flush([item])) ? inARow + 1 : 0
+    }
+    return true
   }
 
   /**
@@ -231,7 +248,7 @@ export class Runtime {
    * where it had no line: then there is no batch, and nothing was sent.
    */
   async #unacknowledged(items: readonly Item[], batch: Batch | undefined, error: unknown): Promise<void> {
-    const isUndone = !batch || isTransient(error)
+    const isUndone = !batch || isReportedUndone(error)
     if (isUndone) this.#undone(batch)
     if (!isTransient(error) && !isOutage(error))
       this.#o.log.error({ err: error }, 'a commit at once failed, and goes the longer way')
@@ -330,7 +347,7 @@ export class Runtime {
       // break in more ways than have names, so everything is asked about but what the server itself reports as undone.
       let fate: Fate = 'unknown'
       try {
-        fate = evidence !== null && !isTransient(error) ? await findFate(this.#o.db, evidence) : 'aborted'
+        fate = evidence !== null && !isReportedUndone(error) ? await findFate(this.#o.db, evidence) : 'aborted'
       } finally {
         if (fate !== 'committed') this.#undone(batch)
       }
@@ -366,3 +383,4 @@ type Flight =
 
 /** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
 const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
+const isReportedUndone = (error: unknown): boolean => isTransient(error) || isLockTimeout(error)

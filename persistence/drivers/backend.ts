@@ -44,5 +44,10 @@ export interface Backend {
 export const STATEMENT_TIMEOUT_MS = 30_000
 /** No transaction of ours waits for the network or a person, so one that idles has lost its process. */
 export const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
+/**
+ * What a flight waits for a row that somebody else has: a commit of ours has one for tens of ms, or a second where it is large. Who
+ * has it longer does not move (a session of an operator's, a process that stands still), and others wait in the same flight.
+ */
+export const LOCK_TIMEOUT_MS = 3_000
 /** Wake-ups that fall into one window are one; the first of a burst goes at once. Each costs a statement here and a look elsewhere. */
 export const WAKE_UP_WINDOW_MS = 20

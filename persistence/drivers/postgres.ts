@@ -5,7 +5,7 @@
  */
 import pg from 'pg'
 import { createDriverFactory, type DriverFactory } from 'slonik'
-import { IDLE_TRANSACTION_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, type Backend } from './backend.ts'
+import { IDLE_TRANSACTION_TIMEOUT_MS, LOCK_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, type Backend } from './backend.ts'
 import { hangUp } from './hang-up.ts'
 import { columnTypes, runStatement, runTogether, StatementNames, streamRows } from './node-postgres.ts'
 import { routeOf, type Route } from './pooler.ts'
@@ -213,10 +213,11 @@ export async function openPostgres(profile: {
   const { route } = sessions
   const kept = new KeptWires(maxConnections)
   const wakeUps = new PostgresWakeUps(config, route)
-  const flights = new PostgresFlights(() => limitedClient(sessions), {
+  const flying: Sessions = { ...sessions, settings: [...sessions.settings, `lock_timeout=${LOCK_TIMEOUT_MS}`] }
+  const flights = new PostgresFlights(() => limitedClient(flying), {
     types: columnTypes,
     carriesNames: route.carriesNames,
-    prologue: route.isPooled ? localLimits(sessions) : [],
+    prologue: route.isPooled ? localLimits(flying) : [],
   })
   return {
     profile: 'postgresql',

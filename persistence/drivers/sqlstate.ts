@@ -60,7 +60,7 @@ export function isStalePlan(error: unknown): boolean {
   return code === '0A000' || code === '26000'
 }
 
-/** 55P03: a lock was not to be had in the time that the statement gave itself. */
+/** 55P03: somebody else had a lock for longer than the statement, or its session, would wait; the transaction did nothing. */
 export const isLockTimeout = (error: unknown): boolean => error instanceof Error && codeOf(error) === '55P03'
 
 /** Somebody else inserted the same row first: what was unknown when this transaction looked is known now. */

@@ -39,6 +39,7 @@ test('tells the loops, the queue, the database and the process', async () => {
   expect(metrics.get('signalbox_audit_unlinked')).toBe(0)
   expect(metrics.get('signalbox_loop_up{loop="command"}')).toBe(1)
   expect(metrics.get('signalbox_commit_queue')).toBe(0)
+  expect(metrics.get('signalbox_parser_tasks_lost_total')).toBe(0)
   expect(metrics.get('process_resident_memory_bytes')).toBeGreaterThan(0)
   expect(metrics.has('nodejs_eventloop_lag_seconds')).toBe(true)
 })

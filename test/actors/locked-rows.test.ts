@@ -1,0 +1,93 @@
+/**
+ * A row that somebody else keeps locked is the trouble of who asks for it: whoever is committed together with them is answered all
+ * the same, and they are told within seconds. On PostgreSQL; the embedded database has one session.
+ */
+import { v7 as newToken } from 'uuid'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { assign, setup } from 'xstate'
+import { Changes } from '../../actors/loop/changes.ts'
+import type { Operation } from '../../actors/loop/operation.ts'
+import { Runtime } from '../../actors/loop/runtime.ts'
+import type { ActorRef } from '../../persistence/actors.ts'
+import { isOutage } from '../../persistence/outage.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { lockedBy } from '../support/row-lock.ts'
+import { capturedLog } from '../support/system.ts'
+
+const organizationId = newToken()
+const counter = setup({ types: { context: {} as { asked: number }, events: {} as { type: 'ask' } } }).createMachine({
+  id: 'counter',
+  context: { asked: 0 },
+  on: { ask: { actions: assign({ asked: ({ context }) => context.asked + 1 }) } },
+})
+const spawn: Operation<ActorRef, null> = {
+  name: 'spawn',
+  run: (_batch, refs) =>
+    Promise.resolve(
+      refs.map((ref) => ({
+        kind: 'done',
+        result: null,
+        effects: { spawns: [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }] },
+      })),
+    ),
+}
+
+describe('a row that somebody keeps locked', () => {
+  let fresh: FreshDatabase
+  let runtime: Runtime
+  let flights = 0
+  beforeAll(async () => {
+    fresh = await freshDatabase('postgresql')
+    runtime = new Runtime({
+      db: {
+        ...fresh.db,
+        fly: (work) => {
+          flights += 1
+          return fresh.db.fly(work)
+        },
+      },
+      kinds: {
+        counter: {
+          machine: counter,
+          pollMs: 1000,
+          leaseMs: 60_000,
+          concurrency: 10,
+          laneLimit: 10,
+          claimLimit: 10,
+          work: {},
+          repeatable: new Set(),
+        },
+      },
+      reactions: [],
+      changes: new Changes(),
+      instruments: { now: () => new Date(), monotonic: () => performance.now(), newToken: () => newToken() },
+      intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken: () => newToken() },
+      log: capturedLog().log,
+      launch: () => undefined,
+    })
+  })
+  afterAll(() => fresh.close())
+
+  const born = async (): Promise<ActorRef> => {
+    const ref = { kind: 'counter', id: newToken() }
+    await runtime.perform(spawn, ref)
+    return ref
+  }
+  const ask = (ref: ActorRef) => runtime.send(ref, { type: 'ask' }, 'test')
+
+  it('keeps nobody waiting who is committed together with it, and whoever asked for it is told of an outage', async () => {
+    const [locked, ...others] = [await born(), await born(), await born(), await born()]
+    const free = await lockedBy(fresh.db, locked)
+    // Under way alone; what comes meanwhile leaves together.
+    const before = flights
+    const first = ask(others[0])
+    const slow = ask(locked).catch((error: unknown) => error)
+    const answers = await Promise.all(others.map(ask))
+    expect(flights - before).toBeGreaterThan(2)
+    expect(answers.map(({ context }) => context['asked'])).toEqual([2, 1, 1])
+    await first
+    expect(await slow).toSatisfy(isOutage)
+    await free()
+    expect((await ask(locked)).context).toEqual({ asked: 1 })
+  })
+})
