@@ -24,6 +24,7 @@ import { Searching, searchesFor, type Patience, type SearchTools } from './evide
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
 import { guarded, readPage } from './reconciliation-list.ts'
+import { Silences } from './reconciliation-silences.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -38,7 +39,7 @@ export interface ReconcilingPatience extends Patience {
   readonly turnMs: number
 }
 
-/** An agent that hangs costs one of two readers ten seconds, and less and less often. */
+/** An agent that hangs, or hangs where one task is asked for, costs one of two readers ten seconds, and less and less often. */
 const usualPatience: ReconcilingPatience = { readMs: 10_000, searchMs: 10_000, turnMs: 15_000 }
 /** Of which nothing was heard for so long: what a stream tells of at the moment needs no asking. */
 const quietMs = 10_000
@@ -62,12 +63,15 @@ const listed = (output: ListOutcome): Done => ({ output })
 /** One scope's turn at a reader: from when its agent is known how to be reached. */
 class Turn {
   readonly scope: Scope
+  /** The scope's own. */
+  readonly id: string
   readonly told: Fact[] = []
   readonly #endMs: number
   readonly #monotonic: () => number
 
-  constructor(scope: Scope, turnMs: number, monotonic: () => number) {
+  constructor(scope: Scope, id: string, turnMs: number, monotonic: () => number) {
     this.scope = scope
+    this.id = id
     this.#monotonic = monotonic
     this.#endMs = monotonic() + turnMs
   }
@@ -83,9 +87,11 @@ export class Reconciling {
   readonly #searching: Searching
   /** Of a task: at which version which answer was folded in. */
   readonly #answers = new Map<string, string>()
+  readonly #silences: Silences
 
   constructor(tools: ReconcilingTools, patience: ReconcilingPatience = usualPatience) {
     this.#t = tools
+    this.#silences = new Silences(tools.monotonic)
     this.#patience = patience
     this.#searching = new Searching(tools, patience)
   }
@@ -103,19 +109,25 @@ export class Reconciling {
     // A pass that failed on its last task begins anew: no task left is no agent that answered.
     const fromStart = after !== null && rest.length === 0
     const tasks = fromStart ? await readUnfinished(db.pool, scope, { after: null, ...page }) : rest
-    if (sought.length + tasks.length === 0) return checked(await this.#rest(scope))
+    if (sought.length + tasks.length === 0) return checked(this.#dated(actor, await this.#rest(scope)))
     const line = await this.#line(scope, actor, held)
     if ('kind' in line) {
       const reason = line.kind === 'gone' ? agentRemoved : plainWords(line.message)
       const told = sought.map((command) => vainLook(command, reason))
       if (line.kind === 'gone') return checked({ kind: 'gone', reason }, told)
-      return checked({ kind: 'failed', reason, after, progressed: false, answered: false }, told)
+      return checked({ kind: 'failed', reason, after, progressed: false }, told)
     }
-    const turn = new Turn(scope, this.#patience.turnMs, this.#t.monotonic)
+    const turn = new Turn(scope, actor.ref.id, this.#patience.turnMs, this.#t.monotonic)
     const unreached = await this.#search(turn, line, sought, held)
-    if (unreached !== null)
-      return checked({ kind: 'failed', reason: unreached, after, progressed: false, answered: false }, turn.told)
-    return checked(await this.#ask(turn, line, tasks, held), turn.told)
+    if (unreached !== null) return checked({ kind: 'failed', reason: unreached, after, progressed: false }, turn.told)
+    return checked(this.#dated(actor, await this.#ask(turn, line, tasks, held)), turn.told)
+  }
+
+  /** Says with what was found whether the list is due by the clock; an agent that answers nothing is not asked sooner. */
+  #dated({ ref }: LeasedActor, outcome: CheckOutcome): CheckOutcome {
+    if (outcome.kind === 'idle') this.#silences.rested(ref.id)
+    if (outcome.kind === 'idle' || (outcome.kind === 'failed' && !outcome.progressed)) return outcome
+    return this.#silences.isListOld(ref.id) ? { ...outcome, isListOld: true } : outcome
   }
 
   /** Null, or why the agent could not be reached. */
@@ -137,10 +149,15 @@ export class Reconciling {
     let read = 0
     let unusable = 0
     let reason = noAnswer
+    let silent = false
     for (const task of tasks) {
-      if (turn.isOver && after !== null) return { kind: 'more', after }
-      const seen = await this.#askFor(line, task, held)
+      if (turn.isOver && after !== null)
+        return silent ? { kind: 'failed', reason, after, progressed: true } : { kind: 'more', after }
       after = task.id
+      if (this.#silences.rests(task.id)) continue
+      const seen = await this.#askFor(line, task, held)
+      if (seen.kind === 'silent') this.#silences.silent(turn.id, task.id, read > 0)
+      else this.#silences.answered(turn.id, task.id)
       if (seen.kind === 'lost')
         turn.told.push({ type: 'reconciliation.unanswered', taskId: task.id, reason: seen.reason })
       if (seen.kind === 'seen' || seen.kind === 'lost') {
@@ -151,12 +168,15 @@ export class Reconciling {
       reason = seen.reason
       unusable += 1
       const answered = seen.kind === 'unusable'
-      if (!answered || unusable === unusableLimit)
-        return { kind: 'failed', reason, after, progressed: read > 0, answered }
+      // While the agent answers for others it is this task's trouble alone.
+      silent ||= !answered && read > 0
+      if ((!answered && read === 0) || unusable === unusableLimit)
+        return { kind: 'failed', reason, after, progressed: read > 0 }
     }
-    if (read === 0 && unusable > 0) return { kind: 'failed', reason, after: null, progressed: false, answered: true }
-    if (tasks.length === tasksPerTurn && after !== null) return { kind: 'more', after }
-    return this.#rest(turn.scope)
+    if (read === 0 && unusable > 0) return { kind: 'failed', reason, after: null, progressed: false }
+    const rest = tasks.length === tasksPerTurn ? after : null
+    if (silent) return { kind: 'failed', reason, after: rest, progressed: true }
+    return rest === null ? this.#rest(turn.scope) : { kind: 'more', after: rest }
   }
 
   /**
@@ -204,13 +224,14 @@ export class Reconciling {
   /** Heals by the agent's list: what it tells of a task that we know otherwise is read whole, because a list has no artifacts. */
   async list(actor: LeasedActor, held: Held): Promise<Done> {
     const scope = scopeOf(actor)
+    this.#silences.listed(actor.ref.id)
     const line = await this.#line(scope, actor, held)
     if ('kind' in line)
       return listed(
         line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) },
       )
     // From here: what is found after a whole turn of looking for the agent would otherwise be called read, and was not.
-    const turn = new Turn(scope, this.#patience.turnMs, this.#t.monotonic)
+    const turn = new Turn(scope, actor.ref.id, this.#patience.turnMs, this.#t.monotonic)
     let pageToken = ''
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
@@ -231,11 +252,13 @@ export class Reconciling {
     const told = new Map(tasks.map((task) => [task.id, task]))
     const unshown: UnfinishedTask[] = []
     const neverShown: UnfinishedTask[] = []
+    let isSilent = false
     for (const known of await unfinishedAmong(this.#t.db.pool, turn.scope, [...told.keys()])) {
       const task = told.get(known.remoteId)
       if (!task || turn.isOver || !isNews(task, known)) continue
-      const seen = await this.#askFor(line, known, held)
-      if (seen.kind === 'silent') return seen.reason
+      // It answers for its list: what it is silent about is taken from there, and it is not waited for once more.
+      const seen: Seen = isSilent ? { kind: 'silent', reason: noAnswer } : await this.#askFor(line, known, held)
+      isSilent = seen.kind === 'silent'
       if (seen.kind !== 'seen') unshown.push(known)
       if (seen.kind === 'lost' && seen.oversized) neverShown.push(known)
     }

@@ -10,10 +10,10 @@ import { work, type Interrupted } from './work.ts'
 /**
  * `more`: there are tasks after the cursor. `busy`: all were asked for, and some are unfinished. `idle`: none is unfinished.
  * `gone`: the agent was removed. `failed`: the agent could not be read; the pass goes on after the cursor, so that one task
- * that cannot be read does not keep the others from being asked for, and `progressed` says whether any other was read. Where it
- * `answered`, only not with what was asked for, its list may still help.
+ * that cannot be read does not keep the others from being asked for, and `progressed` says whether any other was read. Progress
+ * and no cursor: that was the end of the pass. `isListOld`: the list was read longer ago than four quick passes take.
  */
-export type CheckOutcome =
+export type CheckOutcome = (
   | { readonly kind: 'more'; readonly after: string }
   | { readonly kind: 'busy' }
   | { readonly kind: 'idle' }
@@ -23,8 +23,8 @@ export type CheckOutcome =
       readonly reason: string
       readonly after: string | null
       readonly progressed: boolean
-      readonly answered: boolean
     }
+) & { readonly isListOld?: boolean }
 
 /** `unsupported`: agents of A2A 0.3, and those that say so, have no list. */
 export type ListOutcome =
@@ -47,8 +47,13 @@ const passesPerList = 4
 /** 1 s doubled six times is over the limit of 60 s. */
 const failuresLimit = 7
 
-const isListDue = (passes: number): boolean => passes + 1 >= passesPerList
+const isListDue = (passes: number, { isListOld }: CheckOutcome): boolean =>
+  passes + 1 >= passesPerList || isListOld === true
+/** It answers, only not for one task. */
+const isOfOneTask = (outcome: CheckOutcome): boolean => outcome.kind === 'failed' && outcome.progressed
 
+const cursorIn = (outcome: CheckOutcome): { after?: string } =>
+  outcome.kind === 'more' ? { after: outcome.after } : {}
 const failureIn = (outcome: CheckOutcome): { after?: string | null; reason?: string } =>
   outcome.kind === 'failed' ? { after: outcome.after, reason: outcome.reason } : {}
 
@@ -94,7 +99,6 @@ export const reconciliationMachine = setup({
     noteDefect: assign({ reason: 'The look could not be finished.' }),
     noteListDefect: assign({ listReason: 'The list could not be read.' }),
   },
-  guards: { listIsDue: ({ context }) => isListDue(context.passes) },
 }).createMachine({
   id: 'reconciliation',
   version: '1',
@@ -117,21 +121,36 @@ export const reconciliationMachine = setup({
     },
     checking: {
       tags: 'round of looks',
-      description: 'Asks for each unfinished task. The first failure ends the pass.',
+      description: 'Asks for each unfinished task.',
       invoke: {
         id: 'check',
         src: 'check',
         onDone: [
           {
+            guard: function listMayTellOfOneTask({ context, event }) {
+              return isOfOneTask(event.output) && isListDue(context.passes, event.output)
+            },
+            target: 'listing',
+            actions: ['tellRecovery', 'forgetFailures', assign(({ event }) => failureIn(event.output))],
+          },
+          {
+            // Also of one that is silent: some hang where they are asked for a task, and list it.
             guard: function onlyItsListMayHelp({ context, event }) {
-              return event.output.kind === 'failed' && event.output.answered && isListDue(context.passes)
+              return event.output.kind === 'failed' && isListDue(context.passes, event.output)
             },
             target: 'listing',
             actions: [assign(({ event }) => failureIn(event.output)), 'countFailure', 'tellTrouble'],
           },
           {
+            guard: function allButOneWereRead({ event }) {
+              return event.output.kind === 'failed' && event.output.progressed && event.output.after === null
+            },
+            target: 'pausing',
+            actions: ['tellRecovery', 'forgetFailures', assign(({ event }) => failureIn(event.output)), 'countPass'],
+          },
+          {
             guard: function oneTaskFailed({ event }) {
-              return event.output.kind === 'failed' && event.output.progressed
+              return isOfOneTask(event.output)
             },
             target: 'backingOff',
             actions: [
@@ -164,15 +183,18 @@ export const reconciliationMachine = setup({
             ],
           },
           {
+            guard: function moreTasksThanTime({ event }) {
+              return event.output.kind === 'more' && event.output.isListOld === true
+            },
+            target: 'listing',
+            actions: ['tellRecovery', 'forgetFailures', assign(({ event }) => cursorIn(event.output))],
+          },
+          {
             guard: function moreTasks({ event }) {
               return event.output.kind === 'more'
             },
             target: 'yielding',
-            actions: [
-              'tellRecovery',
-              'forgetFailures',
-              assign({ after: ({ event }) => (event.output.kind === 'more' ? event.output.after : null) }),
-            ],
+            actions: ['tellRecovery', 'forgetFailures', assign(({ event }) => cursorIn(event.output))],
           },
           {
             guard: function nothingUnfinished({ event }) {
@@ -182,7 +204,9 @@ export const reconciliationMachine = setup({
             actions: ['tellRecovery', 'forgetFailures', 'beginAnew', emit({ type: 'reconciliation.rested' })],
           },
           {
-            guard: 'listIsDue',
+            guard: function listIsDue({ context, event }) {
+              return isListDue(context.passes, event.output)
+            },
             target: 'listing',
             actions: ['tellRecovery', 'forgetFailures', 'beginAnew'],
           },
@@ -205,6 +229,16 @@ export const reconciliationMachine = setup({
         src: 'list',
         onDone: [
           {
+            guard: function nothingWasRead({ context, event }) {
+              return event.output.kind === 'failed' && context.failures > 0
+            },
+            target: 'backingOff',
+            actions: [
+              'forgetPasses',
+              assign({ listReason: ({ event }) => (event.output.kind === 'failed' ? event.output.reason : null) }),
+            ],
+          },
+          {
             guard: function agentFailed({ event }) {
               return event.output.kind === 'failed'
             },
@@ -213,6 +247,13 @@ export const reconciliationMachine = setup({
               'forgetPasses',
               assign({ listReason: ({ event }) => (event.output.kind === 'failed' ? event.output.reason : null) }),
             ],
+          },
+          {
+            guard: function passGoesOn({ context }) {
+              return context.after !== null && context.failures === 0
+            },
+            target: 'yielding',
+            actions: ['forgetPasses', assign({ listReason: null })],
           },
           { target: 'pausing', actions: ['forgetPasses', assign({ listReason: null })] },
         ],

@@ -94,6 +94,43 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
     expect((await scopes.turn(agentId)).value).toBe('resting')
   })
 
+  it('leaves a task about which its agent was silent twice out of the next pass, and still reads the list', async () => {
+    for (const { id } of await Promise.all([1, 2, 3].map(() => running.send(agentId, { text: 'hold' }))))
+      await running.finished(id)
+    const reason = 'Agent network request failed.'
+    for (const passes of [1, 2]) {
+      // Two are answered as ever and the third is not: it is not the agent that is silent.
+      peer.script.fault('GetTask', { fault: 'delay', delayMs: 0 }, 2)
+      peer.script.fault('GetTask', { fault: 'reset', performed: false }, 1)
+      const passed = { value: 'pausing', context: { after: null, failures: 0, passes, reason } }
+      expect(await scopes.turn(agentId)).toMatchObject(passed)
+      expect(peer.callsOf('GetTask')).toBe(3 * passes)
+    }
+    expect(await scopes.turn(agentId)).toMatchObject({
+      value: 'pausing',
+      context: { failures: 0, passes: 3, reason: null },
+    })
+    expect(peer.callsOf('GetTask')).toBe(8)
+    await scopes.turn(agentId)
+    expect(peer.callsOf('ListTasks')).toBe(1)
+    peer.script.finish()
+  })
+
+  it('takes the end of a task for which its agent never answers from the list', async () => {
+    const { id } = await running.send(agentId, { text: 'hold' })
+    await running.finished(id)
+    peer.script.fault('GetTask', { fault: 'reset', performed: false }, Infinity)
+    peer.script.finish()
+    for (const failures of [1, 2, 3])
+      expect(await scopes.turn(agentId)).toMatchObject({ value: 'backingOff', context: { failures } })
+    expect(peer.callsOf('ListTasks')).toBe(0)
+    expect(await openTasks()).toHaveLength(1)
+    expect(await scopes.turn(agentId)).toMatchObject({ value: 'pausing', context: { failures: 4, passes: 0 } })
+    expect(await openTasks()).toEqual([])
+    expect((await scopes.turn(agentId)).value).toBe('resting')
+    peer.script.heal()
+  })
+
   it('says of an agent that is gone from the network what it tried, and counts that as a look', async () => {
     const doomed = await startRawPeer()
     const { id: agent } = await running.system.agents.register(running.viewer, doomed.cardUrl)

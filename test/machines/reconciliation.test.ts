@@ -10,9 +10,10 @@ const check = (output: CheckOutcome): EventObject => ({ type: 'xstate.done.actor
 const list = (output: object): EventObject => ({ type: 'xstate.done.actor.list', output }) as EventObject
 const rings = (timer: string): EventObject => ({ type: `xstate.after.${timer}` })
 const busy = check({ kind: 'busy' })
-const silent = check({ kind: 'failed', reason: 'silent', after: null, progressed: false, answered: false })
-const poisoned = check({ kind: 'failed', reason: 'one task', after: 'seventh', progressed: true, answered: false })
-const refused = check({ kind: 'failed', reason: 'refused', after: null, progressed: false, answered: true })
+const silent = check({ kind: 'failed', reason: 'silent', after: null, progressed: false })
+const poisoned = check({ kind: 'failed', reason: 'one task', after: 'seventh', progressed: true })
+const refused = check({ kind: 'failed', reason: 'refused', after: null, progressed: false })
+const unlisted = list({ kind: 'failed', reason: 'silent' })
 const again = rings('checkPause.reconciliation.pausing')
 const backoff = rings('backoff.reconciliation.backingOff')
 
@@ -50,7 +51,9 @@ describe('reconciling a scope', () => {
   })
 
   it('waits 1 s, doubled to 60 s, says so at the second failure and once it is over', () => {
-    const eight = Array.from({ length: 8 }, () => [silent, backoff]).flat()
+    // Every fourth time its list cannot be read either.
+    const four = [silent, backoff, silent, backoff, silent, backoff, silent, unlisted, backoff]
+    const eight = [...four, ...four]
     const { waits, told, context } = run(wanted, ...eight)
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
     expect(told).toEqual(['reconciliation.woken', 'reconciliation.failing'])
@@ -70,10 +73,46 @@ describe('reconciling a scope', () => {
     expect(twice.told).toEqual(['reconciliation.woken'])
   })
 
-  it('reads the list of an agent that refuses to be asked, but not of one that is silent', () => {
+  it('reads the list every fourth time, whatever stands in the way of asking: some hang for a task, and list it', () => {
     const thrice = (failure: EventObject) => [failure, backoff, failure, backoff, failure, backoff]
-    expect(run(wanted, ...thrice(refused), refused).value).toBe('listing')
-    expect(run(wanted, ...thrice(silent), silent).value).toBe('backingOff')
+    for (const failure of [refused, silent, poisoned])
+      expect(run(wanted, ...thrice(failure), failure).value).toBe('listing')
+  })
+
+  it('waits no shorter for an agent of which the list cannot be read either', () => {
+    const failing = [
+      silent,
+      backoff,
+      silent,
+      backoff,
+      silent,
+      backoff,
+      silent,
+      list({ kind: 'failed', reason: 'silent' }),
+    ]
+    const { value, waits, context } = run(wanted, ...failing)
+    expect({ value, waits }).toEqual({ value: 'backingOff', waits: [1000, 2000, 4000, 8000] })
+    expect(context).toMatchObject({ failures: 4, passes: 0, listReason: 'silent' })
+  })
+
+  it('has passed when all but one task was read: it waits its 15 s, and says why it could not be', () => {
+    const passed = check({ kind: 'failed', reason: 'one task hangs', after: null, progressed: true })
+    expect(run(wanted, passed)).toMatchObject({
+      value: 'pausing',
+      waits: [15_000],
+      told: ['reconciliation.woken'],
+      context: { failures: 0, passes: 1, reason: 'one task hangs' },
+    })
+    const fourTimes = [passed, again, passed, again, passed, again, passed]
+    expect(run(wanted, ...fourTimes)).toMatchObject({ value: 'listing', told: ['reconciliation.woken'] })
+  })
+
+  it('reads the list by the clock where passes are long, and goes on with the pass behind it', () => {
+    const more = check({ kind: 'more', after: 'hundredth', isListOld: true })
+    expect(run(wanted, more).value).toBe('listing')
+    const on = run(wanted, more, list({ kind: 'listed' }))
+    expect(on).toMatchObject({ value: 'yielding', waits: [1000], context: { after: 'hundredth', passes: 0 } })
+    expect(run(wanted, check({ kind: 'busy', isListOld: true })).value).toBe('listing')
   })
 
   it('says at the second failure that it fails, also where the list is read next', () => {

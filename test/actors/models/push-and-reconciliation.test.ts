@@ -191,23 +191,27 @@ function failed(model: Scope, reason: string): void {
 }
 
 function checked(model: Scope, outcome: CheckOutcome): void {
-  const listIsDue = model.passes >= 3
+  const listIsDue = model.passes >= 3 || outcome.isListOld === true
   if (outcome.kind === 'failed') {
     model.after = outcome.after
-    if (outcome.answered && listIsDue) {
-      failed(model, outcome.reason)
-      return void Object.assign(model, { state: 'listing' })
-    }
     if (outcome.progressed) succeeded(model)
-    failed(model, outcome.reason)
-    return void Object.assign(model, { state: 'backingOff', passes: counted(model.passes) })
+    const isOver = outcome.progressed && (listIsDue || outcome.after === null)
+    // Of one task it is said why, and not counted, where the pass does not go on at once.
+    if (isOver) model.reason = outcome.reason
+    else failed(model, outcome.reason)
+    if (listIsDue) return void Object.assign(model, { state: 'listing' })
+    return void Object.assign(model, { state: isOver ? 'pausing' : 'backingOff', passes: counted(model.passes) })
   }
   if (outcome.kind === 'gone') {
     Object.assign(model, { state: 'resting', after: null, failures: 0, reason: outcome.reason })
     return void model.told.push('reconciliation.rested')
   }
   succeeded(model)
-  if (outcome.kind === 'more') return void Object.assign(model, { state: 'yielding', after: outcome.after })
+  if (outcome.kind === 'more')
+    return void Object.assign(model, {
+      state: outcome.isListOld === true ? 'listing' : 'yielding',
+      after: outcome.after,
+    })
   model.after = null
   if (outcome.kind === 'idle') {
     model.state = 'resting'
@@ -241,7 +245,10 @@ const list = (outcome: ListOutcome) =>
   scopeStep(`list ${outcome.kind}`, async (model, { hand }) => {
     if (model.state !== 'listing' || (await hand.report('list', done('list', outcome))) === 'none') return
     const listReason = outcome.kind === 'failed' ? outcome.reason : null
-    Object.assign(model, { state: 'pausing', passes: 0, listReason })
+    const isUnread = outcome.kind === 'failed' && model.failures > 0
+    const goesOn = outcome.kind !== 'failed' && model.after !== null && model.failures === 0
+    const state = isUnread ? 'backingOff' : goesOn ? 'yielding' : 'pausing'
+    Object.assign(model, { state, passes: 0, listReason })
     hand.moved(null)
   })
 const scopeFail = scopeStep('fail', async (model, { hand }) => {
@@ -272,21 +279,23 @@ const want = scopeStep('want', async (model, { hand, agentId }) => {
 const scopeLate = scopeStep('report late', (model, { hand }) => hand.reportLate(scopeWork(model)))
 const scopeExpire = scopeStep('expire', (_model, { hand }) => hand.expire())
 
-const failure = (progressed: boolean, answered: boolean): CheckOutcome => ({
+const failure = (progressed: boolean, after: string | null): CheckOutcome => ({
   kind: 'failed',
-  reason: answered ? 'The agent refused.' : 'Agent network request failed.',
-  after: progressed ? 'seventh' : null,
+  reason: progressed ? 'The agent did not answer in time.' : 'Agent network request failed.',
+  after,
   progressed,
-  answered,
 })
 const looks: readonly CheckOutcome[] = [
   { kind: 'busy' },
   { kind: 'busy' },
+  { kind: 'busy', isListOld: true },
   { kind: 'more', after: 'hundredth' },
-  failure(false, false),
-  failure(false, true),
-  failure(true, true),
-  failure(true, false),
+  { kind: 'more', after: 'hundredth', isListOld: true },
+  failure(false, null),
+  failure(false, 'seventh'),
+  failure(true, 'seventh'),
+  failure(true, null),
+  { ...failure(true, null), isListOld: true },
 ]
 const ends: readonly CheckOutcome[] = [{ kind: 'idle' }, { kind: 'gone', reason: 'The agent was removed.' }]
 const scopeRound = (outcome: CheckOutcome) =>
