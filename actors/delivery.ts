@@ -179,7 +179,7 @@ export class Deliveries {
       })
     const asked = { ...delivery, tenant: delivery.body.tenant, remoteTaskId: delivery.body.taskId ?? null }
     if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
-      return ended({ kind: 'refused', message: refusals['skill.crossed'] })
+      return ended({ kind: 'crossed', message: refusals['skill.crossed'] })
     await this.#keep(event.blobs, held)
     return this.#replied(ref.id, delivery, event.observation, held)
   }

@@ -218,7 +218,16 @@ const table: Readonly<Record<string, Explain>> = {
   'reconciliation yielding': () => quiet('Taking turns', 'Others get their turn before it asks for more tasks.'),
   'reconciliation listing': () => quiet('Reading the list', 'The agent’s list of tasks is read, as far as a bound.'),
   'reconciliation pausing': (seen) =>
-    quiet('Waiting to ask again', ...listOf('Everything unfinished was asked for.', listTrouble(seen))),
+    quiet(
+      'Waiting to ask again',
+      ...listOf(
+        reason(seen) === null
+          ? 'Everything unfinished was asked for.'
+          : 'Everything unfinished was asked for, and not everything answered; what was not is asked for more rarely.',
+        reason(seen),
+        listTrouble(seen),
+      ),
+    ),
   'reconciliation backingOff': (seen) =>
     (failedOften(seen) ? troubled : quiet)(
       unreadTitle,

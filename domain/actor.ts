@@ -90,7 +90,7 @@ export const DeliveryRecord = z.object({
   leftAt: z.nullable(z.string()),
   endedAt: z.nullable(z.string()),
   /** The worker's own word, or `interrupted` when it never gave one. Null while it is under way. */
-  ended: z.nullable(z.enum(['replied', 'refused', 'unsent', 'unknown', 'interrupted', 'undelivered'])),
+  ended: z.nullable(z.enum(['replied', 'refused', 'unsent', 'crossed', 'unknown', 'interrupted', 'undelivered'])),
   /** What came instead of an answer, as a sentence; only of `unknown`. */
   cause: z.nullable(z.string()),
 })

@@ -74,6 +74,7 @@ export function explainCommand(
       known,
     }
   if (command.status !== 'failed') return undefined
+  if (command.error === crossedError) return crossed(command, known)
   const told = command.error === null ? undefined : failures[command.error]
   return {
     tone: 'bad',
@@ -86,6 +87,19 @@ export function explainCommand(
     remedies: command.action === 'send' ? ['send-again', 'open-agent'] : ['open-task', 'open-agent'],
   }
 }
+
+const crossedError = 'Agent response crossed a task skill boundary.'
+/** Failed, and done all the same: the one end of which sending again is no remedy. */
+const crossed = ({ action }: Finished, known: readonly Known[]): Explanation => ({
+  tone: 'bad',
+  title: 'Answered for another skill',
+  sentences: [
+    `The agent took ${wasWhat(action)}, and its answer is of another skill than the one that was asked. Nothing of it is kept.`,
+    'It has probably done the work. Ask whoever runs the agent before you send it again.',
+  ],
+  known,
+  remedies: action === 'send' ? ['open-agent'] : ['open-task', 'open-agent'],
+})
 
 /**
  * Never "failed": whether it took place is not known, and a second try might make it happen twice. `isWithoutTask`: there is
@@ -182,6 +196,7 @@ const endings: Readonly<Record<NonNullable<DeliveryRecord['ended']>, string>> = 
   replied: 'The agent answered',
   refused: 'The agent answered that it did nothing',
   unsent: 'No connection could be opened, so no byte left',
+  crossed: 'The agent answered for another skill',
   unknown: 'It ended without an answer that says whether it was done',
   interrupted: 'The process that sent it had stopped renewing its lease, and was found gone',
   undelivered: 'Given up before anything was sent',

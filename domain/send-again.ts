@@ -102,7 +102,7 @@ function unsettled({ status, delivery, evidence }: SentBefore): AgainWords {
   }
 }
 
-/** Failed is surely not done. Whether anything reached the agent is another question. */
+/** Failed is surely not done, but for an answer that was another skill's. Whether anything reached the agent is another question. */
 function failed(ended: DeliveryRecord['ended']): AgainWords {
   const said = (title: string, sentence: string): AgainWords => ({
     tone: 'quiet',
@@ -114,5 +114,7 @@ function failed(ended: DeliveryRecord['ended']): AgainWords {
     return said('Nothing of this reached the agent', 'The first try ended before anything was sent.')
   if (ended === 'refused')
     return said('The agent did not take this message', 'It answered the first try, and did nothing.')
+  if (ended === 'crossed')
+    return twice('The agent has this message', 'It answered for another skill than the one that was asked.')
   return said('This message was not delivered', 'The first try failed.')
 }

@@ -163,6 +163,7 @@ const endings: Readonly<Record<string, DeliveryRecord['ended']>> = {
   replied: 'replied',
   refused: 'refused',
   unsent: 'unsent',
+  crossed: 'crossed',
   unknown: 'unknown',
 }
 

@@ -25,6 +25,8 @@ export type DeliverOutcome =
   | { readonly kind: 'replied' }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'unsent'; readonly message: string }
+  /** It answered for another skill than it was asked: it has the message, and nothing of the answer is kept. */
+  | { readonly kind: 'crossed'; readonly message: string }
   /** `cause`: what happened instead of an answer, in a sentence that is safe to show. The log keeps it. */
   | { readonly kind: 'unknown'; readonly cause: string }
 
@@ -119,6 +121,13 @@ export const commandMachine = setup({
           {
             guard: function nothingWasDone({ event }) {
               return event.output.kind === 'refused' || event.output.kind === 'unsent'
+            },
+            target: 'failed',
+            actions: assign({ error: ({ event }) => ('message' in event.output ? event.output.message : null) }),
+          },
+          {
+            guard: function answerWasForAnother({ event }) {
+              return event.output.kind === 'crossed'
             },
             target: 'failed',
             actions: assign({ error: ({ event }) => ('message' in event.output ? event.output.message : null) }),

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { evidenceSentence, type CommandEvidence } from '../../domain/evidence.ts'
 import { liveLeaves, activeNodes, pathsOf, spaced, whatCanHappen, type StateValue } from '../../domain/chart.ts'
 import { commandErrors } from '../../domain/command.ts'
+import { refusals } from '../../domain/refusal.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
 import { explainActor, hasWords, type Seen } from '../../domain/actor-explanation.ts'
 import { leaseGraceMs, stuckAfterMs } from '../../domain/patience.ts'
@@ -277,6 +278,14 @@ describe('a command', () => {
     expect(told(commandErrors.discovery)?.sentences[0]).toContain('in three tries')
     expect(told('The agent said no.')?.sentences[0]).toBe('The agent said no.')
     expect(told(null)?.title).toBe('Not delivered')
+  })
+
+  it('says of an answer for another skill that the agent has the message, and does not offer to send it again', () => {
+    const error = refusals['skill.crossed']
+    const told = explainCommand({ status: 'failed', error, action: 'send' })
+    expect(told?.sentences[0]).toContain('The agent took the message')
+    expect(told?.sentences[1]).toContain('It has probably done the work')
+    expect(told?.remedies).toEqual(['open-agent'])
   })
 
   it('never offers to send a cancel again by its words', () => {

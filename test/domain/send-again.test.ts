@@ -57,6 +57,12 @@ describe('sending again', () => {
   })
 })
 
+it('asks once more where the agent answered, for another skill: it has done something', () => {
+  const said = words({ status: 'failed', delivery: { ended: 'crossed' } })
+  expect([said.tone, said.title]).toEqual(['warn', 'The agent has this message'])
+  expect(said.caution?.sentences.join(' ')).toContain('for another skill')
+})
+
 describe('sending again what somebody settled', () => {
   const by = { id: 'grace', name: 'Grace' }
   const settled = (decision: SettleDecision, sent: Partial<SentBefore> = {}) => {

@@ -50,6 +50,7 @@ export const durableMachines: readonly {
       done('deliver', { kind: 'replied' }),
       done('deliver', { kind: 'refused', message: 'no' }),
       done('deliver', { kind: 'unsent', message: 'unreachable' }),
+      done('deliver', { kind: 'crossed', message: 'of another skill' }),
       done('deliver', { kind: 'unknown' }),
       failed('deliver'),
       after('backoff', 'command.pending.waiting'),
