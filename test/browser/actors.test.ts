@@ -240,7 +240,7 @@ describe('the Actors page', () => {
     })
     await page.clock.runFor(30_000)
     await system.getByText('Not known since').waitFor()
-    expect(await page.getByText('Everything runs').count()).toBe(0)
+    await expect.poll(() => page.getByText('Everything runs').count(), patience).toBe(0)
     unanswered.resolve()
     await page.clock.runFor(6_000)
     await system.getByText('Everything runs').waitFor()
