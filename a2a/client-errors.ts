@@ -75,8 +75,6 @@ function fromProblem(json: JsonObject, httpStatus: number): AgentError {
 
 /** The words of HTTP for the refusals that a server or a proxy gives without A2A. */
 const statusTexts: Readonly<Record<number, string>> = {
-  307: 'Temporary Redirect',
-  308: 'Permanent Redirect',
   400: 'Bad Request',
   401: 'Unauthorized',
   402: 'Payment Required',
@@ -104,7 +102,7 @@ const statusTexts: Readonly<Record<number, string>> = {
 
 /** The refusal that a status alone is, or null when it says nothing about what ran. */
 export function refusalFromStatus(status: number): AgentError | null {
-  if (!(status >= 400 && status < 500) && status !== 307 && status !== 308) return null
+  if (!(status >= 400 && status < 500)) return null
   // 404 and 405 are an unknown route; the rest declines the request as such.
   const code = status === 404 || status === 405 ? -32601 : -32600
   return {

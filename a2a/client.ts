@@ -171,8 +171,8 @@ const readersFor = (endpoint: Endpoint): Readers =>
 /**
  * Reads a whole answer, also the JSON one that stands where a stream was expected. By status and body:
  * a result → ok. An A2A error, whatever the status → refused, as the agent said. 4xx without an A2A error → refused in the words
- * of HTTP (401 UNAUTHENTICATED, 403 PERMISSION_DENIED): a server that refuses a request has not run it. 307 and 308 likewise, as
- * they ask for the request elsewhere. Everything else (5xx of a proxy, 200 with HTML, another request's id) → invalid.
+ * of HTTP (401 UNAUTHENTICATED, 403 PERMISSION_DENIED): a server that refuses a request has not run it. Everything else (5xx of a
+ * proxy, 200 with HTML, another request's id) → invalid.
  */
 export function decodeResponse<O extends Operation>(
   endpoint: Endpoint,

@@ -279,7 +279,6 @@ describe('answers', () => {
     ['403 with a framework’s words', rest, answer(403, { error: 'forbidden' }), -32600, 'PERMISSION_DENIED'],
     ['413 of a body parser', rpc, answer(413, '<html>', 'text/html'), -32600, 'HTTP_413'],
     ['an unknown route', rest, answer(404, 'Cannot POST'), -32601, 'HTTP_404'],
-    ['a redirect that wants the request again', rpc, answer(307, ''), -32600, 'HTTP_307'],
   ])('refused: %s', (_, endpoint, response, code, reason) => {
     const error = refusalOf(decodeResponse(endpoint, 'send', response, 'r'))
     expect(error).toMatchObject({ code, reason, httpStatus: response.status })
@@ -294,6 +293,7 @@ describe('answers', () => {
     ['a proxy’s 502', rpc, 'send', answer(502, 'Bad gateway')],
     ['a 500 with a result', rpc, 'send', answer(500, result({ task }))],
     ['a redirect elsewhere', rest, 'send', answer(303, '')],
+    ['a redirect that wants the request again', rpc, 'send', answer(307, '')],
     ['no body where one belongs', rest, 'get', answer(200, '')],
     [
       'a status update as a reply',
