@@ -22,7 +22,8 @@ export interface TaskLine extends AgentLine {
 
 /**
  * `closed`: by the agent, or by us once it said that it waits or has finished. `yielded`: its place is wanted by others.
- * `unsupported`: the agent gives no stream of a task, whatever its card says; a task that is over has none either.
+ * `unsupported`: the agent gives no stream of a task, whatever its card says; a task that is over has none either. `unrouted`: a
+ * server said that there is no such thing, and not in the agent's words: it may be one that stands where the agent should.
  * `broken`: everything else; `oversized` where a limit of ours ended it, `opened` where there had been a stream.
  */
 export type StreamEnd =
@@ -30,6 +31,7 @@ export type StreamEnd =
   | { readonly kind: 'yielded'; readonly opened: boolean }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unsupported' }
+  | { readonly kind: 'unrouted'; readonly reason: string }
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
 
 type Taken = StreamEnd | 'more'
@@ -49,7 +51,7 @@ export class Streams {
     if (opened instanceof WireError) return broken(opened.message, false)
     if (opened.kind === 'answered') {
       const parse = () => this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
-      return refusedBy(await this.#t.pool.heavy.take(opened.body.length, parse), false) ?? { kind: 'unsupported' }
+      return unopened(await this.#t.pool.heavy.take(opened.body.length, parse), opened.status)
     }
     if (opened.kind !== 'streaming') {
       if (held.turn.aborted) return { kind: 'yielded', opened: false }
@@ -139,9 +141,16 @@ function refusedBy(event: ParsedEvent, opened: boolean): StreamEnd | null {
 }
 
 const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])
-const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
-const hasNoStream = ({ reason, httpStatus }: AgentError): boolean =>
-  unsupportedReasons.has(reason) || unsupportedStatuses.has(httpStatus)
+const hasNoStream = ({ reason }: AgentError): boolean => unsupportedReasons.has(reason)
+
+const unroutedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
+
+/** What an answer means that is no stream: one that tells of the task is the agent's own, and says that it gives none. */
+function unopened(event: ParsedEvent, status: number): StreamEnd {
+  const end = refusedBy(event, false) ?? { kind: 'unsupported' }
+  const isUnrouted = end.kind === 'broken' && !end.oversized && unroutedStatuses.has(status)
+  return isUnrouted ? { kind: 'unrouted', reason: end.reason } : end
+}
 
 /** Whether a stream has come to rest. After an answer the agent's old question may stand there once more: it is not one. */
 class Rest {

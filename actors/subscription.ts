@@ -57,11 +57,12 @@ export class Following {
     if (isWaiting(line.task.state) && !answered) return ended({ kind: 'waiting' })
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
-    const end = await this.#streams.hold(line, answered, held)
+    const over = await this.#streams.hold(line, answered, held)
     // Before our own look: a task that moves is no proof of a stream that tells nothing of it.
     const told = await toldSince(this.#t.db.pool, line.task.id, before, line.task.state)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
-    const look = end.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
+    const look = over.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
+    const end = judged(over, look)
     const settled = await this.#settled(line, actor, 'failures')
     if (settled?.kind === 'finished') return ended({ ...closedBy(look), ...leftOutOf(end, look) })
     if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
@@ -148,7 +149,19 @@ export class Following {
   }
 }
 
-const wasOpen = (end: StreamEnd): boolean => end.kind === 'closed' || ('opened' in end && end.opened)
+type JudgedEnd = Exclude<StreamEnd, { kind: 'unrouted' }>
+
+/**
+ * A bare 404 is what an ingress says while it has no agent to lead to, too. Only where the agent itself showed the task at the same
+ * time is it the stream alone that is missing.
+ */
+function judged(end: StreamEnd, look: Look): JudgedEnd {
+  if (end.kind !== 'unrouted') return end
+  if (look.kind === 'seen') return { kind: 'unsupported' }
+  return { kind: 'broken', reason: end.reason, opened: false, oversized: false }
+}
+
+const wasOpen = (end: JudgedEnd): boolean => end.kind === 'closed' || ('opened' in end && end.opened)
 const wasHeard = (look: Look): boolean => look.kind !== 'unread' || look.answered || look.oversized === true
 
 /**
@@ -164,7 +177,7 @@ function closedBy(look: Look): CloseOutcome {
 
 const neverWhole = (missing: string): CloseOutcome => ({ kind: 'finished', missing: inWords(missing) })
 
-function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
+function outcomeOf(end: JudgedEnd, look: Look, news: boolean): FollowOutcome {
   if (end.kind === 'yielded' && end.opened) return { kind: 'yielded' }
   if (news) return { kind: 'ended', news, ...leftOutOf(end, look) }
   // Neither the stream nor the whole task can be read: it would be the same for ever.
@@ -176,7 +189,7 @@ function outcomeOf(end: StreamEnd, look: Look, news: boolean): FollowOutcome {
 }
 
 /** An event over a limit is not lost where the whole task could be read; that it was not read is said all the same. */
-const leftOutOf = (end: StreamEnd, look: Look): { readonly leftOut?: string } =>
+const leftOutOf = (end: JudgedEnd, look: Look): { readonly leftOut?: string } =>
   end.kind === 'broken' && end.oversized && look.kind === 'seen'
     ? {
         leftOut: `${inWords(end.reason)} An event of the stream was left out, and the task was read as a whole instead.`,

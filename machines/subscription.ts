@@ -228,7 +228,8 @@ export const subscriptionMachine = setup({
       },
     },
     polling: {
-      description: 'The agent does not stream: its task is read, at growing intervals.',
+      description:
+        'The agent does not stream: its task is read, at growing intervals. A delivered reply tries the stream again.',
       tags: 'round of reads',
       initial: 'pausing',
       states: {
@@ -278,7 +279,8 @@ export const subscriptionMachine = setup({
           on: { heard: { target: 'reading', actions: 'forgetSilence' } },
         },
       },
-      on: { rearmed: { target: 'polling', actions: 'noteAnswer', reenter: true } },
+      // It may have learned to stream, and one that never offered it is not asked: following finds that out by the card.
+      on: { rearmed: { target: 'following', actions: 'noteAnswer' } },
     },
     resting: {
       description: 'The agent waits for a person. A delivered reply wakes it.',

@@ -70,7 +70,6 @@ async function agree(model: Model, { stage, ref }: Real): Promise<void> {
 
 const works = (state: State): boolean => state === 'following' || state === 'reading' || state === 'closing'
 const closes = (state: State): boolean => state === 'closing' || state === 'closingPause'
-const streams = (state: State): boolean => state === 'following' || state === 'backingOff' || state === 'away'
 
 function enter(model: Model, state: State): void {
   Object.assign(model, { state, lease: 'none' })
@@ -205,11 +204,7 @@ const answer = always('answer', async (model, real) => {
   if (closes(model.state)) return
   Object.assign(model, { failures: 0, reason: null })
   if (model.state === 'following') model.rearmed = true
-  else
-    enter(
-      model,
-      streams(model.state) || model.state === 'resting' || model.state === 'stopped' ? 'following' : 'pausing',
-    )
+  else enter(model, 'following')
 })
 
 /**
