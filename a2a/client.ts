@@ -40,9 +40,13 @@ export interface WireRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly requestId: string
-  /** Subscribe over HTTP+JSON: on 404 or 405 retry once with this, because the specification's text says POST and its proto GET. */
-  readonly fallback?: WireRequest
+  /** The same in another form, to be sent once where the answer has one of these statuses (otherForm). */
+  readonly fallback?: { readonly statuses: readonly number[]; readonly request: WireRequest }
 }
+
+/** What to send once more after an answer of this status; undefined where there is nothing. */
+export const otherForm = ({ fallback }: WireRequest, status: number): WireRequest | undefined =>
+  fallback?.statuses.includes(status) === true ? fallback.request : undefined
 
 /**
  * ok: the agent said this. refused: the agent, or the server before it, declined and ran nothing. invalid: the answer proves
@@ -84,8 +88,8 @@ export function encodeRequest<O extends Operation>(
     }
   }
   const call = (endpoint.version === '1.0' ? restCalls : restCallsV03)[operation](params)
-  const request: WireRequest = {
-    method: call.method,
+  const form = ({ method, body }: Pick<RestCall, 'method' | 'body'>): WireRequest => ({
+    method,
     url: restUrl(endpoint, call),
     headers: {
       ...headers,
@@ -95,12 +99,14 @@ export function encodeRequest<O extends Operation>(
           ? 'application/a2a+json, application/json'
           : 'application/json',
       // `application/json` although 1.0.1 prefers its own type: servers written for 1.0.0 parse nothing else, and all parse this.
-      ...(call.body ? { 'Content-Type': 'application/json' } : {}),
+      ...(body ? { 'Content-Type': 'application/json' } : {}),
     },
-    ...(call.body ? { body: JSON.stringify(call.body) } : {}),
+    ...(body ? { body: JSON.stringify(body) } : {}),
     requestId,
-  }
-  return operation === 'subscribe' ? { ...request, fallback: { ...request, method: 'GET' } } : request
+  })
+  const { otherwise } = call
+  if (!otherwise) return form(call)
+  return { ...form(call), fallback: { statuses: otherwise.statuses, request: form({ ...call, ...otherwise }) } }
 }
 
 function rpcCall<O extends Operation>(endpoint: Endpoint, operation: O, params: Params[O]): RpcCall {

@@ -16,6 +16,12 @@ export interface RestCall {
   readonly path: string
   readonly query?: JsonObject
   readonly body?: JsonObject
+  /** What else it is where the answer has one of these statuses: servers of one version differ, and each reads one of the two. */
+  readonly otherwise?: {
+    readonly statuses: readonly number[]
+    readonly method?: RestCall['method']
+    readonly body?: JsonObject
+  }
 }
 
 export interface RpcCall {
@@ -127,6 +133,27 @@ export function segment(value: string, path: string): string {
   return encodeURIComponent(checkedId(value, path))
 }
 
+/** The specification's text says POST and its proto GET. */
+const subscribeCall = (path: string): RestCall => ({
+  method: 'POST',
+  path,
+  otherwise: { statuses: [404, 405], method: 'GET' },
+})
+
+/**
+ * The proto of 0.3 wraps the configuration, and its own SDKs read that; what speaks 0.3 in the SDK of 1.x reads it bare, and answers
+ * 400 to the other. It carries its own id, so that saying it twice makes one.
+ */
+function pushCreateV03(p: Params['pushCreate']): RestCall {
+  const config = protoPushConfig(pushConfig(p))
+  return {
+    method: 'POST',
+    path: `/v1${configsPath(p.taskId)}`,
+    body: present({ parent: `tasks/${p.taskId}`, configId: p.id, config }),
+    otherwise: { statuses: [400], body: config },
+  }
+}
+
 const taskPath = (id: string): string => `/tasks/${segment(id, 'id')}`
 const configsPath = (taskId: string): string => `/tasks/${segment(taskId, 'taskId')}/pushNotificationConfigs`
 const configPath = (p: Params['pushGet']): string => `${configsPath(p.taskId)}/${segment(p.id, 'id')}`
@@ -138,7 +165,7 @@ export const restCalls: Table<RestCall> = {
   get: (p) => ({ method: 'GET', path: taskPath(p.id), query: present({ historyLength: p.historyLength }) }),
   list: (p) => ({ method: 'GET', path: '/tasks', query: listQuery(p) }),
   cancel: (p) => ({ method: 'POST', path: `${taskPath(p.id)}:cancel`, body: present({ metadata: p.metadata }) }),
-  subscribe: (p) => ({ method: 'POST', path: `${taskPath(p.id)}:subscribe` }),
+  subscribe: (p) => subscribeCall(`${taskPath(p.id)}:subscribe`),
   pushCreate: (p) => ({ method: 'POST', path: configsPath(p.taskId), body: { ...pushConfig(p) } }),
   pushGet: (p) => ({ method: 'GET', path: configPath(p) }),
   pushList: (p) => ({ method: 'GET', path: configsPath(p.taskId), query: pushPage(p) }),
@@ -153,12 +180,8 @@ export const restCallsV03: Table<RestCall> = {
   stream: (p) => ({ method: 'POST', path: '/v1/message:stream', body: protoSendRequest(canonicalSend(p)) }),
   get: (p) => ({ method: 'GET', path: `/v1${taskPath(p.id)}`, query: present({ historyLength: p.historyLength }) }),
   cancel: (p) => ({ method: 'POST', path: `/v1${taskPath(p.id)}:cancel`, body: {} }),
-  subscribe: (p) => ({ method: 'POST', path: `/v1${taskPath(p.id)}:subscribe` }),
-  pushCreate: (p) => ({
-    method: 'POST',
-    path: `/v1${configsPath(p.taskId)}`,
-    body: present({ parent: `tasks/${p.taskId}`, configId: p.id, config: protoPushConfig(pushConfig(p)) }),
-  }),
+  subscribe: (p) => subscribeCall(`/v1${taskPath(p.id)}:subscribe`),
+  pushCreate: pushCreateV03,
   pushGet: (p) => ({ method: 'GET', path: `/v1${configPath(p)}` }),
   pushList: (p) => ({ method: 'GET', path: `/v1${configsPath(p.taskId)}` }),
   pushDelete: (p) => ({ method: 'DELETE', path: `/v1${configPath(p)}` }),

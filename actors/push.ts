@@ -3,7 +3,8 @@
  * may be repeated: the configuration carries our own id. Does not decide when to try again (machines/push.ts) and does not
  * take deliveries (push-receipts.ts).
  */
-import { decodeResponse, encodeRequest, type AgentError, type Answer } from '../a2a/client.ts'
+import { decodeResponse, encodeRequest, otherForm } from '../a2a/client.ts'
+import type { AgentError, Answer, WireRequest } from '../a2a/client.ts'
 import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import { pushMachine, type RemoveOutcome, type RegisterOutcome } from '../machines/push.ts'
@@ -74,10 +75,7 @@ export class Pushing {
     return { task, line }
   }
 
-  /**
-   * `missed`: nothing is known of what the agent did. What a success says is not read, only that it is one: agents echo a
-   * configuration in every shape, or not at all, and whether they keep it shows when they call.
-   */
+  /** A refusal that is no verdict on push may be one of the form only: then the other is tried, and people see what was said to both. */
   async #ask<O extends 'pushCreate' | 'pushDelete'>(
     line: AgentLine,
     operation: O,
@@ -87,13 +85,26 @@ export class Pushing {
     const requestId = this.#t.newToken()
     const request = encoded(() => encodeRequest(line.endpoint, operation, params, { requestId }))
     if (request instanceof WireError) return { kind: 'missed', message: request.message }
+    const first = await this.#say(line, request, held)
+    if (first.kind !== 'refused' || isUnsupported(first.error)) return first
+    const other = otherForm(request, first.error.httpStatus)
+    if (!other) return first
+    const second = await this.#say(line, other, held)
+    return second.kind === 'refused' ? { ...second, error: bothSaid(first.error, second.error) } : second
+  }
+
+  /**
+   * `missed`: nothing is known of what the agent did. What a success says is not read, only that it is one: agents echo a
+   * configuration in every shape, or not at all, and whether they keep it shows when they call.
+   */
+  async #say(line: AgentLine, request: WireRequest, held: Held): Promise<Asked> {
     const prepared = await this.#t.door.prepare(line.agentId, request, held.signal)
     if (prepared.kind === 'unsent') return { kind: 'missed', message: prepared.message }
     const sent = await prepared.exchange(answerLimits, held.signal)
     if (sent.kind !== 'answered') return { kind: 'missed', message: sent.message }
     const { status, contentType } = sent
     const body = new TextDecoder().decode(sent.body)
-    const answer = decodeResponse(line.endpoint, 'pushDelete', { status, contentType, body }, requestId)
+    const answer = decodeResponse(line.endpoint, 'pushDelete', { status, contentType, body }, request.requestId)
     return { ...answer, denial: prepared.denial }
   }
 }
@@ -122,9 +133,22 @@ function outcomeOf(answer: Asked): RegisterOutcome {
   return { kind: 'missed', reason: answer.message }
 }
 
-/** The agent says that it has no such thing, whatever its card says. */
-const isUnsupported = (error: AgentError): boolean =>
-  error.reason === 'PUSH_NOTIFICATION_NOT_SUPPORTED' || [-32003, -32004, -32601].includes(error.code)
+const unsupportedReasons: ReadonlySet<string> = new Set([
+  'PUSH_NOTIFICATION_NOT_SUPPORTED',
+  'UNSUPPORTED_OPERATION',
+  'METHOD_NOT_FOUND',
+])
+
+/**
+ * The agent says that it has no such thing, whatever its card says. A status alone does not: a 404 is also what an ingress says
+ * while it has no agent to lead to.
+ */
+const isUnsupported = ({ reason }: AgentError): boolean => unsupportedReasons.has(reason)
+
+const bothSaid = (first: AgentError, second: AgentError): AgentError =>
+  first.message === second.message
+    ? second
+    : { ...second, message: `${first.message} (In the other form of 0.3: ${second.message})` }
 
 const reasonOf = (error: AgentError, denial: string): string =>
   error.httpStatus === 401 || error.httpStatus === 403 ? denial : refusalWords(error)

@@ -3,7 +3,7 @@
  * that an agent is read only as fast as its words are stored. Owns the stream from the request to how it ended. Does not
  * know what that means for the task (subscription.ts) or what an event changes (observe.ts).
  */
-import { encodeRequest, type AgentError } from '../a2a/client.ts'
+import { encodeRequest, otherForm, type AgentError } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { isOfAnother, type FollowedTask } from '../persistence/tasks.ts'
@@ -73,9 +73,8 @@ export class Streams {
     const request = encoded(() => encodeRequest(line.endpoint, 'subscribe', { id: line.task.remoteId }, options))
     if (request instanceof WireError) return request
     const opened = await this.#t.door.openStream(line.agentId, request, limits.stream, signal)
-    const retry = opened.kind === 'answered' && (opened.status === 404 || opened.status === 405)
-    if (!retry || !request.fallback) return opened
-    return this.#t.door.openStream(line.agentId, request.fallback, limits.stream, signal)
+    const other = opened.kind === 'answered' && otherForm(request, opened.status)
+    return other ? this.#t.door.openStream(line.agentId, other, limits.stream, signal) : opened
   }
 
   async #drink(

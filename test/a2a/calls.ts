@@ -1,6 +1,6 @@
 /** Drives an agent through our codec with undici: what the console's outbound door does, without its policy. */
 import { fetch } from 'undici'
-import { decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'
+import { decodeEvent, decodeResponse, encodeRequest, otherForm } from '../../a2a/client.ts'
 import type { Answer, Results, WireRequest } from '../../a2a/client.ts'
 import type { Endpoint, Operation, Params } from '../../a2a/operations.ts'
 import { FrameSplitter, parseFrame } from '../../a2a/sse.ts'
@@ -12,6 +12,12 @@ const nextId = (): string => `r-${++requests}`
 const send = ({ url, method, headers, body }: WireRequest) =>
   fetch(url, { method, headers: { ...headers }, ...(body === undefined ? {} : { body }), redirect: 'manual' })
 
+async function answerTo(request: WireRequest) {
+  const response = await send(request)
+  const other = otherForm(request, response.status)
+  return other ? send(other) : response
+}
+
 /** One operation that answers whole. */
 export async function call<O extends Operation>(
   endpoint: Endpoint,
@@ -20,7 +26,7 @@ export async function call<O extends Operation>(
   extensions: readonly string[] = [],
 ): Promise<Answer<Results[O]>> {
   const requestId = nextId()
-  const response = await send(encodeRequest(endpoint, operation, params, { requestId, extensions }))
+  const response = await answerTo(encodeRequest(endpoint, operation, params, { requestId, extensions }))
   const answer = {
     status: response.status,
     contentType: response.headers.get('content-type') ?? '',
@@ -37,8 +43,7 @@ export async function* stream<O extends 'stream' | 'subscribe'>(
 ): AsyncGenerator<Answer<StreamResponse>> {
   const requestId = nextId()
   const request = encodeRequest(endpoint, operation, params, { requestId })
-  let response = await send(request)
-  if (request.fallback && (response.status === 404 || response.status === 405)) response = await send(request.fallback)
+  const response = await answerTo(request)
   const contentType = response.headers.get('content-type') ?? ''
   if (!contentType.startsWith('text/event-stream') || !response.body) {
     yield decodeResponse(

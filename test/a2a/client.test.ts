@@ -1,7 +1,7 @@
 /** Requests and answers of all operations over both bindings and both versions, as tables. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { UnsupportedByVersion, decodeEvent, decodeResponse, encodeRequest } from '../../a2a/client.ts'
+import { UnsupportedByVersion, decodeEvent, decodeResponse, encodeRequest, otherForm } from '../../a2a/client.ts'
 import type { Endpoint, Operation, Params } from '../../a2a/operations.ts'
 import { parseProtoSendRequest } from '../../a2a/v0_3-rest.ts'
 import { WireError, parseSendRequest } from '../../a2a/wire.ts'
@@ -119,8 +119,17 @@ describe('requests', () => {
 
   it('asks again with GET where POST is unknown', () => {
     const { fallback, ...request } = encode(rest, 'subscribe')
-    expect(fallback).toEqual({ ...request, method: 'GET' })
+    expect(fallback).toEqual({ statuses: [404, 405], request: { ...request, method: 'GET' } })
     expect(encode(rest, 'get')).not.toHaveProperty('fallback')
+  })
+
+  it('tells a 0.3 agent over HTTP+JSON of a push configuration wrapped, and bare where that is a bad request', () => {
+    const wrapped = encode(rest03, 'pushCreate')
+    const bare = otherForm(wrapped, 400)
+    expect(bodyOf(wrapped)).toMatchObject({ config: bare && bodyOf(bare) })
+    expect(bare).toEqual({ ...wrapped, fallback: undefined, body: bare?.body })
+    expect(otherForm(wrapped, 404)).toBeUndefined()
+    for (const endpoint of [rpc, rest, rpc03]) expect(encode(endpoint, 'pushCreate')).not.toHaveProperty('fallback')
   })
 
   it.each(['.', '..', '', 'a\0b', '\uD800', 'x'.repeat(513)])('never lets the id %j choose the route', (id) => {

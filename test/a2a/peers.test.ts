@@ -11,18 +11,20 @@ import { call, nextOf, refusalOf, say, stream, taskOf, valueOf } from './calls.t
 const returnImmediately = { configuration: { returnImmediately: true } }
 
 describe.each([
-  { version: '1.0', binding: 'JSONRPC' },
-  { version: '1.0', binding: 'HTTP+JSON' },
-  { version: '0.3', binding: 'JSONRPC' },
-  { version: '0.3', binding: 'HTTP+JSON' },
-] as const)('SDK $version over $binding', ({ version, binding }) => {
+  { sdk: '1.x', version: '1.0', binding: 'JSONRPC' },
+  { sdk: '1.x', version: '1.0', binding: 'HTTP+JSON' },
+  { sdk: '0.3', version: '0.3', binding: 'JSONRPC' },
+  { sdk: '0.3', version: '0.3', binding: 'HTTP+JSON' },
+  { sdk: '1.x', version: '0.3', binding: 'JSONRPC' },
+  { sdk: '1.x', version: '0.3', binding: 'HTTP+JSON' },
+] as const)('A2A $version over $binding by the SDK $sdk', ({ sdk, version, binding }) => {
   let peer: Peer
   let endpoint: Endpoint
 
   beforeAll(async () => {
     const capabilities = { streaming: true, pushNotifications: true, extendedAgentCard: true }
     const card = version === '1.0' ? { capabilities } : { capabilities, supportsAuthenticatedExtendedCard: true }
-    peer = await startSdkPeer({ version, binding, card })
+    peer = await startSdkPeer({ version, binding, card, sdk })
     const response = await fetch(peer.cardUrl, { headers: { 'A2A-Version': '1.0' } })
     const parsed = parseCard(await response.json())
     if ('fault' in parsed) throw new Error(parsed.fault)
@@ -120,7 +122,7 @@ describe.each([
     }
     const refused = await nextOf(stream(endpoint, 'subscribe', { id: 'nobody' }))
     // The 0.3.14 server trips over its own refusal of a subscription over HTTP.
-    const reason = version === '0.3' && binding === 'HTTP+JSON' ? 'INTERNAL_ERROR' : 'TASK_NOT_FOUND'
+    const reason = sdk === '0.3' && binding === 'HTTP+JSON' ? 'INTERNAL_ERROR' : 'TASK_NOT_FOUND'
     expect(refusalOf(refused).reason).toBe(reason)
     const sent = await call(endpoint, 'send', say('hello', { taskId: 'nobody' }))
     expect(refusalOf(sent).reason).toBe('TASK_NOT_FOUND')

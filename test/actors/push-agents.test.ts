@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
@@ -17,6 +17,7 @@ import type { TaskView } from '../../domain/task.ts'
 import { spawnConsole, startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { openDoorway, type Doorway } from '../support/doorway.ts'
+import { startFront } from '../support/peers/raw-front.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 import { systemOn } from '../support/system.ts'
@@ -29,10 +30,12 @@ const remove = 'DeleteTaskPushNotificationConfig'
 const down = { fault: 'status', status: 503 } as const
 
 const dialects = [
-  ['1.0', 'JSONRPC'],
-  ['1.0', 'HTTP+JSON'],
-  ['0.3', 'JSONRPC'],
-  ['0.3', 'HTTP+JSON'],
+  ['1.0', 'JSONRPC', '1.x'],
+  ['1.0', 'HTTP+JSON', '1.x'],
+  ['0.3', 'JSONRPC', '0.3'],
+  ['0.3', 'HTTP+JSON', '0.3'],
+  ['0.3', 'JSONRPC', '1.x'],
+  ['0.3', 'HTTP+JSON', '1.x'],
 ] as const
 
 const registrationsOf = async ({ db }: TestConsole, localId: string): Promise<readonly string[]> =>
@@ -60,32 +63,35 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
     await expect.poll(() => pushStateOf(house, localId), { timeout: 10_000 }).toBe(state)
   }
 
-  test.each(dialects)('a published agent of %s over %s calls, and is told to stop', async (version, binding) => {
-    const published = await startSdkPeer({ version, binding, card: callsOnly })
-    const before = doorway.passages.length
-    try {
-      const { localId } = await house.api.send(await house.api.register(published.cardUrl), { text: 'hold' })
-      await reaches(localId, 'registered')
-      const [registrationId = ''] = await registrationsOf(house, localId)
-      published.script.finish('Done.')
-      const { artifacts } = await house.task(localId, (view) => isDone(view) && view.artifacts.length === 1)
-      expect(artifacts[0]?.parts).toMatchObject([{ kind: 'text', value: 'Done.' }])
-      expect(await sourcesOf(house, localId)).toContain('push')
-      await reaches(localId, 'ended')
-      const calls = doorway.passages.slice(before)
-      expect(calls.length).toBeGreaterThan(0)
-      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 204))
-      // Each in its own way: 1.0 by the bearer that it was told, 0.3 by the token.
-      const credential = credentialFor(registrationId)
-      expect(calls[0]?.headers).toMatchObject(
-        version === '1.0' ? { authorization: `Bearer ${credential}` } : { 'x-a2a-notification-token': credential },
-      )
-      const logged = [...house.log.lines(), ...house.lines.map((line) => JSON.stringify(line))]
-      expect(logged.filter((line) => line.includes(credential))).toEqual([])
-    } finally {
-      await published.close()
-    }
-  })
+  test.each(dialects)(
+    'a published agent of %s over %s (SDK %s) calls, and is told to stop',
+    async (version, binding, sdk) => {
+      const published = await startSdkPeer({ version, binding, sdk, card: callsOnly })
+      const before = doorway.passages.length
+      try {
+        const { localId } = await house.api.send(await house.api.register(published.cardUrl), { text: 'hold' })
+        await reaches(localId, 'registered')
+        const [registrationId = ''] = await registrationsOf(house, localId)
+        published.script.finish('Done.')
+        const { artifacts } = await house.task(localId, (view) => isDone(view) && view.artifacts.length === 1)
+        expect(artifacts[0]?.parts).toMatchObject([{ kind: 'text', value: 'Done.' }])
+        expect(await sourcesOf(house, localId)).toContain('push')
+        await reaches(localId, 'ended')
+        const calls = doorway.passages.slice(before)
+        expect(calls.length).toBeGreaterThan(0)
+        expect(calls.map(({ status }) => status)).toEqual(calls.map(() => 204))
+        // Each in its own way: the SDK of 1.x by the bearer that it was told, that of 0.3 by the token.
+        const credential = credentialFor(registrationId)
+        expect(calls[0]?.headers).toMatchObject(
+          sdk === '1.x' ? { authorization: `Bearer ${credential}` } : { 'x-a2a-notification-token': credential },
+        )
+        const logged = [...house.log.lines(), ...house.lines.map((line) => JSON.stringify(line))]
+        expect(logged.filter((line) => line.includes(credential))).toEqual([])
+      } finally {
+        await published.close()
+      }
+    },
+  )
 
   test('a cancel is told twice by the SDK, and is one', async () => {
     const published = await startSdkPeer({ version: '1.0', binding: 'JSONRPC', card: callsOnly })
@@ -133,6 +139,33 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
     peer.script.fault(create, fault)
     const { localId } = await house.api.send(agentId, { text: 'hold' })
     await reaches(localId, 'unsupported')
+  })
+
+  test.each([404, 405, 501])(
+    'a server that says %i has no agent behind it, perhaps: it is told again',
+    async (status) => {
+      peer.script.fault(create, { fault: 'status', status })
+      const { localId } = await house.api.send(agentId, { text: 'hold' })
+      await reaches(localId, 'waiting')
+      await reaches(localId, 'registered')
+      expect(await registrationsOf(house, localId)).toEqual([toldTo(peer).id])
+    },
+  )
+
+  test('an agent that reads neither form of a registration is asked again, and people see what it said to both', async () => {
+    const published = await startSdkPeer({ version: '0.3', binding: 'HTTP+JSON', card: callsOnly })
+    const front = await startFront(published)
+    onTestFinished(async () => {
+      await front.close()
+      await published.close()
+    })
+    front.fault(create, { fault: 'status', status: 400 })
+    const { localId } = await house.api.send(await house.api.register(front.cardUrl), { text: 'hold' })
+    await reaches(localId, 'waiting')
+    const { body } = await house.api.get(`/api/actors/push/${localId}`)
+    const { reason } = ActorAnswer.parse(body).actor.context
+    expect(reason).toMatch(/^The agent refused: HTTP 400 Bad Request \(In the other form of 0.3: .*`config` object/)
+    await reaches(localId, 'registered')
   })
 
   test('an agent that fails is told again, under the same name, and people see why', async () => {

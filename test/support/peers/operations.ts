@@ -26,6 +26,7 @@ const restPaths: readonly (readonly [verb: string, path: RegExp, method: string]
   ['POST', /\/tasks\/([^/:]+):subscribe\/?$/, 'SubscribeToTask'],
   ['GET', /\/tasks\/([^/:]+):subscribe\/?$/, 'SubscribeToTask'],
   ['GET', /\/tasks\/([^/:]+)\/?$/, 'GetTask'],
+  ['POST', /\/tasks\/([^/:]+)\/pushNotificationConfigs\/?$/, 'CreateTaskPushNotificationConfig'],
   ['GET', /\/tasks\/?$/, 'ListTasks'],
 ]
 

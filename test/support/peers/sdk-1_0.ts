@@ -6,28 +6,41 @@ import { randomUUID } from 'node:crypto'
 import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk'
 import {
   AgentEvent,
+  DefaultExecutionEventBusManager,
   DefaultRequestHandler,
+  InMemoryPushNotificationStore,
   InMemoryTaskStore,
   type AgentExecutor,
   type ExecutionEventBus,
   type RequestContext,
 } from '@a2a-js/sdk/server'
+import { createLegacyAwarePushNotificationSender } from '@a2a-js/sdk/compat/v0_3/server'
 import { jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express'
 import type { RequestHandler } from 'express'
 import { perform, stateOf1_0, type Stage } from './behaviours.ts'
 import type { Stagehand } from './peer.ts'
 
 /** The card's JSON is written by us: the SDK's own handler leaks its internal shape (notes/a2a-protocol.md 3.2). */
-export function routes1_0(card: unknown, script: Stagehand): { jsonrpc: RequestHandler; rest: RequestHandler } {
+export function routes1_0(
+  card: unknown,
+  script: Stagehand,
+  /** Whether it speaks 0.3 to whoever does not ask for 1.0. */
+  legacyCompat = { enabled: false },
+): { jsonrpc: RequestHandler; rest: RequestHandler } {
+  const callbacks = new InMemoryPushNotificationStore()
   const requestHandler = new DefaultRequestHandler(
     AgentCard.fromJSON(card),
     new InMemoryTaskStore(),
     executorOf(script),
+    new DefaultExecutionEventBusManager(),
+    callbacks,
+    // Otherwise it calls in the words of 1.0, whatever was spoken when it was told where to.
+    legacyCompat.enabled ? createLegacyAwarePushNotificationSender(callbacks) : undefined,
   )
   const userBuilder = UserBuilder.noAuthentication
   return {
-    jsonrpc: jsonRpcHandler({ requestHandler, userBuilder }),
-    rest: restHandler({ requestHandler, userBuilder }),
+    jsonrpc: jsonRpcHandler({ requestHandler, userBuilder, legacyCompat }),
+    rest: restHandler({ requestHandler, userBuilder, legacyCompat }),
   }
 }
 

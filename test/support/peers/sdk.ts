@@ -13,6 +13,8 @@ import { routes1_0 } from './sdk-1_0.ts'
 export interface SdkPeerOptions {
   readonly version: '1.0' | '0.3'
   readonly binding: 'JSONRPC' | 'HTTP+JSON'
+  /** Whose server it is. That of 1.x speaks 0.3 as well, and not quite as the last one of 0.3 does. By default that of the version. */
+  readonly sdk?: '1.x' | '0.3'
   /** What the card says about streaming; the agent streams anyway. Default true. */
   readonly streaming?: boolean
   /**
@@ -70,12 +72,17 @@ function mount(app: Express, { card, options, log, script }: Parts): void {
     await takeReceipt(request, log, script)
     next()
   })
-  const routes =
-    options.version === '1.0'
-      ? routes1_0(card, script)
-      : routes0_3(card as Record<string, unknown> & AgentCard0_3, script)
+  const routes = routesOf(card, options, script)
   if (options.binding === 'JSONRPC') app.use('/a2a/jsonrpc', routes.jsonrpc)
   else app.use('/a2a/rest', routes.rest)
+}
+
+function routesOf(card: Record<string, unknown>, options: SdkPeerOptions, script: Stagehand) {
+  if (options.version === '1.0') return routes1_0(card, script)
+  if (options.sdk !== '1.x') return routes0_3(card as Record<string, unknown> & AgentCard0_3, script)
+  // What it goes by is a card of 1.0; the one that it shows is that of 0.3 all the same.
+  const supportedInterfaces = [{ url: card['url'], protocolBinding: options.binding, protocolVersion: '0.3' }]
+  return routes1_0({ ...card, supportedInterfaces }, script, { enabled: true })
 }
 
 /** Runs once the body has been read and before the SDK sees the request, so a receipt never depends on the answer. */
