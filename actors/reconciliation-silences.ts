@@ -51,11 +51,11 @@ export class Silences {
     if (doubted !== taskId) this.silent(scope, doubted, true)
   }
 
-  /** Whether a scope's list was read, or its tasks first looked at, too long ago. */
-  isListOld(scope: string): boolean {
+  /** Whether a scope's list was read, or its tasks first looked at, too long ago; `agoMs`: since any process asked for it, if known. */
+  isListOld(scope: string, agoMs: number | null): boolean {
     const listedMs = this.#listed.get(scope)
     if (listedMs === undefined) this.listed(scope)
-    return listedMs !== undefined && this.#monotonic() - listedMs >= listOldMs
+    return listedMs !== undefined && this.#monotonic() - listedMs >= listOldMs && (agoMs ?? Infinity) >= listOldMs
   }
 
   listed(scope: string): void {

@@ -58,7 +58,6 @@ const agentRemoved = 'The agent was removed.'
 const forgotten = 'The agent no longer knows the task.'
 
 const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ output, told })
-const listed = (output: ListOutcome): Done => ({ output })
 
 /** One scope's turn at a reader: from when its agent is known how to be reached. */
 class Turn {
@@ -124,10 +123,12 @@ export class Reconciling {
   }
 
   /** Says with what was found whether the list is due by the clock; an agent that answers nothing is not asked sooner. */
-  #dated({ ref }: LeasedActor, outcome: CheckOutcome): CheckOutcome {
+  #dated({ ref, context }: LeasedActor, outcome: CheckOutcome): CheckOutcome {
     if (outcome.kind === 'idle') this.#silences.rested(ref.id)
     if (outcome.kind === 'idle' || (outcome.kind === 'failed' && !outcome.progressed)) return outcome
-    return this.#silences.isListOld(ref.id) ? { ...outcome, isListOld: true } : outcome
+    const { listedAt } = context
+    const agoMs = typeof listedAt === 'string' ? this.#t.now().getTime() - Date.parse(listedAt) : null
+    return this.#silences.isListOld(ref.id, agoMs) ? { ...outcome, isListOld: true } : outcome
   }
 
   /** Null, or why the agent could not be reached. */
@@ -223,13 +224,17 @@ export class Reconciling {
 
   /** Heals by the agent's list: what it tells of a task that we know otherwise is read whole, because a list has no artifacts. */
   async list(actor: LeasedActor, held: Held): Promise<Done> {
-    const scope = scopeOf(actor)
     this.#silences.listed(actor.ref.id)
+    const at = this.#t.now().toISOString()
+    const output: ListOutcome = { ...(await this.#list(actor, held)), at }
+    return { output }
+  }
+
+  async #list(actor: LeasedActor, held: Held): Promise<ListOutcome> {
+    const scope = scopeOf(actor)
     const line = await this.#line(scope, actor, held)
     if ('kind' in line)
-      return listed(
-        line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) },
-      )
+      return line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) }
     // From here: what is found after a whole turn of looking for the agent would otherwise be called read, and was not.
     const turn = new Turn(scope, actor.ref.id, this.#patience.turnMs, this.#t.monotonic)
     let pageToken = ''
@@ -237,14 +242,14 @@ export class Reconciling {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
       const params = pageToken === '' ? common : { ...common, pageToken }
       const read = await readPage(this.#t, line, params, held.signal, this.#patience.readMs)
-      if (read.kind === 'unsupported') return listed(read)
-      if (read.kind === 'unread') return listed({ kind: 'failed', reason: read.message })
+      if (read.kind === 'unsupported') return read
+      if (read.kind === 'unread') return { kind: 'failed', reason: read.message }
       const failed = await this.#heal(turn, line, { params, tasks: read.page.tasks }, held)
-      if (failed !== null) return listed({ kind: 'failed', reason: failed })
+      if (failed !== null) return { kind: 'failed', reason: failed }
       pageToken = read.page.nextPageToken
       if (pageToken === '') break
     }
-    return listed({ kind: 'listed' })
+    return { kind: 'listed' }
   }
 
   /** Null, or why the agent could not be read. */

@@ -26,11 +26,12 @@ export type CheckOutcome = (
     }
 ) & { readonly isListOld?: boolean }
 
-/** `unsupported`: agents of A2A 0.3, and those that say so, have no list. */
-export type ListOutcome =
+/** `unsupported`: agents of A2A 0.3, and those that say so, have no list. `at`: when it was asked for, ISO 8601. */
+export type ListOutcome = (
   | { readonly kind: 'listed' }
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'failed'; readonly reason: string }
+) & { readonly at?: string }
 
 /** The scope has something to look at. Brings its name, for a machine is born without one. */
 export interface Wanted {
@@ -57,6 +58,11 @@ const cursorIn = (outcome: CheckOutcome): { after?: string } =>
 const failureIn = (outcome: CheckOutcome): { after?: string | null; reason?: string } =>
   outcome.kind === 'failed' ? { after: outcome.after, reason: outcome.reason } : {}
 
+const listIn = (outcome: ListOutcome): { listReason: string | null; listedAt?: string } => ({
+  listReason: outcome.kind === 'failed' ? outcome.reason : null,
+  ...(outcome.at === undefined ? {} : { listedAt: outcome.at }),
+})
+
 export const reconciliationMachine = setup({
   types: {
     context: {} as {
@@ -72,6 +78,8 @@ export const reconciliationMachine = setup({
       reason: string | null
       /** The same of the last list. */
       listReason: string | null
+      /** When the list was asked for last, ISO 8601; not there before the first time. */
+      listedAt?: string
     },
     events: {} as Interrupted | Wanted,
     emitted: {} as MachineFact,
@@ -233,29 +241,23 @@ export const reconciliationMachine = setup({
               return event.output.kind === 'failed' && context.failures > 0
             },
             target: 'backingOff',
-            actions: [
-              'forgetPasses',
-              assign({ listReason: ({ event }) => (event.output.kind === 'failed' ? event.output.reason : null) }),
-            ],
+            actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],
           },
           {
             guard: function agentFailed({ event }) {
               return event.output.kind === 'failed'
             },
             target: 'pausing',
-            actions: [
-              'forgetPasses',
-              assign({ listReason: ({ event }) => (event.output.kind === 'failed' ? event.output.reason : null) }),
-            ],
+            actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],
           },
           {
             guard: function passGoesOn({ context }) {
               return context.after !== null && context.failures === 0
             },
             target: 'yielding',
-            actions: ['forgetPasses', assign({ listReason: null })],
+            actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],
           },
-          { target: 'pausing', actions: ['forgetPasses', assign({ listReason: null })] },
+          { target: 'pausing', actions: ['forgetPasses', assign(({ event }) => listIn(event.output))] },
         ],
         onError: { target: 'pausing', actions: ['forgetPasses', 'noteListDefect'] },
       },

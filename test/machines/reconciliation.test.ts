@@ -110,8 +110,10 @@ describe('reconciling a scope', () => {
   it('reads the list by the clock where passes are long, and goes on with the pass behind it', () => {
     const more = check({ kind: 'more', after: 'hundredth', isListOld: true })
     expect(run(wanted, more).value).toBe('listing')
-    const on = run(wanted, more, list({ kind: 'listed' }))
-    expect(on).toMatchObject({ value: 'yielding', waits: [1000], context: { after: 'hundredth', passes: 0 } })
+    const at = '2026-11-24T20:00:00.000Z'
+    const on = run(wanted, more, list({ kind: 'listed', at }))
+    const context = { after: 'hundredth', passes: 0, listedAt: at }
+    expect(on).toMatchObject({ value: 'yielding', waits: [1000], context })
     expect(run(wanted, check({ kind: 'busy', isListOld: true })).value).toBe('listing')
   })
 
