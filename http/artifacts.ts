@@ -2,14 +2,18 @@
  * Bytes of artifacts, to whoever may read a task that refers to them. An agent made them, so they are never shown: always a
  * download, without a type that a browser would open, in a sandbox.
  */
+import { Readable } from 'node:stream'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { isReferenced } from '../persistence/artifacts.ts'
 import { media } from './answers.ts'
 import type { Door } from './door.ts'
+import { Downloads } from './downloads.ts'
 import { viewerOf } from './guard.ts'
 
 const OfBytes = z.object({ digest: z.string() })
+/** Of one person: a browser asks for six, some tools for a hundred. */
+const downloadsAtOnce = 256
 const sha256 = /^[0-9a-f]{64}$/
 
 const schema = {
@@ -22,20 +26,27 @@ const schema = {
 }
 
 export const artifactRoutes: FastifyPluginCallbackZod<Door> = (app, { db, system }, done) => {
+  const downloads = new Downloads(downloadsAtOnce)
   app.get('/api/artifacts/:digest', { config: { permission: 'read' }, schema }, async (request, reply) => {
     const { digest } = request.params
+    const viewer = viewerOf(request)
     // Not a refusal: this one answer is plain text, and a digest that is none is not told from one that nobody knows.
-    const known = sha256.test(digest) && (await isReferenced(db.pool, viewerOf(request), digest))
-    const bytes = known ? await system.artifacts.get(digest) : null
-    if (known && !bytes) request.log.error({ digest }, 'stored bytes are missing or damaged')
+    const known = sha256.test(digest) && (await isReferenced(db.pool, viewer, digest))
+    if (known) await downloads.begin(viewer.userId, reply.raw)
+    const file = known ? await system.artifacts.open(digest) : null
+    if (known && !file) request.log.error({ digest }, 'stored bytes are missing or damaged')
     reply.header('content-security-policy', "default-src 'none'; sandbox")
-    if (!bytes) return reply.code(404).type('text/plain; charset=utf-8').send('Not found')
+    if (!file) return reply.code(404).type('text/plain; charset=utf-8').send('Not found')
+    // Nobody takes the content of a HEAD, so it is not read again.
+    const isWanted = request.method !== 'HEAD'
+    if (!isWanted) file.bytes.destroy()
     return (
       reply
         .type('application/octet-stream')
         // No name: the page that offers the download knows what the agent called it.
         .header('content-disposition', 'attachment')
-        .send(bytes)
+        .header('content-length', file.size)
+        .send(isWanted ? file.bytes : Readable.from([]))
     )
   })
   done()

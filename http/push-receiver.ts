@@ -24,6 +24,8 @@ declare module 'fastify' {
   }
 }
 
+const below = '/api/webhooks/a2a/'
+
 interface OfRegistration {
   readonly registrationId: string
 }
@@ -76,7 +78,7 @@ export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done
   app.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
   app.setErrorHandler(answerSender)
   app.post<{ Params: OfRegistration }>(
-    '/api/webhooks/a2a/:registrationId',
+    `${below}:registrationId`,
     {
       config: { permission: 'agent' },
       schema,
@@ -117,8 +119,11 @@ function deliveryIdIn({ headers }: FastifyRequest): string | null {
   return id
 }
 
+/** Meant for this route, also where it is by a method or an address that it does not have: its sender reads one shape of an error. */
+export const isDelivery = ({ url }: FastifyRequest): boolean => url.startsWith(below)
+
 /** The status is refusals.ts's; a fault of ours is always "later", because a delivery may be repeated. */
-function answerSender(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function answerSender(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   // The sender hung up in the middle of its body: nobody hears the answer, and nothing here failed.
   if (request.raw.destroyed && !request.raw.complete) return void reply.hijack()
   const failure = logged(error, request)

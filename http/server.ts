@@ -2,7 +2,13 @@
  * The HTTP floor, assembled: Fastify with our limits, the guard in front, one plugin a resource. Owns neither the system nor
  * the database, which it is given; whoever builds it listens and closes (bin/console.ts).
  */
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -22,11 +28,12 @@ import { guardRoutes, type Guard } from './guard.ts'
 import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { pageRoutes } from './pages.ts'
-import { pushRoutes } from './push-receiver.ts'
+import { answerSender, isDelivery, pushRoutes } from './push-receiver.ts'
 import { answerFailure } from './refusals.ts'
 import { reviewerRoutes } from './reviewers.ts'
 import { headersIn, securityHeaders } from './security-headers.ts'
 import { settlementRoutes } from './settlements.ts'
+import { letGoOfStalled } from './stalls.ts'
 import { streamRoutes } from './stream.ts'
 import { taskEventRoutes } from './task-events.ts'
 import { taskRoutes } from './tasks.ts'
@@ -38,6 +45,8 @@ export interface ServerOptions extends Omit<Door, 'damaged'>, Omit<Guard, 'origi
   /** The package's, for the API's document. */
   readonly version: string
   readonly log: FastifyBaseLogger
+  /** Another limit for readers that take nothing than the product's (stalls.ts), milliseconds. */
+  readonly stallMs?: number
 }
 
 /** A request that takes longer to arrive is given up, milliseconds. */
@@ -57,6 +66,15 @@ function inviteBodiesLate(app: FastifyInstance): void {
   })
 }
 
+const refusingUnknown =
+  (methodsOf: ReturnType<typeof methodsByAddress>) =>
+  (request: FastifyRequest, reply: FastifyReply): never => {
+    const methods = methodsOf(request)
+    if (methods.length === 0) throw new Refusal('route.unknown')
+    reply.header('allow', methods.join(', '))
+    throw new Refusal('route.method')
+  }
+
 export function buildServer(options: ServerOptions): FastifyInstance {
   const { auth, system, uiDirectory, log } = options
   const addHeaders = securityHeaders(auth.mode)
@@ -66,8 +84,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     requestTimeout: requestTimeoutMs,
     http: parsing,
     clientErrorHandler: malformedAnswer(headersIn(auth.mode)),
-    // HEAD is GET without its content [RFC 9110 §9.3.2]. Two handlers look at the method: an event stream does not begin, and an
-    // export that is not made is not recorded. Sign-in, whose GET changes something, has no HEAD.
+    // HEAD is GET without its content [RFC 9110 §9.3.2]. Three handlers look at the method: an event stream does not begin, an artifact
+    // is not read again, and an export that is not made is not recorded. Sign-in, whose GET changes something, has no HEAD.
     exposeHeadRoutes: true,
     genReqId: () => instruments.newToken(),
     // Every poll of every page would be two lines; refusals are answers, outages and defects are logged by refusals.ts.
@@ -76,21 +94,20 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     // An address that cannot be read meets none of our hooks.
     frameworkErrors(error, request, reply) {
       addHeaders(request, reply)
-      answerFailure(error, request, reply)
+      const answer = isDelivery(request) ? answerSender : answerFailure
+      answer(error, request, reply)
     },
     return503OnClosing: false,
   })
   app.setValidatorCompiler(validatorCompiler)
   // Answers are typed by their schemas when this is compiled, and held against them by tests; nobody pays for it here.
   app.setSerializerCompiler(() => JSON.stringify)
-  app.setErrorHandler(answerProven)
-  const methodsOf = methodsByAddress(app)
-  app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(request)
-    if (methods.length === 0) throw new Refusal('route.unknown')
-    reply.header('allow', methods.join(', '))
-    throw new Refusal('route.method')
-  })
+  app.setErrorHandler((error, request, reply) =>
+    isDelivery(request) ? answerSender(error, request, reply) : answerProven(error, request, reply),
+  )
+  letGoOfStalled(app, options.stallMs)
+  const nothingThere = refusingUnknown(methodsByAddress(app))
+  app.setNotFoundHandler(nothingThere)
   app.addHook('onSend', (_request, reply, _payload, next) => {
     // Whoever is answered while the process stops must not keep the socket: closing waits for it.
     if (options.drain.aborted) reply.header('connection', 'close')
@@ -104,6 +121,11 @@ export function buildServer(options: ServerOptions): FastifyInstance {
       ? { arrive: arrivingBySession(auth.sessions, rates), presume: presumingBySession(auth.sessions, rates, commands) }
       : { arrive: arrivingAs(identify, rates), presume: presumingAs(identify, rates, commands) }
   guardRoutes(app, { ...options, origins: auth, ...callers })
+  app.addHook('onRequest', (request, reply, next) => {
+    // Before the body is read, which is nobody's.
+    if (request.is404) nothingThere(request, reply)
+    next()
+  })
   readJsonBodies(app)
   describeRoutes(app, options.version)
   const door: Door = { ...options, damaged: damageLog(log) }

@@ -4,14 +4,22 @@
  * removed by persistence/artifact-sweep.ts.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { mkdir, open, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { callbackify } from 'node:util'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Connection } from './connection.ts'
 import { held } from './visibility.ts'
+
+/** Whoever is given it reads its bytes to the end or destroys them: until then a file is open. */
+export interface StoredFile {
+  readonly size: number
+  readonly bytes: Readable
+}
 
 export interface NewBytes {
   /** SHA-256 of the bytes, lower-case hex. */
@@ -70,13 +78,13 @@ export class ArtifactStore {
     }
   }
 
-  /** The bytes of a digest; null when they are missing or are not what their name says. */
-  async get(digest: string): Promise<Uint8Array | null> {
+  /** The bytes of a digest, as they are taken; null when they are missing or are not what their name says. */
+  async open(digest: string): Promise<StoredFile | null> {
     const path = this.#path(digest)
     try {
       // In this order, the first one twice: the sweep moves a file aside, and back, by renaming it.
-      const bytes = (await readIfThere(path)) ?? (await readIfThere(path + setAside)) ?? (await readIfThere(path))
-      return bytes && createHash('sha256').update(bytes).digest('hex') === digest ? bytes : null
+      const file = (await openIfThere(path)) ?? (await openIfThere(path + setAside)) ?? (await openIfThere(path))
+      return file && (await verified(file, digest))
     } catch (error) {
       throw unavailable(error)
     }
@@ -158,7 +166,54 @@ async function holds(path: string, bytes: Uint8Array): Promise<boolean> {
   }
 }
 
-const readIfThere = (path: string): Promise<Uint8Array | null> => ifThere(readFile(path))
+const openIfThere = (path: string): Promise<FileHandle | null> => ifThere(open(path, 'r'))
+
+/** Of a file that somebody takes at their own pace there is one piece in memory, and another on its way. */
+const takenBytes = 64 * 1024
+
+/** Read twice, from one handle: what was verified is what is sent, whatever takes its name meanwhile, and it is never held whole. */
+async function verified(file: FileHandle, digest: string): Promise<StoredFile | null> {
+  try {
+    const hash = createHash('sha256')
+    const piece = Buffer.allocUnsafe(takenBytes)
+    let size = 0
+    for (let bytesRead = -1; bytesRead !== 0; size += bytesRead) {
+      ;({ bytesRead } = await file.read(piece, 0, piece.length, size))
+      hash.update(piece.subarray(0, bytesRead))
+    }
+    if (hash.digest('hex') === digest) return { size, bytes: bytesOf(file, size) }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  await file.close()
+  return null
+}
+
+/** Closes the file at its end and when it is destroyed. A file that has become shorter is an error: its end would pass for the whole. */
+function bytesOf(file: FileHandle, size: number): Readable {
+  let at = 0
+  const next = async (): Promise<Buffer | null> => {
+    if (at === size) return null
+    const piece = Buffer.allocUnsafeSlow(Math.min(takenBytes, size - at))
+    const { bytesRead } = await file.read(piece, 0, piece.length, at)
+    if (bytesRead === 0) throw new Error('A stored file has become shorter than it was.')
+    at += bytesRead
+    return piece.subarray(0, bytesRead)
+  }
+  return new Readable({
+    highWaterMark: takenBytes,
+    read() {
+      next().then(
+        (piece) => this.push(piece),
+        (error: unknown) => this.destroy(error as Error),
+      )
+    },
+    destroy(error, done) {
+      callbackify(() => file.close())((failed) => done(error ?? failed))
+    },
+  })
+}
 
 /** Null where the file is not there. */
 export async function ifThere<T>(asked: Promise<T>): Promise<T | null> {

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { StoredBytes, type TaskView } from '../../domain/task.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
@@ -114,7 +116,7 @@ describe('while the artifact directory fails', () => {
     const { digest } = StoredBytes.parse(
       view.artifacts.find(({ artifactId }) => artifactId === 'sheet')?.parts[0]?.value,
     )
-    expect(Buffer.from((await running.system.artifacts.get(digest)) ?? [])).toEqual(bytes)
+    expect(await buffer((await running.system.artifacts.open(digest))?.bytes ?? Readable.from([]))).toEqual(bytes)
     expect(readdirSync(join(blocked, digest.slice(0, 2)))).toEqual([digest])
     await running.close()
     await peer.close()
