@@ -35,16 +35,50 @@ export interface Rebuilt {
   readonly repaired: boolean
 }
 
+/** What a task's events cannot be folded for: one of them is damaged. Nothing of the task was changed. */
+export interface Unreadable {
+  readonly taskId: string
+  /** From 0. */
+  readonly position: number
+  readonly reason: string
+}
+
+class EventUnreadable extends Error {
+  override readonly name = 'EventUnreadable'
+  readonly position: number
+  constructor(position: number, cause: unknown) {
+    super(`Event ${position} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.position = position
+  }
+}
+
 /** A run that was given up longer ago than this starts over: nobody remembers why it ended. */
 const markLastsMs = 24 * 60 * 60_000
 const idsAtOnce = 100
 
-/** Rebuilds one task in a transaction; null when the organization has no such task. */
-export function rebuildTask(
+/** Rebuilds one task in a transaction; null when the organization has no such task. A task with a damaged event stays as it is. */
+export async function rebuildTask(
   db: Database['pool'],
   organizationId: string,
   taskId: string,
   mark?: RebuildMark,
+): Promise<Rebuilt | Unreadable | null> {
+  try {
+    return await rebuildWhole(db, organizationId, taskId, mark)
+  } catch (error) {
+    if (!(error instanceof EventUnreadable)) throw error
+    const { position, message } = error
+    // Whoever goes on does so behind it: it would be met again by each run, and those after it never be reached.
+    if (mark) await db.transaction((tx) => writeMark(tx, organizationId, mark))
+    return { taskId, position, reason: message }
+  }
+}
+
+function rebuildWhole(
+  db: Database['pool'],
+  organizationId: string,
+  taskId: string,
+  mark: RebuildMark | undefined,
 ): Promise<Rebuilt | null> {
   return db.transaction(async (tx) => {
     const row = await lockForRebuild(tx, organizationId, taskId)
@@ -75,7 +109,7 @@ export interface RebuildRun {
   readonly organizationId: string
   readonly now: Date
   /** Told after each task's commit. */
-  readonly told: (task: Rebuilt) => void
+  readonly told: (task: Rebuilt | Unreadable) => void
   /** Told once, where an earlier run is taken up. */
   readonly resumed: (mark: RebuildMark) => void
   readonly signal: AbortSignal
@@ -144,7 +178,7 @@ class Retelling {
   }
 
   #tellOne({ position, source, event, receivedAt }: StoredEvent): Folded {
-    const observation = observationOf(event, textDigest)
+    const observation = readEvent(position, event)
     const seen = source === 'sent' ? this.#sent(observation, receivedAt) : observation
     const known = {
       state: this.#state,
@@ -203,6 +237,14 @@ class Retelling {
       updatedAt: this.#lastAt ?? opened,
       commandId: this.opening?.id ?? null,
     }
+  }
+}
+
+function readEvent(position: number, event: StoredEvent['event']): Observation {
+  try {
+    return observationOf(event, textDigest)
+  } catch (error) {
+    throw new EventUnreadable(position, error)
   }
 }
 

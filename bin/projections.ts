@@ -5,7 +5,7 @@
  * console must be stopped.
  */
 import { parseArgs } from 'node:util'
-import { rebuildAll, rebuildTask, type Rebuilt } from '../actors/rebuild.ts'
+import { rebuildAll, rebuildTask, type Rebuilt, type Unreadable } from '../actors/rebuild.ts'
 import type { Database } from '../persistence/database.ts'
 import { requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
@@ -47,8 +47,14 @@ class Tally {
   #tasks = 0
   #events = 0
   #repaired = 0
+  #unreadable = 0
 
-  add({ taskId, events, repaired }: Rebuilt): void {
+  add(task: Rebuilt | Unreadable): void {
+    if ('reason' in task) {
+      this.#unreadable += 1
+      return say(`${task.taskId} left as it is. ${task.reason}`)
+    }
+    const { taskId, events, repaired } = task
     this.#tasks += 1
     this.#events += events
     this.#repaired += repaired ? 1 : 0
@@ -57,6 +63,11 @@ class Tally {
 
   total(): void {
     say(`Rebuilt ${counted(this.#tasks, 'task')} from ${counted(this.#events, 'event')}; ${this.#repaired} repaired.`)
+    if (this.#unreadable === 0) return
+    const whose = this.#unreadable === 1 ? 'its view stays' : 'their views stay'
+    throw new UsageError(
+      `${counted(this.#unreadable, 'task')} could not be rebuilt, and ${whose} as before; see above.`,
+    )
   }
 }
 

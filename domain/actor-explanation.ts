@@ -321,7 +321,7 @@ export const isUnheard = (seen: Seen, nowMs: number): boolean => {
 /** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
 function waiting(seen: Seen, nowMs: number): Explanation | null {
   const { wait } = seen
-  if (wait === null) return left(seen)
+  if (wait === null) return untaken(seen) ?? left(seen)
   const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
   return {
     tone: late ? 'warn' : 'quiet',
@@ -332,6 +332,21 @@ function waiting(seen: Seen, nowMs: number): Explanation | null {
     ),
     known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
     remedies: ['see-queues'],
+  }
+}
+
+/** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
+function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
+  if (work === null || work.startedAt !== null || lease !== null) return null
+  const late = Date.parse(at) - Date.parse(updatedAt) > stuckAfterMs
+  return {
+    tone: late ? 'warn' : 'quiet',
+    title: 'Waits for a worker or a place',
+    sentences: [
+      'It is due, and no worker has taken it up: none runs, or all places for its kind are taken. It begins as soon as one is free.',
+    ],
+    known: [{ words: 'As it is since', at: updatedAt }],
+    remedies: [],
   }
 }
 

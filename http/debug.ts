@@ -36,6 +36,7 @@ import {
 } from './debug-views.ts'
 import { uuidText, type Door } from './door.ts'
 import { isUuid } from '../domain/uuid.ts'
+import { isStorable } from './command-body.ts'
 import { viewerOf } from './guard.ts'
 
 /** Who asks for what, and what their actors' logs are read with. */
@@ -46,7 +47,14 @@ interface Asked {
   readonly definitions: Definitions
 }
 
-const text = z.string().check(z.minLength(1), z.maxLength(200))
+/** A name with a NUL is no name of anything, and PostgreSQL would not look for it. */
+const text = z
+  .string()
+  .check(
+    z.minLength(1),
+    z.maxLength(200),
+    z.refine(isStorable, { error: 'A filter holds characters that cannot be stored.' }),
+  )
 const ListQuery = z.object({
   kind: z.optional(text),
   state: z.optional(text),
@@ -105,8 +113,8 @@ async function listPage(
   }
 }
 
-async function actorOf({ db, viewer }: Asked, { kind, id }: Ref): Promise<ActorRecord> {
-  const record = isUuid(id) ? await findActor(db, viewer, kind, id.toLowerCase()) : null
+async function actorOf({ db, viewer, kinds }: Asked, { kind, id }: Ref): Promise<ActorRecord> {
+  const record = isUuid(id) && Object.hasOwn(kinds, kind) ? await findActor(db, viewer, kind, id.toLowerCase()) : null
   if (!record) throw new Refusal('actor.unknown')
   return record
 }

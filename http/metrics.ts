@@ -138,7 +138,7 @@ function countWork(registry: Registry): () => void {
 }
 
 /** What the database knows, for every process alike; a database that is away leaves these out and says so. */
-function storedGauges(registry: Registry, { db, log }: MetricsOptions): () => Promise<void> {
+function storedGauges(registry: Registry, { db, log, system }: MetricsOptions): () => Promise<void> {
   const registers = [registry]
   const labelNames = ['kind'] as const
   const live = new Gauge({ name: 'signalbox_actors_live', help: 'Actors that have not ended', labelNames, registers })
@@ -157,9 +157,10 @@ function storedGauges(registry: Registry, { db, log }: MetricsOptions): () => Pr
     registers,
   })
   const up = new Gauge({ name: 'signalbox_database_up', help: '1 when the database answered this scrape', registers })
+  const kinds = Object.keys(system.kinds)
   return async () => {
     for (const gauge of [live, due, leased, oldest]) gauge.reset()
-    const both = Promise.all([readGauges(db.pool), readChainGauge(db.pool)])
+    const both = Promise.all([readGauges(db.pool, kinds), readChainGauge(db.pool)])
     const [rows, chain] = (await inTime(both, log)) ?? [null, null]
     up.set(rows === null ? 0 : 1)
     // Not a number, where it is not known: 0 would say that all is well.

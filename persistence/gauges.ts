@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Connection } from './connection.ts'
 
-/** Rows looked at for one scrape. The table holds what lives; beyond this a count says "at least". */
+/** Rows of one kind looked at for one count of a scrape. The table holds what lives; beyond this a count says "at least". */
 const lookLimit = 100_000
 
 const KindGauge = z.object({
@@ -20,13 +20,23 @@ const KindGauge = z.object({
 })
 export type KindGauge = z.infer<typeof KindGauge>
 
-export function readGauges(db: Connection): Promise<readonly KindGauge[]> {
+/** Each kind by itself, in the order of the index: whatever else waits, a kind is there, and its oldest is the oldest. */
+export function readGauges(db: Connection, kinds: readonly string[], limit = lookLimit): Promise<readonly KindGauge[]> {
   return db.any(sql.type(KindGauge)`
-    select kind, count(*)::int as live,
-      (count(*) filter (where wake_at <= now() and lease_token is null))::int as due,
-      (count(*) filter (where lease_token is not null))::int as leased,
-      extract(epoch from now() - min(wake_at) filter (where wake_at <= now() and lease_token is null))::float8 as "oldestDueSeconds"
-    from (select kind, wake_at, lease_token from actor limit ${lookLimit}) a group by kind order by kind`)
+    select k.kind, l.live, d.due, d.expired + f.leased as leased, d.seconds as "oldestDueSeconds"
+    from unnest(${sql.array([...kinds], 'text')}) as k(kind)
+    cross join lateral (
+      select count(*)::int as live from (select 1 from actor where kind = k.kind limit ${limit}) a) l
+    cross join lateral (
+      select (count(*) filter (where lease_token is null))::int as due,
+        (count(*) filter (where lease_token is not null))::int as expired,
+        extract(epoch from now() - min(wake_at) filter (where lease_token is null))::float8 as seconds
+      from (select wake_at, lease_token from actor where kind = k.kind and wake_at <= now()
+        order by wake_at limit ${limit}) a) d
+    cross join lateral (
+      select (count(*) filter (where lease_token is not null))::int as leased
+      from (select lease_token from actor where kind = k.kind and wake_at > now() order by wake_at limit ${limit}) a) f
+    order by k.kind`)
 }
 
 const unlinkedLimit = 10_000

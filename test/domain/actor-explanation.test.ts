@@ -273,6 +273,18 @@ describe('a command', () => {
     expect(told?.known).toEqual([{ words: 'It has time until about', at: at(50_000) }])
   })
 
+  it('says of work that nobody has taken up that it waits, also to those who are not told for whose places', () => {
+    for (const [kind, value, id] of [
+      ['subscription', 'following', 'follow'],
+      ['command', { pending: 'discovering' }, 'discover'],
+    ] as const) {
+      const actor = actorIn(kind, value, { work: { id, startedAt: null }, updatedAt: at(-7_200_000) })
+      const [told, ...others] = explainActor(seen(actor), nowMs)
+      expect([told?.tone, told?.title, others]).toEqual(['warn', 'Waits for a worker or a place', []])
+      expect(told?.known).toEqual([{ words: 'As it is since', at: at(-7_200_000) }])
+    }
+  })
+
   it('explains a failure, and shows a sentence that it does not know as it is', () => {
     const told = (error: string | null) => explainCommand({ status: 'failed', error, action: 'send' })
     expect(told(commandErrors.discovery)?.sentences[0]).toContain('in three tries')

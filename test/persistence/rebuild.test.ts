@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rebuildAll, rebuildTask, type Rebuilt } from '../../actors/rebuild.ts'
+import { rebuildAll, rebuildTask, type Rebuilt, type Unreadable } from '../../actors/rebuild.ts'
 import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
@@ -37,8 +37,13 @@ describe.each(bothDatabases)('a rebuild on %s', (kind) => {
   })
   afterAll(() => running.close())
 
-  const run = (told: (task: Rebuilt) => void, resumed: (mark: RebuildMark) => void, signal: AbortSignal) =>
-    rebuildAll(running.db, { organizationId, now: new Date(nowMs), told, resumed, signal })
+  const run = (tell: (task: Rebuilt) => void, resumed: (mark: RebuildMark) => void, signal: AbortSignal) => {
+    const told = (task: Rebuilt | Unreadable): void => {
+      if ('reason' in task) throw new Error(task.reason)
+      tell(task)
+    }
+    return rebuildAll(running.db, { organizationId, now: new Date(nowMs), told, resumed, signal })
+  }
 
   it('brings back every row of random histories after random damage', async () => {
     const story = fc.uuid().chain(histories)
@@ -227,6 +232,44 @@ describe('the script', () => {
     expect(single).toEqual({ code: 0, out: oneLine, err: '' })
     expect(noTask).toEqual({ code: 1, out: '', err: `There is no task ${unknown} in this organization.\n` })
     expect(noOrganization).toEqual({ code: 1, out: '', err: `There is no organization ${unknown}.\n` })
+    await running.close()
+    await fresh.close()
+  })
+
+  it('leaves a task as it is of which an event is damaged, names both, and goes on', async () => {
+    const fresh = await freshDatabase('postgresql')
+    const running = await systemOn(fresh.db, { works: false })
+    const url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
+    const env = { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
+    for (const id of ['one', 'two', 'three']) {
+      const reply = { task: { id, status: { state: 'TASK_STATE_WORKING' } } }
+      await live(running, agentId, { id, body: { text: id }, reply, later: [] })
+    }
+    const ids = await listTaskIds(running.db.pool, running.viewer.organizationId, null, 10)
+    const [one = '', two = '', three = ''] = ids
+    await damage(running.db.pool, three, ['a forged head'])
+    // As a disk damages it: no statement of ours could.
+    await running.db.pool.query(sql.unsafe`alter table task_event disable trigger user`)
+    await running.db.pool.query(sql.unsafe`
+      update task_event set event = left(event, 20) where task_id = ${two} and position = 1`)
+    const before = await rowsOf(running.db.pool)
+    const { code, out, err } = await scripted(env)
+    expect(out.split('\n')).toEqual([
+      `${one} 2 events, unchanged`,
+      expect.stringMatching(new RegExp(`^${two} left as it is\\. Event 1 cannot be read: `)),
+      `${three} 2 events, repaired`,
+      'Rebuilt 2 tasks from 4 events; 1 repaired.',
+      '',
+    ])
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: '1 task could not be rebuilt, and its view stays as before; see above.\n',
+    })
+    const alone = await scripted(env, '--task', two)
+    expect([alone.code, alone.err]).toEqual([1, err])
+    const after = await rowsOf(running.db.pool)
+    expect(JSON.stringify(after)).not.toBe(JSON.stringify(before))
     await running.close()
     await fresh.close()
   })

@@ -83,6 +83,14 @@ describe('the actor debugger', () => {
     expect((await page('?q=words that no title has&attention=true')).actors).toEqual([])
   })
 
+  it('refuses what no name can hold, and knows no kind that there is none of', async () => {
+    for (const name of ['q', 'state', 'kind', 'owner'])
+      expect((await running.api.get(`/api/actors?${name}=%00`)).status).toBe(400)
+    const id = '01a00000-0000-7000-8000-000000000001'
+    for (const path of [`%00/${id}`, `%00/${id}/log`, `toString/${id}`])
+      expect((await running.api.get(`/api/actors/${path}`)).status).toBe(404)
+  })
+
   it('shows one actor with what may be shown of its context, and what can happen next', async () => {
     const { body } = await get(`/api/actors/command/${delivered}`)
     const { actor } = ActorAnswer.parse(body)
