@@ -238,7 +238,7 @@ export const reconciliationMachine = setup({
         onDone: [
           {
             guard: function nothingWasRead({ context, event }) {
-              return event.output.kind === 'failed' && context.failures > 0
+              return event.output.kind !== 'listed' && context.failures > 0
             },
             target: 'backingOff',
             actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],

@@ -245,7 +245,7 @@ const list = (outcome: ListOutcome) =>
   scopeStep(`list ${outcome.kind}`, async (model, { hand }) => {
     if (model.state !== 'listing' || (await hand.report('list', done('list', outcome))) === 'none') return
     const listReason = outcome.kind === 'failed' ? outcome.reason : null
-    const isUnread = outcome.kind === 'failed' && model.failures > 0
+    const isUnread = outcome.kind !== 'listed' && model.failures > 0
     const goesOn = outcome.kind !== 'failed' && model.after !== null && model.failures === 0
     const state = isUnread ? 'backingOff' : goesOn ? 'yielding' : 'pausing'
     Object.assign(model, { state, passes: 0, listReason })
