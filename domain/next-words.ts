@@ -90,7 +90,7 @@ const guards: Readonly<Record<string, string>> = {
   agentFailed: 'the agent could not be read',
   moreTasksThanTime: 'there are more tasks to ask for, and it is time for the list',
   moreTasks: 'there are more tasks to ask for',
-  nothingWasRead: 'neither tasks nor the list could be read',
+  tasksStayUnread: 'the tasks could not be read before',
   passGoesOn: 'there are more tasks to ask for',
   nothingUnfinished: 'there is nothing unfinished',
   listIsDue: 'it is time for the list',

@@ -237,8 +237,9 @@ export const reconciliationMachine = setup({
         src: 'list',
         onDone: [
           {
-            guard: function nothingWasRead({ context, event }) {
-              return event.output.kind !== 'listed' && context.failures > 0
+            // Whatever the list told: its tasks are not asked for sooner.
+            guard: function tasksStayUnread({ context }) {
+              return context.failures > 0
             },
             target: 'backingOff',
             actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],
@@ -252,7 +253,7 @@ export const reconciliationMachine = setup({
           },
           {
             guard: function passGoesOn({ context }) {
-              return context.after !== null && context.failures === 0
+              return context.after !== null
             },
             target: 'yielding',
             actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],

@@ -125,7 +125,7 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
       expect(await scopes.turn(agentId)).toMatchObject({ value: 'backingOff', context: { failures } })
     expect(peer.callsOf('ListTasks')).toBe(0)
     expect(await openTasks()).toHaveLength(1)
-    expect(await scopes.turn(agentId)).toMatchObject({ value: 'pausing', context: { failures: 4, passes: 0 } })
+    expect(await scopes.turn(agentId)).toMatchObject({ value: 'backingOff', context: { failures: 4, passes: 0 } })
     expect(await openTasks()).toEqual([])
     expect((await scopes.turn(agentId)).value).toBe('resting')
     peer.script.heal()

@@ -245,8 +245,8 @@ const list = (outcome: ListOutcome) =>
   scopeStep(`list ${outcome.kind}`, async (model, { hand }) => {
     if (model.state !== 'listing' || (await hand.report('list', done('list', outcome))) === 'none') return
     const listReason = outcome.kind === 'failed' ? outcome.reason : null
-    const isUnread = outcome.kind !== 'listed' && model.failures > 0
-    const goesOn = outcome.kind !== 'failed' && model.after !== null && model.failures === 0
+    const isUnread = model.failures > 0
+    const goesOn = outcome.kind !== 'failed' && model.after !== null
     const state = isUnread ? 'backingOff' : goesOn ? 'yielding' : 'pausing'
     Object.assign(model, { state, passes: 0, listReason })
     hand.moved(null)
