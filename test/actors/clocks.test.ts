@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setup } from 'xstate'
 import { z } from 'zod'
 import { Changes } from '../../actors/loop/changes.ts'
-import type { Operation } from '../../actors/loop/operation.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import { instruments } from '../../actors/system.ts'
 import { commandErrors } from '../../domain/command.ts'
@@ -17,6 +16,7 @@ import type { ActorRef } from '../../persistence/actors.ts'
 import { claimActors, type Claim } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
+import { spawning } from '../support/spawning.ts'
 import { capturedLog, systemOn } from '../support/system.ts'
 
 const organizationId = newToken()
@@ -31,16 +31,7 @@ const sleeper = setup({ types: { events: {} as { type: 'turn' } } }).createMachi
 const alone = { owner: 'test', exclusive: true, held: [] }
 const ring = { type: `xstate.after.${delayMs}.sleeper.asleep` }
 
-const spawn: Operation<ActorRef, null> = {
-  name: 'spawn',
-  run: (_batch, refs) =>
-    Promise.resolve(
-      refs.map((ref) => {
-        const spawns = [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }]
-        return { kind: 'done' as const, result: null, effects: { spawns } }
-      }),
-    ),
-}
+const spawn = spawning(organizationId)
 
 /** Milliseconds until the timer is due, and until its row is, by the database's clock. */
 const Due = z.object({ timer: z.number(), row: z.number() })

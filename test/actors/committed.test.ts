@@ -6,12 +6,11 @@ import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPromise, setup } from 'xstate'
 import { Changes } from '../../actors/loop/changes.ts'
-import type { Operation } from '../../actors/loop/operation.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import { instruments } from '../../actors/system.ts'
-import type { ActorRef } from '../../persistence/actors.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
+import { spawning } from '../support/spawning.ts'
 import { capturedLog, systemOn } from '../support/system.ts'
 
 const organizationId = newToken()
@@ -20,16 +19,7 @@ const looker = setup({ actors: { look: fromPromise(() => Promise.resolve()) } })
   initial: 'looking',
   states: { looking: { invoke: { id: 'look', src: 'look' } } },
 })
-const spawn: Operation<ActorRef, string> = {
-  name: 'spawn',
-  run: (_batch, refs) =>
-    Promise.resolve(
-      refs.map((ref) => {
-        const spawns = [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }]
-        return { kind: 'done' as const, result: ref.id, effects: { spawns } }
-      }),
-    ),
-}
+const spawn = spawning(organizationId)
 
 describe('a commit', () => {
   let fresh: FreshDatabase

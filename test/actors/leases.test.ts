@@ -10,17 +10,16 @@ import { setup } from 'xstate'
 import { Changes } from '../../actors/loop/changes.ts'
 import type { Kinds, WorkHandler } from '../../actors/loop/kinds.ts'
 import { LeaseLost, Leases, type HeldLease } from '../../actors/loop/lease.ts'
-import type { Operation } from '../../actors/loop/operation.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import type { Launch } from '../../actors/loop/step.ts'
 import { instruments } from '../../actors/system.ts'
 import { Worker } from '../../actors/loop/worker.ts'
 import { work } from '../../machines/work.ts'
-import type { ActorRef } from '../../persistence/actors.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { fair, startProxy, type Proxy } from '../chaos/proxy.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { lockedBy } from '../support/row-lock.ts'
+import { spawning } from '../support/spawning.ts'
 import { capturedLog } from '../support/system.ts'
 
 const leaseMs = 15_000
@@ -140,16 +139,7 @@ describe('a lease whose row is locked from outside', () => {
     initial: 'following',
     states: { following: { invoke: { id: 'follow', src: 'follow' } } },
   })
-  const spawn: Operation<ActorRef, null> = {
-    name: 'spawn',
-    run: (_batch, refs) =>
-      Promise.resolve(
-        refs.map((ref) => {
-          const spawns = [{ ref, lane: null, isNew: true, organizationId: newToken(), cause: 'test' }]
-          return { kind: 'done' as const, result: null, effects: { spawns } }
-        }),
-      ),
-  }
+  const spawn = spawning(newToken())
   const untilAborted = (signal: AbortSignal): Promise<unknown> => once(signal, 'abort')
 
   beforeEach(async () => {

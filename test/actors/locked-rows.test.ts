@@ -6,12 +6,12 @@ import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { assign, setup } from 'xstate'
 import { Changes } from '../../actors/loop/changes.ts'
-import type { Operation } from '../../actors/loop/operation.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { isOutage } from '../../persistence/outage.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { lockedBy } from '../support/row-lock.ts'
+import { spawning } from '../support/spawning.ts'
 import { capturedLog } from '../support/system.ts'
 
 const organizationId = newToken()
@@ -20,17 +20,7 @@ const counter = setup({ types: { context: {} as { asked: number }, events: {} as
   context: { asked: 0 },
   on: { ask: { actions: assign({ asked: ({ context }) => context.asked + 1 }) } },
 })
-const spawn: Operation<ActorRef, null> = {
-  name: 'spawn',
-  run: (_batch, refs) =>
-    Promise.resolve(
-      refs.map((ref) => ({
-        kind: 'done',
-        result: null,
-        effects: { spawns: [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }] },
-      })),
-    ),
-}
+const spawn = spawning(organizationId)
 
 describe('a row that somebody keeps locked', () => {
   let fresh: FreshDatabase

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { assign, fromPromise, setup } from 'xstate'
 import { Changes } from '../../actors/loop/changes.ts'
 import type { Kinds } from '../../actors/loop/kinds.ts'
-import type { Operation } from '../../actors/loop/operation.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import type { Launch } from '../../actors/loop/step.ts'
 import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
@@ -16,6 +15,7 @@ import type { Database } from '../../persistence/database.ts'
 import { claimActors } from '../../persistence/leases.ts'
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { spawning } from '../support/spawning.ts'
 import { capturedLog } from '../support/system.ts'
 
 const organizationId = newToken()
@@ -35,17 +35,7 @@ const counter = setup({
   },
 })
 
-const spawn: Operation<ActorRef, null> = {
-  name: 'spawn',
-  run: (_batch, refs) =>
-    Promise.resolve(
-      refs.map((ref) => ({
-        kind: 'done',
-        result: null,
-        effects: { spawns: [{ ref, lane: null, isNew: true, organizationId, cause: 'test' }] },
-      })),
-    ),
-}
+const spawn = spawning(organizationId)
 
 describe.each(bothDatabases)('a commit that nobody acknowledged on %s', (kind) => {
   let fresh: FreshDatabase

@@ -9,18 +9,17 @@ import { z } from 'zod'
 import { assign, setup } from 'xstate'
 import { Changes } from '../../actors/loop/changes.ts'
 import type { Kind } from '../../actors/loop/kinds.ts'
-import type { Operation } from '../../actors/loop/operation.ts'
 import { acceptInPlace } from '../../actors/replacing.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import type { Launch } from '../../actors/loop/step.ts'
 import { settlementRefusals } from '../../domain/settlement.ts'
 import { commandMachine } from '../../machines/command.ts'
-import type { ActorRef } from '../../persistence/actors.ts'
 import { projectCommands, type NewCommand } from '../../persistence/commands.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { at, idOf, newCommand, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { spawning } from '../support/spawning.ts'
 import { capturedLog } from '../support/system.ts'
 import { administratorOf } from '../support/viewers.ts'
 
@@ -35,17 +34,7 @@ const counter = setup({
   context: { asked: 0 },
   on: { ask: { actions: assign({ asked: ({ context }) => context.asked + 1 }) } },
 })
-const spawn: Operation<ActorRef, null> = {
-  name: 'spawn',
-  run: (_batch, refs) =>
-    Promise.resolve(
-      refs.map((ref) => ({
-        kind: 'done',
-        result: null,
-        effects: { spawns: [{ ref, lane: null, isNew: true, organizationId: ours, cause: 'test' }] },
-      })),
-    ),
-}
+const spawn = spawning(ours)
 const alive = { pollMs: 1000, leaseMs: 60_000, concurrency: 100, laneLimit: 100, claimLimit: 10, work: {} }
 const kindOf = (machine: Kind['machine']): Kind => ({ ...alive, machine, repeatable: new Set() })
 
