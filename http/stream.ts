@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CommandBody } from '../domain/command-body.ts'
 import type { Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
-import { isSettled, isWaiting, type TaskView } from '../domain/task.ts'
+import { isSettled, isWaiting } from '../domain/task.ts'
 import { findAgent } from '../persistence/agents.ts'
 import { findRemoteTask, readView, type TaskPulse } from '../persistence/task-views.ts'
 import { acceptFor, proven } from './accepting.ts'
@@ -18,9 +18,10 @@ import { IdempotencyKey, keyFor, sendRefusals } from './commands.ts'
 import { localId, type Door } from './door.ts'
 import { frame, ping, sendEvents } from './event-stream.ts'
 import { viewerOf } from './guard.ts'
+import { LargeFrames } from './large-frames.ts'
 import { logged } from './refusals.ts'
 import { Standing } from './standing.ts'
-import { TaskFeed } from './task-feed.ts'
+import { questionIn, TaskFeed, type Seen } from './task-feed.ts'
 import { goneSignal, patienceMs, progress } from './watch.ts'
 
 /** A comment is sent after this much silence, so that proxies and browsers know the line is open; checked every 5 s. */
@@ -82,18 +83,13 @@ async function send(
   return { standing: new Standing(request), agentId, command, before, answered, fromPosition }
 }
 
-/** What a waiting task asks: how often it has moved, and the last words of its agent. */
-function questionIn(view: TaskView): string {
-  const words = view.messages.findLast(({ role }) => role === 'agent')?.id ?? ''
-  return JSON.stringify([view.transitions.length, words])
-}
-
-const isAtRest = (view: TaskView, { answered }: Followed): boolean =>
-  isSettled(view.state) && !(isWaiting(view.state) && questionIn(view) === answered)
+const isAtRest = ({ state, question }: Seen, { answered }: Followed): boolean =>
+  isSettled(state) && !(isWaiting(state) && question === answered)
 
 /** The frames of one stream, in order. Never throws: what fails here is said as `error`, for the answer has begun. */
 async function* frames(
   door: Door,
+  room: LargeFrames,
   request: FastifyRequest,
   followed: Followed,
   signal: AbortSignal,
@@ -103,7 +99,7 @@ async function* frames(
   const closing = { sessionId: command?.id ?? before?.localId ?? request.id, requestId: request.id }
   try {
     if (command) yield frame('accepted', { commandId: command.id })
-    for await (const { text, contextId } of follow(door, followed, signal)) {
+    for await (const { text, contextId } of follow(door, room, followed, signal)) {
       closing.sessionId = contextId ?? closing.sessionId
       yield text
     }
@@ -119,7 +115,7 @@ interface Spoken {
 }
 
 /** Everything between `accepted` and `end`. Throws a refusal when the command did not succeed. */
-async function* follow(door: Door, followed: Followed, signal: AbortSignal): AsyncGenerator<Spoken> {
+async function* follow(door: Door, room: LargeFrames, followed: Followed, signal: AbortSignal): AsyncGenerator<Spoken> {
   const { standing, agentId, command, before, fromPosition } = followed
   const of = command ? { commandId: command.id } : { taskId: before?.localId ?? '' }
   let feed: TaskFeed | null = null
@@ -132,10 +128,10 @@ async function* follow(door: Door, followed: Followed, signal: AbortSignal): Asy
       const { localId: id, taskId, tenant } = told.pulse
       if (!feed) {
         yield { text: frame('persisted', { localId: id, taskId, tenant }), contextId: null }
-        feed = await TaskFeed.open(door, { standing, agentId, localId: id, fromPosition })
+        feed = await TaskFeed.open(door, room, { standing, agentId, localId: id, fromPosition })
       }
-      for await (const text of feed.read(told.pulse, signal)) yield { text, contextId: feed.view?.contextId ?? null }
-      if (feed.view && isAtRest(feed.view, followed)) return
+      for await (const text of feed.read(told.pulse, signal)) yield { text, contextId: feed.seen?.contextId ?? null }
+      if (feed.seen && isAtRest(feed.seen, followed)) return
       spokenAt = performance.now()
     } else if (performance.now() - spokenAt >= pingAfterMs) {
       yield { text: ping, contextId: null }
@@ -162,6 +158,7 @@ const schema = {
 
 export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
   const config = { permission: 'operate', proves: 'with its commit' } as const
+  const room = new LargeFrames()
   app.post('/api/agents/:agentId/stream', { config, schema }, async (request, reply) => {
     const agentId = localId(request.params.agentId, 'agent.unknown')
     const { body } = request
@@ -169,7 +166,7 @@ export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) =>
       ? lookAgain(door, request, reply, agentId, body)
       : send(door, request, reply, agentId, body))
     const limit = { windowMs: patienceMs, until: [goneSignal(reply), door.drain] }
-    return sendEvents(request, reply, limit, (signal) => frames(door, request, followed, signal))
+    return sendEvents(request, reply, limit, (signal) => frames(door, room, request, followed, signal))
   })
   done()
 }

@@ -10,7 +10,7 @@ import type { TaskFilter, TaskRow, TaskView, WorkflowSummary } from '../domain/t
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { readContents, type TaskContents } from './task-contents.ts'
-import { fitting, weighTasks } from './task-weights.ts'
+import { fitting, shownBytes, weighTasks } from './task-weights.ts'
 import { held, heldScopes } from './visibility.ts'
 
 /** Of `task t`: the viewer holds its agent, or its skill. */
@@ -170,6 +170,28 @@ export async function readView(
   return (await readViews(db, viewer, [id], damaged))[0] ?? null
 }
 
+/** A view that was not read: it shows so many bytes. */
+export interface HeavyView {
+  readonly heavyBytes: number
+}
+
+/** One that shows no more than `most` bytes; of another, how many: who asks makes room before it is read. */
+export function readViewUpTo(
+  db: Database['pool'],
+  viewer: Viewer,
+  { localId, most }: { readonly localId: string; readonly most: number },
+  damaged: OnDamage = nobody,
+): Promise<TaskView | HeavyView | null> {
+  return inOneSnapshot(db, async (tx) => {
+    const heads = await readHeads(tx, viewer, [localId])
+    const [weight] = heads.length > 0 ? await weighTasks(tx, [localId]) : []
+    if (!weight) return null
+    const heavyBytes = shownBytes(weight)
+    if (heavyBytes > most) return { heavyBytes }
+    return viewsOf(heads, await readContents(tx, [weight], damagedOf(viewer, damaged)))[0] ?? null
+  })
+}
+
 export interface ViewsPage {
   readonly tasks: readonly TaskView[]
   /** The page after this one begins behind it; null where there is none. */
@@ -319,21 +341,47 @@ export async function knownRemoteTasks(
 export interface StoredEvent {
   readonly position: number
   readonly source: string
-  /** JSON text of the event in its 1.0 shape. */
-  readonly event: string
+  /** JSON text of the event in its 1.0 shape; null of what a person sent, and where it alone is more than a page, to be read by itself. */
+  readonly event: string | null
+  readonly bytes: number
   readonly receivedAt: string
+  /** There may be others behind it. */
+  readonly more: boolean
 }
 
-/** Stored events of a task from a position on, oldest first; none of a task that the viewer may not read. */
+/** An event may be 25 MiB, and two hundred of them more than a process holds. */
+export const eventPageBytes = 1024 * 1024
+
+const readable = (viewer: Viewer, localId: string): FragmentSqlToken => sql.fragment`exists (
+  select 1 from task t where t.id = ${localId} and t.organization_id = ${viewer.organizationId} and ${taskHeld(viewer, 'read')})`
+
+/**
+ * Stored events of a task from a position on, oldest first, as many as asked for or as a page may hold; none of a task that the viewer
+ * may not read. What a person sent is in the view and not read again: it is no event of the agent.
+ */
 export async function readEvents(
   db: Connection,
   viewer: Viewer,
   { localId, position, limit }: { readonly localId: string; readonly position: number; readonly limit: number },
 ): Promise<readonly StoredEvent[]> {
   return db.any(sql.type(z.custom<StoredEvent>())`
-    select position, source, event, received_at as "receivedAt" from task_event
-    where task_id = ${localId} and position >= ${position} and exists (
-      select 1 from task t
-      where t.id = ${localId} and t.organization_id = ${viewer.organizationId} and ${taskHeld(viewer, 'read')})
-    order by position limit ${limit}`)
+    select position, source, case when source <> 'sent' and upto <= ${eventPageBytes} then event end as event, bytes, received_at as "receivedAt",
+      looked > nth or looked = ${limit} as more
+    from (
+      select p.*, sum(bytes) over (order by position) as upto, row_number() over (order by position) as nth, count(*) over () as looked
+      from (
+        select *, case when source = 'sent' then 0 else octet_length(event) end as bytes from task_event
+        where task_id = ${localId} and position >= ${position} and ${readable(viewer, localId)}
+        order by position limit ${limit}) p) q
+    where nth = 1 or upto <= ${eventPageBytes} order by position`)
+}
+
+/** The text of one event; null of a task that the viewer may not read. */
+export async function readEvent(
+  db: Connection,
+  viewer: Viewer,
+  { localId, position }: { readonly localId: string; readonly position: number },
+): Promise<string | null> {
+  return db.maybeOneFirst(sql.type(z.object({ event: z.string() }))`
+    select event from task_event where task_id = ${localId} and position = ${position} and ${readable(viewer, localId)}`)
 }

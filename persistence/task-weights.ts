@@ -53,11 +53,15 @@ export async function weighTasks(db: Pick<Connection, 'any'>, ids: readonly stri
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
+/** Of what a view shows. */
+export const shownBytes = ({ artifacts, messages }: TaskWeight): number =>
+  Math.min(artifacts, viewBytes.artifacts) + Math.min(messages, viewBytes.messages)
+
 /** How many of the first fit on a page. */
 export function fitting(weights: readonly TaskWeight[]): number {
   let bytes = 0
-  for (const [i, { artifacts, messages }] of weights.entries()) {
-    bytes += Math.min(artifacts, viewBytes.artifacts) + Math.min(messages, viewBytes.messages)
+  for (const [i, weight] of weights.entries()) {
+    bytes += shownBytes(weight)
     if (i > 0 && bytes > pageBytes) return i
   }
   return weights.length

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection, Pool } from '../../persistence/connection.ts'
-import { readView, readViewsPage } from '../../persistence/task-views.ts'
+import { eventPageBytes, readEvent, readEvents, readView, readViewsPage } from '../../persistence/task-views.ts'
 import { artifactsCut, viewBytes } from '../../persistence/task-weights.ts'
 import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -90,4 +90,30 @@ describe.each(bothDatabases)('a page of views on %s', (database) => {
       await pool.query(sql.unsafe`delete from task_artifact`)
     },
   )
+
+  test('of events is read by so many bytes, those that are larger by themselves, and none of what a person sent', async () => {
+    const { pool } = fresh.db
+    const third = Math.floor(eventPageBytes / 3)
+    const sizes = [10, third, third, third, third, 2 * eventPageBytes, 10, 10, eventPageBytes, third, 10]
+    const own = 6
+    for (const [position, size] of sizes.entries())
+      await pool.query(sql.unsafe`
+        insert into task_event (task_id, position, source, event, received_at)
+        values (${idOf(2)}, ${position}, ${position === own ? 'sent' : 'stream'}, repeat('x', ${size}), ${at(0)})`)
+    const read: number[] = []
+    const pages: number[][] = []
+    for (let more = true; more;) {
+      const page = await readEvents(pool, viewer, { localId: idOf(2), position: read.length, limit: 4 })
+      for (const { position, event, source, bytes } of page) {
+        const text = event ?? (source === 'sent' ? '' : await readEvent(pool, viewer, { localId: idOf(2), position }))
+        expect([position, bytes]).toEqual([read.length, text?.length])
+        read.push(bytes)
+      }
+      pages.push(page.map(({ event }) => event?.length ?? 0))
+      more = page.at(-1)?.more ?? false
+    }
+    expect(read).toEqual(sizes.map((size, position) => (position === own ? 0 : size)))
+    expect(pages).toEqual([[10, third, third], [third, third], [0], [0, 10], [eventPageBytes], [third, 10]])
+    expect(await readEvent(pool, { ...viewer, organizationId: idOf(9) }, { localId: idOf(2), position: 0 })).toBe(null)
+  })
 })
