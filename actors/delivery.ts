@@ -13,12 +13,12 @@ import type { Message, Part } from '../a2a/messages.ts'
 import { wordsOf, type CommandBody } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
-import { answeredError, answeredStatus, lostAnswers } from '../domain/lost-answer.ts'
+import { answeredError, answeredStatus, lostAnswers, unstoredAnswer } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
-import type { ArtifactStore } from '../persistence/artifacts.ts'
+import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifacts.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
@@ -156,6 +156,10 @@ export class Deliveries {
       const room = { enter: guest.enter, withinMs: roomMs }
       const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room }, held.signal)
       return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial }, held)
+    } catch (error) {
+      // It has answered, and its work is not undone by a full disk here: whoever sent it is to know that much.
+      if (error instanceof ArtifactsUnavailable) return ended({ kind: 'unknown', cause: unstoredAnswer(error.code) })
+      throw error
     } finally {
       guest.leave()
     }
@@ -268,7 +272,7 @@ export class Deliveries {
 
   /**
    * Bytes are on disk before what names them is told. The agent has answered, so a full disk is waited for, 50 s at most:
-   * after that the outcome is in doubt, and the log says why.
+   * after that the outcome is in doubt, and its cause says why.
    */
   async #keep(blobs: readonly Blob[], held: Held): Promise<void> {
     await whileHeld(held, () => Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob))), {

@@ -56,13 +56,14 @@ function loopView(
   const { snapshot, outages } = supervisor
   const failures = snapshot.context.failures.filter((failure) => failure.name === name)
   const last = failures.at(-1)
+  const outage = outages.get(name)
   const kind = kinds[name]
   return {
     name,
     state: works || !workersLoops.has(name) ? stateOf(snapshot.value, name) : 'left',
     restarts: failures.length,
-    lastFailure: last ? { message: last.message, at: instantOf(last.at, instruments) } : null,
-    lastOutage: outages.get(name) ?? null,
+    lastFailure: last ? { message: last.message, ...whenOf(last.at, instruments) } : null,
+    lastOutage: outage ? { ...outage, ...whenOf(outage.at, instruments) } : null,
     places:
       kind && works ? { taken: worker.leases.count(name), limit: kind.concurrency, perAgent: kind.laneLimit } : null,
   }
@@ -75,6 +76,8 @@ function stateOf(value: Supervisor['snapshot']['value'], name: LoopName): LoopVi
   return state === 'leftToWorkers' ? 'left' : state
 }
 
-/** The machine notes failures by the monotonic clock, which no wall clock's jump moves. */
-const instantOf = (monotonicMs: number, instruments: Instruments): string =>
-  new Date(instruments.now().getTime() - (instruments.monotonic() - monotonicMs)).toISOString()
+/** Troubles are noted by the monotonic clock, which no wall clock's jump moves; the instant is this host's, the age is anybody's. */
+function whenOf(monotonicMs: number, instruments: Instruments): { at: string; agoMs: number } {
+  const agoMs = Math.round(instruments.monotonic() - monotonicMs)
+  return { at: new Date(instruments.now().getTime() - agoMs).toISOString(), agoMs }
+}

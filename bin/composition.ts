@@ -4,12 +4,15 @@
  */
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import type { Log } from '../actors/log.ts'
 import { System, type SystemOptions } from '../actors/system.ts'
+import { newToken } from '../actors/tokens.ts'
+import { probeArtifacts } from '../persistence/artifact-probe.ts'
 import type { Backend } from '../persistence/drivers/backend.ts'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { migrateUp, requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
-import type { WorkerConfig } from './config.ts'
+import { ConfigError, type WorkerConfig } from './config.ts'
 import { lockDataDirectory } from './directory-lock.ts'
 import { launchersKeyRing } from './launcher-secrets.ts'
 import { requireUsableKeys } from './trusted-keys.ts'
@@ -27,7 +30,7 @@ export interface Parts extends Pick<SystemOptions, 'instruments' | 'outbound' | 
   readonly backend?: (backend: Backend) => Backend
 }
 
-/** Opens and starts everything below HTTP. Throws DirectoryLocked, SchemaMismatch, or what the database says. */
+/** Opens and starts everything below HTTP. Throws ConfigError, SecretsUnusable, DirectoryLocked, SchemaMismatch, or what the database says. */
 export async function openSystem(
   config: WorkerConfig,
   log: Logger,
@@ -37,8 +40,10 @@ export async function openSystem(
 ): Promise<Running> {
   const { backend, ...laidIn } = parts
   await requireUsableKeys(config.cards)
+  const vault = config.vault ?? launchersKeyRing(config.directories.data)
   const release = takeDirectories(config)
   try {
+    await requireArtifactDirectory(config.directories.artifacts, log)
     const db = await openDatabase(
       config.database.profile === 'pglite'
         ? { kind: 'pglite', dataDir: config.database.directory }
@@ -58,7 +63,7 @@ export async function openSystem(
         artifactDirectory: config.directories.artifacts,
         keeping: config.keeping,
         policy: config.network,
-        vault: config.vault ?? launchersKeyRing(config.directories.data),
+        vault,
         cards: config.cards,
         extensionHost: config.agents.extensionHost,
         sidebandUris: config.agents.sidebandExtensionUris,
@@ -103,4 +108,22 @@ function takeDirectories(config: WorkerConfig): () => void {
     data.release()
     throw error
   }
+}
+
+/** A disk that is full has room again without anybody's changing a variable; until then what needs none is done. */
+const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT'])
+
+/** Every process stores files, also one that only serves: agents push them. Without this the first one would be lost to tell of it. */
+export async function requireArtifactDirectory(
+  directory: string,
+  log: Pick<Log, 'warn'>,
+  probe: typeof probeArtifacts = probeArtifacts,
+): Promise<void> {
+  const unusable = await probe(directory, newToken())
+  if (unusable === null) return
+  if (!fullDisk.has(unusable.code))
+    throw new ConfigError(
+      `A2A_ARTIFACT_DATA_DIR must be a directory that can be read and written: ${directory} (${unusable.code}).`,
+    )
+  log.warn({ err: unusable, directory }, 'there is no room for files of agents')
 }

@@ -14,6 +14,11 @@ export interface Secrets {
   readonly activeVaultKey: string
 }
 
+/** A secrets.json that is there and cannot be used: one line that names it and holds nothing of it. Stops the start. */
+export class SecretsUnusable extends Error {
+  override readonly name = 'SecretsUnusable'
+}
+
 /**
  * Makes what is missing, readable by its owner alone: PGlite writes its files world-readable, so a directory above them
  * has to be closed. A directory that was there keeps its mode; it may be a mount or shared on purpose.
@@ -42,11 +47,11 @@ function readSecrets(file: string): Secrets | null {
     text = readFileSync(file, 'utf8')
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null
-    throw new Error(`${file} cannot be read (${codeOf(error)}).`, { cause: error })
+    throw new SecretsUnusable(`${file} cannot be read (${codeOf(error)}).`, { cause: error })
   }
   const secrets = parseSecrets(text)
   if (!secrets)
-    throw new Error(`${file} is not a valid secrets file. Restore it from a backup; it is never overwritten.`)
+    throw new SecretsUnusable(`${file} is not a valid secrets file. Restore it from a backup; it is never overwritten.`)
   if (statSync(file).mode & 0o077) chmodSync(file, 0o600)
   return secrets
 }

@@ -3,13 +3,15 @@
  * one line that says why a start failed; does not own what is drained (composition.ts, console.ts).
  */
 import { SchemaMismatch } from '../persistence/migrate.ts'
-import { isOutage } from '../persistence/outage.ts'
+import { isDatabaseOutage } from '../persistence/outage.ts'
 import { ConfigError } from './config.ts'
 import { DirectoryLocked } from './directory-lock.ts'
+import { SecretsUnusable } from './launcher-secrets.ts'
 
 /** What the operator can mend, in one line; anything else is a defect and is printed whole. */
 const isExplained = (error: unknown): error is Error =>
   error instanceof ConfigError ||
+  error instanceof SecretsUnusable ||
   error instanceof SchemaMismatch ||
   error instanceof DirectoryLocked ||
   isListening(error)
@@ -19,7 +21,7 @@ const isListening = (error: unknown): error is Error =>
 
 function explain(error: unknown): string {
   if (isExplained(error)) return error.message
-  if (isOutage(error)) return `The database cannot be reached: ${rootOf(error)}`
+  if (isDatabaseOutage(error)) return `The database cannot be reached: ${rootOf(error)}`
   // A server's report carries a code (a missing database, a wrong password): its sentence says what to mend.
   if (error instanceof Error && 'code' in error && typeof error.code === 'string')
     return `${error.message} (${error.code})`

@@ -116,6 +116,11 @@ function listTrouble({ actor: { context } }: Seen): string | null {
   return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
 }
 
+const askedForAll = (seen: Seen): string =>
+  reason(seen) === null
+    ? 'Everything unfinished was asked for.'
+    : 'Everything unfinished was asked for, and not for everything there was an answer; that is asked for more rarely.'
+
 /** Until when an answer is waited for: from the commit that marks the request begun, so a little sooner than to the last byte. */
 const answerDue = ({ actor: { work } }: Seen): Known[] =>
   work?.startedAt ? [{ words: 'It has time until about', at: answerBy(work.startedAt) }] : []
@@ -218,16 +223,7 @@ const table: Readonly<Record<string, Explain>> = {
   'reconciliation yielding': () => quiet('Taking turns', 'Others get their turn before it asks for more tasks.'),
   'reconciliation listing': () => quiet('Reading the list', 'The agent’s list of tasks is read, as far as a bound.'),
   'reconciliation pausing': (seen) =>
-    quiet(
-      'Waiting to ask again',
-      ...listOf(
-        reason(seen) === null
-          ? 'Everything unfinished was asked for.'
-          : 'Everything unfinished was asked for, and not everything answered; what was not is asked for more rarely.',
-        reason(seen),
-        listTrouble(seen),
-      ),
-    ),
+    quiet('Waiting to ask again', ...listOf(askedForAll(seen), reason(seen), listTrouble(seen))),
   'reconciliation backingOff': (seen) =>
     (failedOften(seen) ? troubled : quiet)(
       unreadTitle,

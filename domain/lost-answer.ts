@@ -21,6 +21,12 @@ export const lostAnswers = {
 /** Of what did answer, only not so that anybody knows what it did: the numbers, which are no agent's words. */
 export const answeredStatus = (status: number): string => `The agent answered with HTTP status ${status}.`
 export const answeredError = (code: number): string => `The agent answered with the error code ${code}.`
+/** It answered well, and that is lost with us: why, in the file system's own short word. */
+export const unstoredAnswer = (code: string): string =>
+  `The agent answered, and the console could not store the files of what was said (${code}).`
+const unstored =
+  /^The agent answered, and the console could not store the files of what was said \([A-Z][A-Z0-9_]{1,30}\)\.$/
+
 const answered = /^The agent answered with (?:HTTP status \d{3}|the error code -?\d{1,12})\./
 
 /** What logs hold besides: the network's own sentences, and those of before there were these. */
@@ -34,4 +40,4 @@ const known: ReadonlySet<string> = new Set([
 
 /** A cause as a log holds it, as it may be shown: what an agent wrote, after a sentence of ours or instead of one, is not repeated. */
 export const shownCause = (cause: string): string =>
-  answered.exec(cause)?.[0] ?? (known.has(cause) ? cause : lostAnswers.undecided)
+  answered.exec(cause)?.[0] ?? (known.has(cause) || unstored.test(cause) ? cause : lostAnswers.undecided)

@@ -4,7 +4,7 @@
  */
 import { stuckAfterMs } from './patience.ts'
 import { isolated } from './isolation.ts'
-import type { HeldLeases, KindQueue, LoopView } from './queue.ts'
+import type { HeldLeases, KindQueue, LoopView, OutageCause } from './queue.ts'
 
 export interface Standing {
   readonly tone: 'ok' | 'quiet' | 'warn' | 'bad'
@@ -125,17 +125,31 @@ export type LoopTrouble = 'off' | 'restarting' | 'outage'
 export function loopTrouble({ state, lastOutage }: LoopView, nowMs: number): LoopTrouble | null {
   if (state === 'off' || state === 'restarting') return state
   if (state === 'left' || lastOutage === null) return null
-  return nowMs - Date.parse(lastOutage.at) < lastOutage.pauseMs + outageToldMs ? 'outage' : null
+  // Who tells its age tells again every few seconds; the instant is of another clock than `nowMs` is.
+  const ageMs = lastOutage.agoMs ?? nowMs - Date.parse(lastOutage.at)
+  return ageMs < lastOutage.pauseMs + outageToldMs ? 'outage' : null
 }
 
-const troubleStandings: Readonly<Record<LoopTrouble, Standing>> = {
+/** What is away, for a loop that met an outage. */
+const awayWords: Readonly<Record<OutageCause, string>> = {
+  database: 'Database away',
+  artifacts: 'The files’ directory failed',
+}
+export const outageWords = ({ cause = 'database' }: NonNullable<LoopView['lastOutage']>): string => awayWords[cause]
+
+const troubleStandings: Readonly<Record<Exclude<LoopTrouble, 'outage'>, Standing>> = {
   off: { tone: 'bad', words: 'Not running' },
   restarting: { tone: 'warn', words: 'Failed, starting again' },
-  outage: { tone: 'warn', words: 'Waiting for the database' },
+}
+
+const outageStandings: Readonly<Record<OutageCause, Standing>> = {
+  database: { tone: 'warn', words: 'Waiting for the database' },
+  artifacts: { tone: 'warn', words: 'The files’ directory cannot be read or written' },
 }
 
 export function loopStanding(loop: LoopView, nowMs: number): Standing {
   const trouble = loopTrouble(loop, nowMs)
+  if (trouble === 'outage') return outageStandings[loop.lastOutage?.cause ?? 'database']
   if (trouble !== null) return troubleStandings[trouble]
   if (loop.state === 'left') return { tone: 'quiet', words: 'Left to workers' }
   return loop.lastFailure === null ? { tone: 'ok', words: 'Up' } : { tone: 'quiet', words: 'Up again' }

@@ -44,6 +44,16 @@ export type HeldLeases = z.infer<typeof HeldLeases>
 export const OpenCommands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: when })
 export type OpenCommands = z.infer<typeof OpenCommands>
 
+/** What an outage is one of. */
+const OutageCause = z.enum(['database', 'artifacts'])
+export type OutageCause = z.infer<typeof OutageCause>
+
+/**
+ * When something was, as a process tells it: `at` by the clock of its host, which may be off by any time, and how long before it told.
+ * What is judged is judged by the age; one that is absent is of the release before.
+ */
+const told = { at: z.string(), agoMs: z.optional(z.number()) }
+
 /** One supervised loop of a process. */
 export const LoopView = z.object({
   name: z.string(),
@@ -51,9 +61,9 @@ export const LoopView = z.object({
   state: z.enum(['up', 'restarting', 'left', 'off']),
   /** Failures that it was started again after, of those the supervisor remembers. */
   restarts: z.number(),
-  lastFailure: z.nullable(z.object({ message: z.string(), at: z.string() })),
-  /** When the loop last found the database away, and how long it waited then. */
-  lastOutage: z.nullable(z.object({ at: z.string(), pauseMs: z.number() })),
+  lastFailure: z.nullable(z.object({ message: z.string(), ...told })),
+  /** When the loop last met an outage, and how long it waited then. The release before tells no cause, and means the database. */
+  lastOutage: z.nullable(z.object({ ...told, pauseMs: z.number(), cause: z.optional(OutageCause) })),
   /** Work of this kind: places of this process, those taken, and how many one agent may take. Null for a loop without work. */
   places: z.nullable(z.object({ taken: z.number(), limit: z.number(), perAgent: z.number() })),
 })

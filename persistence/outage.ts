@@ -1,9 +1,10 @@
 /**
- * Which failures are outages: the database went away, is closing, or does not keep up, or the artifact directory is full.
+ * Which failures are outages: the database went away, is closing, or does not keep up, or the artifact directory fails.
  * They say nothing about what was asked; the lease holder tries again, a caller is told to. Everything else is a refusal or
  * a defect.
  */
 import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, StatementTimeoutError } from 'slonik'
+import type { OutageCause } from '../domain/queue.ts'
 import { DatabaseBusy } from './admission.ts'
 import { ArtifactsUnavailable } from './artifacts.ts'
 import { DatabaseClosed } from './database.ts'
@@ -25,8 +26,12 @@ const kinds = [
   StatementTimeoutError,
 ] as const
 
+/** Of an outage: what to mend is on the one side or on the other. */
+export const outageCause = (error: unknown): OutageCause =>
+  error instanceof ArtifactsUnavailable ? 'artifacts' : 'database'
+
 /** The database's own: nobody can note anything of it meanwhile, and everybody waits alike. A directory fails one process, which says so. */
-export const isDatabaseOutage = (error: unknown): boolean => isOutage(error) && !(error instanceof ArtifactsUnavailable)
+export const isDatabaseOutage = (error: unknown): boolean => isOutage(error) && outageCause(error) === 'database'
 
 export const isOutage = (error: unknown): boolean =>
   kinds.some((kind) => error instanceof kind) ||

@@ -3,13 +3,14 @@
  * and stopping; the loops themselves are worker.ts's and ../system.ts's.
  */
 import { createActor, fromPromise, waitFor, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import type { OutageCause } from '../../domain/queue.ts'
 import { supervisorFor, type LoopInput, type LoopName } from '../../machines/supervisor.ts'
-import { isOutage } from '../../persistence/outage.ts'
+import { isOutage, outageCause } from '../../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Instruments } from './runtime.ts'
 import type { Log } from '../log.ts'
 
-/** How long a loop waits while the database is away: doubled from the first to the last. */
+/** How long a loop waits while the database is away or the artifact directory fails: doubled from the first to the last. */
 const outageFromMs = 250
 const outageToMs = 5_000
 
@@ -23,9 +24,15 @@ export interface SupervisedLoops {
   finish(): Promise<void>
 }
 
-/** A loop found the database away at `at` (ISO 8601) and waited so long before it tried again. */
+const outageWords: Readonly<Record<OutageCause, string>> = {
+  database: 'the database is away',
+  artifacts: 'the artifact directory fails',
+}
+
+/** A loop met an outage at `at`, by the clock that never jumps, and waited so long before it tried again. */
 export interface LoopOutage {
-  readonly at: string
+  readonly cause: OutageCause
+  readonly at: number
   readonly pauseMs: number
 }
 
@@ -48,7 +55,7 @@ export class Supervisor {
     }
     const loop = fromPromise<void, LoopInput>(async ({ input, signal }) => {
       const run = supervised.loops[input.name as LoopName]
-      // A database that is away is no failure of the loop: it waits and goes on, however long that takes.
+      // What is away is no failure of the loop: it waits and goes on, however long that takes.
       for (let pauseMs = outageFromMs; !signal.aborted; pauseMs = Math.min(outageToMs, pauseMs * 2)) {
         const begunAt = instruments.monotonic()
         try {
@@ -61,8 +68,9 @@ export class Supervisor {
           }
           // Whoever went on for longer than it ever waits has met another outage, and not the same one again.
           if (instruments.monotonic() - begunAt > outageToMs) pauseMs = outageFromMs
-          log.warn({ err: error, loop: input.name, pauseMs }, 'the database is away')
-          this.#outages.set(input.name, { at: instruments.now().toISOString(), pauseMs })
+          const cause = outageCause(error)
+          log.warn({ err: error, loop: input.name, pauseMs, cause }, outageWords[cause])
+          this.#outages.set(input.name, { cause, at: instruments.monotonic(), pauseMs })
           await new Bell().wait(pauseMs, signal)
         }
       }

@@ -1,10 +1,11 @@
-/** What the supervisor does about a database that is away or does not keep up: it waits, longer while the same outage lasts, and fails nobody. */
+/** What the supervisor does about a database that is away or does not keep up, or a directory that fails: it waits, longer while the same outage lasts, and fails nobody. */
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import { Overloaded, Undecided } from '../../actors/loop/operation.ts'
 import { Supervisor } from '../../actors/loop/supervisor.ts'
 import { instruments } from '../../actors/system.ts'
 import { loopNames, type LoopName } from '../../machines/supervisor.ts'
+import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
 import { DatabaseClosed } from '../../persistence/database.ts'
 import { capturedLog } from '../support/system.ts'
 
@@ -48,6 +49,7 @@ it('waits twice as long each time while an outage lasts, and as shortly as ever 
   await over.promise
   expect(lines.map(({ fields }) => fields['pauseMs'])).toEqual([250, 500, 250])
   expect(supervisor.outages.get('command')?.pauseMs).toBe(250)
+  expect(supervisor.outages.get('command')?.cause).toBe('database')
   expect(supervisor.snapshot.context.restarts).toBe(0)
   await supervisor.stop()
 })
@@ -68,6 +70,32 @@ it.each([new Overloaded(), new Undecided()])('waits while the store does not kee
   await over.promise
   expect(lines.map(({ level }) => level)).toEqual(['warn'])
   expect(supervisor.snapshot.context.restarts).toBe(0)
+  await supervisor.stop()
+})
+
+it('blames the database for nothing that the artifact directory does', async () => {
+  const full = new ArtifactsUnavailable(Object.assign(new Error('No space.'), { code: 'ENOSPC' }))
+  let isFirst = true
+  const over = Promise.withResolvers<void>()
+  const housekeeping: Loop = async (signal) => {
+    if (!isFirst) {
+      over.resolve()
+      return rests(signal)
+    }
+    isFirst = false
+    throw full
+  }
+  const { supervisor, lines } = supervised({ housekeeping })
+  await supervisor.start()
+  await over.promise
+  expect(lines).toEqual([
+    {
+      level: 'warn',
+      message: 'the artifact directory fails',
+      fields: { err: full, loop: 'housekeeping', pauseMs: 250, cause: 'artifacts' },
+    },
+  ])
+  expect(supervisor.outages.get('housekeeping')?.cause).toBe('artifacts')
   await supervisor.stop()
 })
 

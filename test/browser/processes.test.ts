@@ -5,6 +5,7 @@
 import type { Browser } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { LoopView } from '../../domain/queue.ts'
 import { shortOwner } from '../../domain/system-words.ts'
 import { instruments } from '../../actors/system.ts'
 import { supervisedOf } from '../../actors/vitals.ts'
@@ -123,6 +124,33 @@ describe('the processes of the System page', () => {
     await row.getByText('it ended, holds nothing, and another was started since').waitFor()
     await worker.close()
     await db.close()
+  })
+
+  it('judges and dates what loops met by how long ago it was, whatever the clock of their host', async () => {
+    const { page } = watched
+    const { supervisor, process: own } = supervisedOf(web.system, fresh.db, instruments)
+    const hourMs = 3_600_000
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString()
+    const tell = (name: string, lastOutage: LoopView['lastOutage']) => {
+      const owner = `elsewhere/42/${name}`
+      const loops = own.loops.map((loop) => ({ ...loop, ...(loop.name === 'housekeeping' ? { lastOutage } : {}) }))
+      return tellOfProcess(fresh.db.pool, owner, { supervisor, process: { ...own, owner, loops } })
+    }
+    await tell('ahead', { at: at(hourMs - 60_000), agoMs: 60_000, pauseMs: 250, cause: 'database' })
+    await tell('behind', { at: at(-hourMs), agoMs: 0, pauseMs: 250, cause: 'artifacts' })
+    const seen = async (name: string) => {
+      await page.goto(`${web.url}/actors?show=system&process=elsewhere/42/${name}`)
+      const process = page.getByRole('listitem').filter({ hasText: `elsewhere/42/${name}` })
+      const row = process.getByRole('row').filter({ hasText: 'keeps the database small' })
+      const when = Date.parse((await row.locator('time').getAttribute('datetime')) ?? '')
+      return { words: await row.innerText(), ageMs: Date.now() - when }
+    }
+    const ahead = await seen('ahead')
+    expect(ahead.words).toMatch(/Up\s[^]*Database away, /)
+    const behind = await seen('behind')
+    expect(behind.words).toMatch(/The files’ directory cannot be read or written[^]*The files’ directory failed, /)
+    for (const { ageMs } of [ahead, behind]) expect(Math.abs(ageMs)).toBeLessThan(hourMs / 2)
+    await fresh.db.pool.query(sql.unsafe`delete from process where owner like 'elsewhere/42/%'`)
   })
 
   it('breaks no word and hides no way on where there is little room', async () => {

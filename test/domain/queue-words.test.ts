@@ -96,6 +96,14 @@ describe('a loop', () => {
     [loop({ state: 'off' }), 'bad', 'Not running'],
     [loop({ lastOutage: { at: ago(1000), pauseMs: 5000 } }), 'warn', 'Waiting for the database'],
     [loop({ lastOutage: { at: ago(60_000), pauseMs: 5000 } }), 'ok', 'Up'],
+    // Hosts an hour ahead and an hour behind: how long ago it was is the same everywhere.
+    [loop({ lastOutage: { at: ago(-3_600_000), agoMs: 60_000, pauseMs: 5000 } }), 'ok', 'Up'],
+    [loop({ lastOutage: { at: ago(3_600_000), agoMs: 1000, pauseMs: 5000 } }), 'warn', 'Waiting for the database'],
+    [
+      loop({ lastOutage: { at: ago(1000), agoMs: 1000, pauseMs: 250, cause: 'artifacts' } }),
+      'warn',
+      'The files’ directory cannot be read or written',
+    ],
   ] as const)('%#', (of, tone, words) => {
     expect(loopStanding(of, nowMs)).toEqual({ tone, words })
   })

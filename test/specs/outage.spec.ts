@@ -1,12 +1,18 @@
 /** What a caller is told when we fail: an outage is 503 and passes, a defect is 500, and neither says why to a stranger. */
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
-import { SupervisorAnswer } from '../../domain/queue.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { instruments } from '../../actors/system.ts'
+import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
+import { loopStanding } from '../../domain/queue-words.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { commandIn } from '../support/api.ts'
 import { startConsole } from '../support/console.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
+import { systemOn } from '../support/system.ts'
 import { Wire } from '../support/wire.ts'
 
 const unavailable = { error: { message: 'Identity service unavailable.' } }
@@ -53,6 +59,37 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   await peer.close()
   await fresh.close()
 })
+
+test.each([-3_600_000, 3_600_000])(
+  'a worker %i ms off whose directory for files fails says so, now, and nothing of the database',
+  async (skewMs) => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-blocked-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const blocked = join(folder, 'artifacts')
+    writeFileSync(blocked, 'a file stands where the directory should be')
+    const house = await startConsole({ database: 'postgresql', uiDirectory: null, system: { works: false } })
+    const skewed = { ...instruments, now: () => new Date(instruments.now().getTime() + skewMs) }
+    const worker = await systemOn(house.db, { artifactDirectory: blocked, instruments: skewed })
+    const housekeeping = async () => {
+      const { at, processes } = QueuesAnswer.parse((await house.api.get('/api/queues')).body)
+      const { told } = processes.find(({ owner }) => owner === worker.system.worker.owner) ?? {}
+      const loop = told?.process.loops.find(({ name }) => name === 'housekeeping')
+      return loop && { ...loop, standing: loopStanding(loop, Date.parse(at)).words }
+    }
+    const standing = 'The files’ directory cannot be read or written'
+    await expect
+      // Not more often than a person may read.
+      .poll(async () => (await housekeeping())?.lastOutage, { timeout: 45_000, interval: 250 })
+      .toMatchObject({
+        cause: 'artifacts',
+      })
+    expect(await housekeeping()).toMatchObject({ state: 'up', restarts: 0, standing })
+    const said = worker.lines.filter(({ level }) => level !== 'info').map(({ message }) => message)
+    expect(new Set(said)).toEqual(new Set(['the artifact directory fails']))
+    await worker.close()
+    await house.close()
+  },
+)
 
 test('a defect is 500 with nothing of the cause, which is in the log with its stack', async () => {
   const identify = () => {

@@ -11,7 +11,7 @@ import {
   type SupervisorAnswer,
   type ToldProcess,
 } from '../../domain/queue.ts'
-import { loopStanding, loopWords } from '../../domain/queue-words.ts'
+import { loopStanding, loopWords, outageWords } from '../../domain/queue-words.ts'
 import {
   beside,
   isSilent,
@@ -115,7 +115,7 @@ function placesWords({ loops }: ProcessView): TemplateResult | typeof nothing {
 }
 
 function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResult {
-  const { app, nowMs, toldMs, isKnown } = seen
+  const { app, toldMs, isKnown } = seen
   const { told, seenAt } = process
   if (told === null) return html`<p class="muted">It is of another release, whose words this one does not know.</p>`
   const isGone = isKnown && isSilent(process, toldMs)
@@ -129,10 +129,15 @@ function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResu
   return html`<p class="muted">
       ${which} ${works ? 'It works.' : 'It leaves the work to workers in processes of their own.'}
     </p>
-    ${loopTable(app, loops, process.owner, isOwn ? nowMs : toldMs)} ${resources(app, told.process)}`
+    ${loopTable(seen, loops, process, isOwn)} ${resources(app, told.process)}`
 }
 
-function loopTable(app: App, loops: readonly LoopView[], owner: string, nowMs: number): TemplateResult {
+function loopTable(
+  { app, nowMs, toldMs }: Seen,
+  loops: readonly LoopView[],
+  { owner, seenAt }: ToldProcess,
+  isOwn: boolean,
+): TemplateResult {
   return html`<table>
     <caption class="sr">
       The supervisor's loops in ${owner}
@@ -155,12 +160,12 @@ function loopTable(app: App, loops: readonly LoopView[], owner: string, nowMs: n
             <th scope="row">
               <span class="mono">${loop.name}</span> <span class="does">${loopWords(loop.name)}</span>
             </th>
-            <td class="standing-cell">${standingMark(loopStanding(loop, nowMs))}</td>
+            <td class="standing-cell">${standingMark(loopStanding(loop, isOwn ? nowMs : toldMs))}</td>
             <td class="end num" data-label="Places taken">${placesCell(loop)}</td>
             <td class="end num" data-label="Restarts">
               ${loop.restarts === 0 ? html`<span class="faint">0</span>` : loop.restarts}
             </td>
-            <td data-label="Last trouble">${troubleCell(app, loop)}</td>
+            <td data-label="Last trouble">${troubleCell(app, loop, isOwn ? null : seenAt)}</td>
           </tr>`,
       )}
     </tbody>
@@ -174,14 +179,19 @@ function placesCell({ places }: LoopView): TemplateResult {
   return html`<span title=${most}>${taken} of ${limit}</span>`
 }
 
-function troubleCell({ format }: App, { lastFailure, lastOutage }: LoopView): TemplateResult {
+/** By the database's clock, as all other times here; the process that answers, and one that tells no age, go by their own. */
+const troubleAt = ({ at, agoMs }: { at: string; agoMs?: number | undefined }, seenAt: string | null): string =>
+  seenAt === null || agoMs === undefined ? at : new Date(Date.parse(seenAt) - agoMs).toISOString()
+
+function troubleCell({ format }: App, { lastFailure, lastOutage }: LoopView, seenAt: string | null): TemplateResult {
   if (lastFailure === null && lastOutage === null) return html`<span class="faint">none</span>`
-  return html`${lastFailure === null ? nothing : html`<p>${lastFailure.message}, ${format.at(lastFailure.at)}</p>`}
+  return html`${lastFailure === null ? nothing : html`<p>${lastFailure.message}, ${format.at(troubleAt(lastFailure, seenAt))}</p>`}
   ${
     lastOutage === null
       ? nothing
       : html`<p>
-          Database away, ${format.at(lastOutage.at)}; tried again after ${format.duration(lastOutage.pauseMs)}
+          ${outageWords(lastOutage)}, ${format.at(troubleAt(lastOutage, seenAt))}; tried again after
+          ${format.duration(lastOutage.pauseMs)}
         </p>`
   }`
 }
