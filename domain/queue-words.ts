@@ -119,7 +119,7 @@ export function queueSentence(queue: KindQueue, holders: Holders, places: Places
 /** An outage is over when a loop has gone on for longer than it waited, and a person had time to read of it. */
 const outageToldMs = 30_000
 
-export type LoopTrouble = 'off' | 'restarting' | 'outage'
+export type LoopTrouble = 'off' | 'restarting' | OutageCause
 
 /** What keeps a loop from its work; null: nothing. */
 export function loopTrouble({ state, lastOutage }: LoopView, nowMs: number): LoopTrouble | null {
@@ -127,7 +127,7 @@ export function loopTrouble({ state, lastOutage }: LoopView, nowMs: number): Loo
   if (state === 'left' || lastOutage === null) return null
   // Who tells its age tells again every few seconds; the instant is of another clock than `nowMs` is.
   const ageMs = lastOutage.agoMs ?? nowMs - Date.parse(lastOutage.at)
-  return ageMs < lastOutage.pauseMs + outageToldMs ? 'outage' : null
+  return ageMs < lastOutage.pauseMs + outageToldMs ? (lastOutage.cause ?? 'database') : null
 }
 
 /** What is away, for a loop that met an outage. */
@@ -137,19 +137,15 @@ const awayWords: Readonly<Record<OutageCause, string>> = {
 }
 export const outageWords = ({ cause = 'database' }: NonNullable<LoopView['lastOutage']>): string => awayWords[cause]
 
-const troubleStandings: Readonly<Record<Exclude<LoopTrouble, 'outage'>, Standing>> = {
+const troubleStandings: Readonly<Record<LoopTrouble, Standing>> = {
   off: { tone: 'bad', words: 'Not running' },
   restarting: { tone: 'warn', words: 'Failed, starting again' },
-}
-
-const outageStandings: Readonly<Record<OutageCause, Standing>> = {
   database: { tone: 'warn', words: 'Waiting for the database' },
   artifacts: { tone: 'warn', words: 'The files’ directory cannot be read or written' },
 }
 
 export function loopStanding(loop: LoopView, nowMs: number): Standing {
   const trouble = loopTrouble(loop, nowMs)
-  if (trouble === 'outage') return outageStandings[loop.lastOutage?.cause ?? 'database']
   if (trouble !== null) return troubleStandings[trouble]
   if (loop.state === 'left') return { tone: 'quiet', words: 'Left to workers' }
   return loop.lastFailure === null ? { tone: 'ok', words: 'Up' } : { tone: 'quiet', words: 'Up again' }

@@ -83,7 +83,8 @@ const supervisorWords: Readonly<Record<string, Standing>> = {
 const loopSentences: readonly (readonly [LoopTrouble, Standing['tone'], one: string, many: string])[] = [
   ['off', 'bad', 'does not run', 'do not run'],
   ['restarting', 'warn', 'failed and starts again', 'failed and start again'],
-  ['outage', 'warn', 'waits for the database', 'wait for the database'],
+  ['database', 'warn', 'waits for the database', 'wait for the database'],
+  ['artifacts', 'warn', 'waits for the files’ directory', 'wait for the files’ directory'],
 ]
 
 /** The worst of what there is to say of one process; null: nothing. */

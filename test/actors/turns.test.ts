@@ -107,7 +107,7 @@ it.concurrent.each(bothDatabases)('a look that others cut short is no failure of
     peer.script.fault('GetTask', { fault: 'delay', delayMs: 2_500 }, Infinity)
     const sent = await Promise.all(['hold', 'hold'].map((text) => running.send(agentId, { text })))
     const tasks = (await Promise.all(sent.map(({ id }) => running.finished(id)))).map(({ result }) => result)
-    await expect.poll(() => peer.callsOf('GetTask'), { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+    await expect.poll(() => peer.callsOf('GetTask'), { timeout: 45_000 }).toBeGreaterThanOrEqual(3)
     peer.script.heal()
     peer.script.finish()
     for (const task of tasks) await running.task(String(task?.localId), ({ state }) => state === 'TASK_STATE_COMPLETED')

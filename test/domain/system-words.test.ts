@@ -75,6 +75,11 @@ describe('the whole', () => {
     const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
     expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs).words).toBe('2 loops wait for the database')
     expect(systemStanding(supervisor(running, [away, away, loop({ state: 'off' })]), stuck, nowMs).tone).toBe('bad')
+    const full = loop({ name: 'housekeeping', lastOutage: { at: ago(1000), pauseMs: 250, cause: 'artifacts' } })
+    expect(systemStanding(supervisor(running, [full]), stuck, nowMs)).toEqual({
+      tone: 'warn',
+      words: 'The housekeeping loop waits for the files’ directory',
+    })
     expect(systemStanding(supervisor(running, loops), stuck, nowMs)).toEqual({
       tone: 'warn',
       words: 'The push loop failed and starts again',

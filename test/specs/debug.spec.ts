@@ -356,7 +356,7 @@ describe('what came instead of an answer', () => {
 
   beforeAll(async () => {
     // A minute of silence, cut short: longer than an answer over loopback takes, shorter than a test.
-    const outbound = new Outbound(policy, { longestMs: 3_000 })
+    const outbound = new Outbound(policy, { longestMs: 8_000 })
     running = await startConsole({ database: 'pglite', uiDirectory: null, system: { outbound } })
     faulty = await startRawPeer()
     agentId = (await running.system.agents.register(running.viewer, faulty.cardUrl)).id
