@@ -273,7 +273,7 @@ describe('work that waits', () => {
         await page.goto(`${server.url}${pathOf(await waiter())}`)
         await seen(page)
       },
-      { timeout: 75_000, interval: 100 },
+      { timeout: 150_000, interval: 100 },
     )
   }
 
@@ -314,7 +314,7 @@ describe('work that waits', () => {
     await leases.getByRole('row', { name: new RegExp(`this process subscription ${places} `) }).waitFor()
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
     await queues.getByRole('row', { name: new RegExp(`^Following tasks subscription .* 1 .* ${places} `) }).waitFor()
-  })
+  }, 180_000)
 
   it('says beside a task who looks after it meanwhile', async () => {
     await atWaiter(
@@ -325,7 +325,7 @@ describe('work that waits', () => {
         await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor({ timeout: 20_000 })
       },
     )
-  })
+  }, 180_000)
 
   it('shows on the list of tasks what is accepted and not delivered, in every tab, since when and where', async () => {
     const page = await open(`${idle.url}/tasks`)
