@@ -33,6 +33,7 @@ import { LeaseLost } from './loop/lease.ts'
 import { unlessLost, whileHeld } from './loop/outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
 import { limits, type OutboundCode, type Sent } from './outbound.ts'
+import { remember } from './remember.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -214,9 +215,7 @@ export class Deliveries {
 
   /** Where another process delivers, it chooses by the card that it sees. */
   #select(commandId: string, endpoint: Endpoint): void {
-    const [oldest] = this.#selected.keys()
-    if (this.#selected.size >= selectedLimit && oldest !== undefined) this.#selected.delete(oldest)
-    this.#selected.set(commandId, endpoint)
+    remember(this.#selected, commandId, endpoint, selectedLimit)
   }
 
   /** The card it was discovered by, or another look: three at most, as before dispatch. */

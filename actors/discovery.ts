@@ -15,6 +15,7 @@ import type { AgentDoor, Prepared } from './credentials.ts'
 import { trustRejected, type CardTrust } from './card-trust.ts'
 import { limits, type Outbound, type Sent } from './outbound.ts'
 import type { Instruments } from './loop/runtime.ts'
+import { remember } from './remember.ts'
 
 export interface FoundCard {
   readonly kind: 'found'
@@ -238,13 +239,13 @@ export class Discovery {
     const { text, card, trust } = seen
     const digest = createHash('sha256').update(text).digest('hex')
     const routesSkills = supportsSkillRouting(card, extensionHost)
-    remember(this.#unkept, agent.id, { seen, at })
+    remember(this.#unkept, agent.id, { seen, at }, agentsRemembered)
     await storeCard(db.pool, { agentId: agent.id, digest, card: text, name: card.name, trust, routesSkills })
     this.#unkept.delete(agent.id)
     const choice = this.#choose(card)
     if ('message' in choice) return this.#lost(agent.id, choice)
     const found: FoundAgent = { ...seen, endpoint: choice.endpoint }
-    remember(this.#recent, agent.id, { found, at })
+    remember(this.#recent, agent.id, { found, at }, agentsRemembered)
     return found
   }
 
@@ -290,12 +291,4 @@ function jsonOf(body: Uint8Array): { readonly text: string; readonly json: unkno
     if (error instanceof SyntaxError || error instanceof TypeError) return null
     throw error
   }
-}
-
-/** The newest of so many agents. */
-function remember<T>(memory: Map<string, T>, agentId: string, value: T): void {
-  memory.delete(agentId)
-  memory.set(agentId, value)
-  const [oldest] = memory.keys()
-  if (memory.size > agentsRemembered && oldest !== undefined) memory.delete(oldest)
 }

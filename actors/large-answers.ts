@@ -4,6 +4,7 @@
  * with 24 MiB each would otherwise end the process, and with it every delivery under way. Does not read (outbound/body.ts), does not
  * parse (threads/heavy-turns.ts) and does not bound the wait (outbound.ts).
  */
+import { FairRoom } from './fair-room.ts'
 
 /** Of 25 MiB each at most. */
 const places = 8
@@ -17,67 +18,26 @@ export interface Guest {
   readonly leave: () => void
 }
 
-interface Visit {
-  readonly agentId: string
-  readonly letIn: () => void
-}
-
 export class LargeAnswers {
-  readonly #inside = new Set<Visit>()
-  /** In the order in which they came. */
-  readonly #waiting = new Set<Visit>()
-  /** Of agents that have somebody here: when one was let in last, in visits. */
-  readonly #served = new Map<string, number>()
-  #visits = 0
+  readonly #room = new FairRoom({ all: places, each: placesEach })
 
   /** How many have room, and how many wait for it. */
   get counts(): { readonly inside: number; readonly waiting: number } {
-    return { inside: this.#inside.size, waiting: this.#waiting.size }
+    const { weight, waiting } = this.#room.counts
+    return { inside: weight, waiting }
   }
 
   guest(agentId: string): Guest {
     const entered = Promise.withResolvers<void>()
-    const visit: Visit = { agentId, letIn: entered.resolve }
+    const visit = { holder: agentId, weight: 1, letIn: entered.resolve }
     let hasAsked = false
     return {
       enter: () => {
-        if (!hasAsked) this.#waiting.add(visit)
+        if (!hasAsked) this.#room.enter(visit)
         hasAsked = true
-        this.#letIn()
         return entered.promise
       },
-      leave: () => {
-        this.#waiting.delete(visit)
-        const wasInside = this.#inside.delete(visit)
-        if (![...this.#inside, ...this.#waiting].some((other) => other.agentId === agentId))
-          this.#served.delete(agentId)
-        if (wasInside) this.#letIn()
-      },
+      leave: () => this.#room.leave(visit),
     }
-  }
-
-  /**
-   * Whose agent has fewer goes first, and of these whose was let in longest ago: behind agents with sixty answers each, that come a
-   * byte at a time, the first answer of another would otherwise wait for all of those.
-   */
-  #letIn(): void {
-    while (this.#inside.size < places) {
-      const visit = this.#next()
-      if (!visit) return
-      this.#waiting.delete(visit)
-      this.#inside.add(visit)
-      this.#served.set(visit.agentId, ++this.#visits)
-      visit.letIn()
-    }
-  }
-
-  #next(): Visit | undefined {
-    const placesOf = ({ agentId }: Visit): number =>
-      [...this.#inside].filter((visit) => visit.agentId === agentId).length
-    const servedOf = ({ agentId }: Visit): number => this.#served.get(agentId) ?? 0
-    const [next] = [...this.#waiting]
-      .filter((visit) => placesOf(visit) < placesEach)
-      .toSorted((a, b) => placesOf(a) - placesOf(b) || servedOf(a) - servedOf(b))
-    return next
   }
 }

@@ -35,20 +35,17 @@ export interface Rebuilt {
   readonly repaired: boolean
 }
 
-/** What a task's events cannot be folded for: one of them is damaged. Nothing of the task was changed. */
+/** One of a task's events is damaged, so that they cannot be folded. Nothing of the task was changed. */
 export interface Unreadable {
   readonly taskId: string
-  /** From 0. */
-  readonly position: number
+  /** Names the event by its position. */
   readonly reason: string
 }
 
 class EventUnreadable extends Error {
   override readonly name = 'EventUnreadable'
-  readonly position: number
   constructor(position: number, cause: unknown) {
     super(`Event ${position} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-    this.position = position
   }
 }
 
@@ -67,10 +64,9 @@ export async function rebuildTask(
     return await rebuildWhole(db, organizationId, taskId, mark)
   } catch (error) {
     if (!(error instanceof EventUnreadable)) throw error
-    const { position, message } = error
     // Whoever goes on does so behind it: it would be met again by each run, and those after it never be reached.
     if (mark) await db.transaction((tx) => writeMark(tx, organizationId, mark))
-    return { taskId, position, reason: message }
+    return { taskId, reason: error.message }
   }
 }
 

@@ -3,6 +3,7 @@
  * answers for others must not hold one of two readers each time, and a scope of many tasks must not wait for its list until all
  * were asked for. Forgotten at a restart: then it is found out again. Does not read and decides no state.
  */
+import { remember } from './remember.ts'
 
 /** A pass is made every 15 s. Once is weather; a task that was silent twice is left out of the next pass, then of more, up to a minute. */
 const restFromMs = 20_000
@@ -36,10 +37,10 @@ export class Silences {
 
   /** Its agent said nothing about it; `answers`: it did so for another task, so that it is this one and not the agent. */
   silent(scope: string, taskId: string, answers: boolean): void {
-    if (!answers) return keep(this.#doubted, scope, taskId)
+    if (!answers) return remember(this.#doubted, scope, taskId, rememberedLimit)
     const before = this.#silences.get(taskId)
     const restMs = before ? Math.min(restToMs, Math.max(restFromMs, before.restMs * 2)) : 0
-    keep(this.#silences, taskId, { restMs, untilMs: this.#monotonic() + restMs })
+    remember(this.#silences, taskId, { restMs, untilMs: this.#monotonic() + restMs }, rememberedLimit)
   }
 
   /** The agent answered for this task: what it was silent about just before was that task's own. */
@@ -59,7 +60,7 @@ export class Silences {
   }
 
   listed(scope: string): void {
-    keep(this.#listed, scope, this.#monotonic())
+    remember(this.#listed, scope, this.#monotonic(), rememberedLimit)
   }
 
   /** Nothing of it is unfinished any more. */
@@ -67,12 +68,4 @@ export class Silences {
     this.#listed.delete(scope)
     this.#doubted.delete(scope)
   }
-}
-
-/** The oldest makes room. */
-function keep<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key)
-  map.set(key, value)
-  const [oldest] = map.keys()
-  if (map.size > rememberedLimit && oldest !== undefined) map.delete(oldest)
 }

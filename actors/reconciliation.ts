@@ -25,6 +25,7 @@ import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
 import { guarded, readPage } from './reconciliation-list.ts'
 import { Silences } from './reconciliation-silences.ts'
+import { remember } from './remember.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -213,9 +214,7 @@ export class Reconciling {
     this.#answers.delete(task.id)
     const { status } = event.observation
     if (status && isTerminal(status.state)) return
-    this.#answers.set(task.id, answer)
-    const [oldest] = this.#answers.keys()
-    if (this.#answers.size > answersRemembered && oldest !== undefined) this.#answers.delete(oldest)
+    remember(this.#answers, task.id, answer, answersRemembered)
   }
 
   async #rest(scope: Scope): Promise<CheckOutcome> {

@@ -14,6 +14,7 @@ import { deleteSession, findSessions, insertSession, meetArrivals, type GoodSess
 import { act, type Act, type ActTools } from './act.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import { Gathering, gatheringLimits, type Answers, type Asked } from './gathering.ts'
+import { remember } from './remember.ts'
 import { hashOf, isSecret, newSecret } from './secrets.ts'
 
 export interface SessionRules {
@@ -146,11 +147,8 @@ export class Sessions {
 
   #remember({ tokenHash, permission }: Question, viewer: Viewer | null, now: Date): void {
     if (permission !== presumable) return
-    this.#met.delete(tokenHash)
-    if (!viewer) return
-    this.#met.set(tokenHash, { viewer, at: now.getTime() })
-    const [oldest] = this.#met.keys()
-    if (this.#met.size > rememberedLimit && oldest !== undefined) this.#met.delete(oldest)
+    if (viewer) remember(this.#met, tokenHash, { viewer, at: now.getTime() }, rememberedLimit)
+    else this.#met.delete(tokenHash)
   }
 
   #good(now: Date): GoodSessions {

@@ -51,7 +51,8 @@ const failuresLimit = 7
 const isListDue = (passes: number, { isListOld }: CheckOutcome): boolean =>
   passes + 1 >= passesPerList || isListOld === true
 /** It answers, only not for one task. */
-const isOfOneTask = (outcome: CheckOutcome): boolean => outcome.kind === 'failed' && outcome.progressed
+const isOfOneTask = (outcome: CheckOutcome): outcome is CheckOutcome & { kind: 'failed' } =>
+  outcome.kind === 'failed' && outcome.progressed
 
 const cursorIn = (outcome: CheckOutcome): { after?: string } =>
   outcome.kind === 'more' ? { after: outcome.after } : {}
@@ -151,7 +152,7 @@ export const reconciliationMachine = setup({
           },
           {
             guard: function allButOneWereRead({ event }) {
-              return event.output.kind === 'failed' && event.output.progressed && event.output.after === null
+              return isOfOneTask(event.output) && event.output.after === null
             },
             target: 'pausing',
             actions: ['tellRecovery', 'forgetFailures', assign(({ event }) => failureIn(event.output)), 'countPass'],
@@ -245,15 +246,8 @@ export const reconciliationMachine = setup({
             actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],
           },
           {
-            guard: function agentFailed({ event }) {
-              return event.output.kind === 'failed'
-            },
-            target: 'pausing',
-            actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],
-          },
-          {
-            guard: function passGoesOn({ context }) {
-              return context.after !== null
+            guard: function passGoesOn({ context, event }) {
+              return context.after !== null && event.output.kind !== 'failed'
             },
             target: 'yielding',
             actions: ['forgetPasses', assign(({ event }) => listIn(event.output))],

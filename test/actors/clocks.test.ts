@@ -8,16 +8,16 @@ import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setup } from 'xstate'
 import { z } from 'zod'
-import { Changes } from '../../actors/loop/changes.ts'
-import { Runtime } from '../../actors/loop/runtime.ts'
+import type { Runtime } from '../../actors/loop/runtime.ts'
 import { instruments } from '../../actors/system.ts'
 import { commandErrors } from '../../domain/command.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { claimActors, type Claim } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
+import { kindOf, loneRuntime } from '../support/lone-runtime.ts'
 import { spawning } from '../support/spawning.ts'
-import { capturedLog, systemOn } from '../support/system.ts'
+import { systemOn } from '../support/system.ts'
 
 const organizationId = newToken()
 const hourMs = 3_600_000
@@ -44,17 +44,12 @@ describe.each(bothDatabases)('clocks that differ on %s', (kind) => {
   })
   afterAll(() => fresh.close())
 
-  const rhythm = { pollMs: 250, leaseMs: 60_000, concurrency: 1, laneLimit: 1, claimLimit: 1 }
   const runtimeOf = (skewMs: number): Runtime =>
-    new Runtime({
+    loneRuntime({
       db: fresh.db,
-      kinds: { sleeper: { machine: sleeper, ...rhythm, work: {}, repeatable: new Set<string>() } },
-      reactions: [],
-      changes: new Changes(),
+      kinds: { sleeper: kindOf(sleeper) },
       instruments: skewed(skewMs),
       intake: { owner: 'test', takeRoom: () => false, giveBack: () => undefined, newToken },
-      log: capturedLog().log,
-      launch: () => undefined,
     })
   const dueIn = (ref: ActorRef) =>
     fresh.db.pool.one(sql.type(Due)`

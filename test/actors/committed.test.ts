@@ -5,11 +5,10 @@
 import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPromise, setup } from 'xstate'
-import { Changes } from '../../actors/loop/changes.ts'
-import { Runtime } from '../../actors/loop/runtime.ts'
 import { instruments } from '../../actors/system.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
+import { kindOf, loneRuntime } from '../support/lone-runtime.ts'
 import { spawning } from '../support/spawning.ts'
 import { capturedLog, systemOn } from '../support/system.ts'
 
@@ -31,14 +30,10 @@ describe('a commit', () => {
   it('is a commit although what it launches cannot be begun', async () => {
     const { log, lines } = capturedLog()
     const launched: string[] = []
-    const rhythm = { pollMs: 250, leaseMs: 60_000, concurrency: 9, laneLimit: 9, claimLimit: 9 }
-    const runtime = new Runtime({
+    const runtime = loneRuntime({
       db: fresh.db,
-      kinds: { looker: { machine: looker, ...rhythm, work: {}, repeatable: new Set<string>() } },
-      reactions: [],
-      changes: new Changes(),
+      kinds: { looker: kindOf(looker) },
       instruments,
-      intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken },
       log,
       launch: ({ ref }) => {
         launched.push(ref.id)

@@ -5,14 +5,13 @@
 import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { assign, setup } from 'xstate'
-import { Changes } from '../../actors/loop/changes.ts'
-import { Runtime } from '../../actors/loop/runtime.ts'
+import type { Runtime } from '../../actors/loop/runtime.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { isOutage } from '../../persistence/outage.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { kindOf, loneRuntime } from '../support/lone-runtime.ts'
 import { lockedBy } from '../support/row-lock.ts'
 import { spawning } from '../support/spawning.ts'
-import { capturedLog } from '../support/system.ts'
 
 const organizationId = newToken()
 const counter = setup({ types: { context: {} as { asked: number }, events: {} as { type: 'ask' } } }).createMachine({
@@ -28,33 +27,11 @@ describe('a row that somebody keeps locked', () => {
   let flights = 0
   beforeAll(async () => {
     fresh = await freshDatabase('postgresql')
-    runtime = new Runtime({
-      db: {
-        ...fresh.db,
-        fly: (work) => {
-          flights += 1
-          return fresh.db.fly(work)
-        },
-      },
-      kinds: {
-        counter: {
-          machine: counter,
-          pollMs: 1000,
-          leaseMs: 60_000,
-          concurrency: 10,
-          laneLimit: 10,
-          claimLimit: 10,
-          work: {},
-          repeatable: new Set(),
-        },
-      },
-      reactions: [],
-      changes: new Changes(),
-      instruments: { now: () => new Date(), monotonic: () => performance.now(), newToken: () => newToken() },
-      intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken: () => newToken() },
-      log: capturedLog().log,
-      launch: () => undefined,
-    })
+    const fly: typeof fresh.db.fly = (work) => {
+      flights += 1
+      return fresh.db.fly(work)
+    }
+    runtime = loneRuntime({ db: { ...fresh.db, fly }, kinds: { counter: kindOf(counter) } })
   })
   afterAll(() => fresh.close())
 

@@ -6,17 +6,15 @@ import { BackendTerminatedUnexpectedlyError, sql } from 'slonik'
 import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { assign, fromPromise, setup } from 'xstate'
-import { Changes } from '../../actors/loop/changes.ts'
-import type { Kinds } from '../../actors/loop/kinds.ts'
-import { Runtime } from '../../actors/loop/runtime.ts'
+import type { Runtime } from '../../actors/loop/runtime.ts'
 import type { Launch } from '../../actors/loop/step.ts'
 import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import { claimActors } from '../../persistence/leases.ts'
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { kindOf, loneRuntime } from '../support/lone-runtime.ts'
 import { spawning } from '../support/spawning.ts'
-import { capturedLog } from '../support/system.ts'
 
 const organizationId = newToken()
 
@@ -65,26 +63,9 @@ describe.each(bothDatabases)('a commit that nobody acknowledged on %s', (kind) =
         return result
       },
     }
-    const kinds: Kinds = {
-      counter: {
-        machine: counter,
-        pollMs: 1000,
-        leaseMs: 60_000,
-        concurrency: 10,
-        laneLimit: 10,
-        claimLimit: 10,
-        work: {},
-        repeatable: new Set(),
-      },
-    }
-    const runtime = new Runtime({
+    const runtime = loneRuntime({
       db,
-      kinds,
-      reactions: [],
-      changes: new Changes(),
-      instruments: { now: () => new Date(), monotonic: () => performance.now(), newToken: () => newToken() },
-      intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken: () => newToken() },
-      log: capturedLog().log,
+      kinds: { counter: kindOf(counter) },
       launch: (launch) => void launches.push(launch),
     })
     return { runtime, launches }

@@ -7,10 +7,7 @@ import { v7 as newToken } from 'uuid'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { assign, setup } from 'xstate'
-import { Changes } from '../../actors/loop/changes.ts'
-import type { Kind } from '../../actors/loop/kinds.ts'
 import { acceptInPlace } from '../../actors/replacing.ts'
-import { Runtime } from '../../actors/loop/runtime.ts'
 import type { Launch } from '../../actors/loop/step.ts'
 import { settlementRefusals } from '../../domain/settlement.ts'
 import { commandMachine } from '../../machines/command.ts'
@@ -19,8 +16,8 @@ import type { Database } from '../../persistence/database.ts'
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { at, idOf, newCommand, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { kindOf, loneRuntime } from '../support/lone-runtime.ts'
 import { spawning } from '../support/spawning.ts'
-import { capturedLog } from '../support/system.ts'
 import { administratorOf } from '../support/viewers.ts'
 
 const viewer = administratorOf(ours)
@@ -35,9 +32,6 @@ const counter = setup({
   on: { ask: { actions: assign({ asked: ({ context }) => context.asked + 1 }) } },
 })
 const spawn = spawning(ours)
-const alive = { pollMs: 1000, leaseMs: 60_000, concurrency: 100, laneLimit: 100, claimLimit: 10, work: {} }
-const kindOf = (machine: Kind['machine']): Kind => ({ ...alive, machine, repeatable: new Set() })
-
 const Rows = z.object({ commands: z.number(), settled: z.number(), audits: z.number(), facts: z.number() })
 
 describe.each(bothDatabases)('in the place of another on %s', (kind) => {
@@ -87,14 +81,10 @@ describe.each(bothDatabases)('in the place of another on %s', (kind) => {
         return result
       },
     }
-    const runtime = new Runtime({
+    const runtime = loneRuntime({
       db,
       kinds: { counter: kindOf(counter), command: kindOf(commandMachine) },
-      reactions: [],
-      changes: new Changes(),
       instruments: { now: () => new Date(at(2)), monotonic: () => performance.now(), newToken: () => newToken() },
-      intake: { owner: 'test', takeRoom: () => true, giveBack: () => undefined, newToken: () => newToken() },
-      log: capturedLog().log,
       launch: (launch) => void launches.push(launch),
     })
     const place = (n: number, command: NewCommand) =>

@@ -4,8 +4,6 @@
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fastify from 'fastify'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,18 +12,11 @@ import { sendEvents, type StreamLimit } from '../../http/event-stream.ts'
 import { LargeFrames } from '../../http/large-frames.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases } from '../support/databases.ts'
+import { heldBytes } from '../support/held-memory.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { openTestLog } from '../support/test-log.ts'
 
 const MiB = 1024 * 1024
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-const heldBytes = (): number => {
-  collectGarbage()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 interface Asked {
   readonly socket: Socket

@@ -9,13 +9,12 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fastify, { type FastifyInstance } from 'fastify'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Downloads } from '../../http/downloads.ts'
 import { buildServer } from '../../http/server.ts'
+import { heldBuffers } from '../support/held-memory.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { openTestLog } from '../support/test-log.ts'
@@ -26,13 +25,6 @@ const bytes = randomBytes(15 * MiB)
 const digestOf = (data: Uint8Array): string => createHash('sha256').update(data).digest('hex')
 const digest = digestOf(bytes)
 const artifact = `/api/artifacts/${digest}`
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-const heldBytes = (): number => {
-  collectGarbage()
-  return process.memoryUsage().arrayBuffers
-}
 
 /** A connection that has sent what it was given and reads what its test reads; a hundred bytes of it are there. */
 async function tell(url: string, text: string): Promise<Socket> {
@@ -163,9 +155,9 @@ describe('a download', () => {
   })
 
   test('that nobody reads holds a piece of its file, and each connection one file, however many it asks for', async () => {
-    const before = heldBytes()
+    const before = heldBuffers()
     await Promise.all(Array.from({ length: 12 }, () => ask(get(artifact).repeat(3))))
-    await expect.poll(() => heldBytes() - before).toBeLessThan(bytes.length / 2)
+    await expect.poll(() => heldBuffers() - before).toBeLessThan(bytes.length / 2)
     expect(served.open()).toBe(12)
     for (const socket of sockets) socket.destroy()
     await expect.poll(served.open).toBe(0)

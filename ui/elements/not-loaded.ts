@@ -12,13 +12,14 @@ export const notLoaded = (kind: 'empty' | 'notice warn' | 'banner warn'): Templa
     <button @click=${() => location.reload()}>Reload</button>
   </div>`
 
-/** What `draw` draws once its element's code is here. */
+/** What `draw` draws once its element's code is here; `kind`: what is shown where it cannot come, a whole view's where it is not said. */
 export const whenLoaded = (
   lazy: Lazy,
   name: string,
   load: () => Promise<unknown>,
   draw: () => TemplateResult,
+  kind: Parameters<typeof notLoaded>[0] = 'empty',
 ): TemplateResult | typeof nothing => {
   if (lazy.ready(name, load)) return draw()
-  return lazy.failed(name) ? notLoaded('empty') : nothing
+  return lazy.failed(name) ? notLoaded(kind) : nothing
 }

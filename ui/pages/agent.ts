@@ -12,9 +12,9 @@ import { type CardFacts, hostOf, readCard } from '../card.ts'
 import { Lazy } from '../controllers/lazy.ts'
 import { Query } from '../controllers/query.ts'
 import { failure, skeleton } from '../elements/fetching.ts'
-import { notLoaded } from '../elements/not-loaded.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
+import { whenLoaded } from '../elements/not-loaded.ts'
 import { reportView } from '../elements/report.ts'
 import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
@@ -169,9 +169,9 @@ export class SignalboxAgent extends LitElement {
 
   /** Beside what the card says, and where it cannot be read. */
   #troubles(): TemplateResult | typeof nothing {
-    if (this.#lazy.ready('signalbox-agent-troubles', loadTroubles))
-      return html`<signalbox-agent-troubles .app=${this.app} agent-id=${this.agentId}></signalbox-agent-troubles>`
-    return this.#lazy.failed('signalbox-agent-troubles') ? notLoaded('notice warn') : nothing
+    const draw = (): TemplateResult =>
+      html`<signalbox-agent-troubles .app=${this.app} agent-id=${this.agentId}></signalbox-agent-troubles>`
+    return whenLoaded(this.#lazy, 'signalbox-agent-troubles', loadTroubles, draw, 'notice warn')
   }
 
   #credential(): TemplateResult | typeof nothing {

@@ -13,7 +13,7 @@ import { Query } from '../controllers/query.ts'
 import { RowKeys } from '../controllers/rows.ts'
 import { Select } from '../controllers/select.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
-import { notLoaded, whenLoaded } from '../elements/not-loaded.ts'
+import { whenLoaded } from '../elements/not-loaded.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
@@ -148,6 +148,9 @@ export class SignalboxTasks extends View {
     if (!app || !route) return nothing
     const filter = route.page === 'newTask' ? shownFilter(this.#state.value) : filterOf(route)
     const beside = this.#lazy.ready('signalbox-unsettled', loadBeside)
+    const below = (): TemplateResult =>
+      html`<signalbox-unfollowed .app=${app}></signalbox-unfollowed
+        ><signalbox-unsettled .app=${app}></signalbox-unsettled>`
     const open = route.page === 'task' || route.page === 'newTask'
     return html`<div class=${`panes${open ? ' open' : ''}${this._hidden && open ? ' wide' : ''}`}>
       <section class="list-pane" aria-label="Tasks">
@@ -174,9 +177,7 @@ export class SignalboxTasks extends View {
           ${beside ? html`<signalbox-under-way .app=${app}></signalbox-under-way>` : nothing}
         </header>
         <div class="rows scroll">${this.#rows(app, filter, beside)}</div>
-        <div class="unsettled">
-          ${beside ? html`<signalbox-unfollowed .app=${app}></signalbox-unfollowed><signalbox-unsettled .app=${app}></signalbox-unsettled>` : this.#lazy.failed('signalbox-unsettled') ? notLoaded('notice warn') : nothing}
-        </div>
+        <div class="unsettled">${whenLoaded(this.#lazy, 'signalbox-unsettled', loadBeside, below, 'notice warn')}</div>
         <footer class="row"><kbd>j</kbd><kbd>k</kbd> move <span class="grow"></span><kbd>?</kbd> all keys</footer>
       </section>
       <section class="detail" aria-label="Task">${this.#detail(app, route)}</section>

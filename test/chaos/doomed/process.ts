@@ -9,8 +9,6 @@
  */
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import * as z from 'zod/mini'
 import type { Kinds } from '../../../actors/loop/kinds.ts'
 import { instruments, type SystemOptions } from '../../../actors/system.ts'
@@ -20,6 +18,7 @@ import { readConfig, readWorkerConfig } from '../../../bin/config.ts'
 import { serveConsole } from '../../../bin/console-process.ts'
 import { ending, runProcess } from '../../../bin/process.ts'
 import { crowd } from '../../support/crowd.ts'
+import { heldBytes } from '../../support/held-memory.ts'
 import { chanceOf } from '../seed.ts'
 import { crashPoints, Doom, isCrashPoint } from './doom.ts'
 import { withFaults } from './driver.ts'
@@ -59,15 +58,6 @@ function hear(line: string): void {
   clockMs += told.clockMs ?? 0
   if (told.weigh) process.stdout.write(`holds ${heldBytes()}\n`)
   process.stdout.write('heard\n')
-}
-
-/** Not the resident size: a heap grows to a size that suits it, some hundred MiB, and nothing is wrong. */
-function heldBytes(): number {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
 }
 
 const leaseMs = values['lease-ms'] === undefined ? null : Number(values['lease-ms'])
