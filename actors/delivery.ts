@@ -29,6 +29,7 @@ import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './loop/kinds.ts'
 import { LargeAnswers } from './large-answers.ts'
+import type { Log } from './log.ts'
 import { LeaseLost } from './loop/lease.ts'
 import { unlessLost, whileHeld } from './loop/outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
@@ -50,6 +51,7 @@ export interface DeliveryTools {
   readonly sidebandUris: readonly string[]
   /** Milliseconds that never jump. */
   readonly monotonic: () => number
+  readonly log: Log
 }
 
 const interfaceGone = 'The selected interface is no longer advertised by the Agent Card.'
@@ -159,8 +161,9 @@ export class Deliveries {
       return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial }, held)
     } catch (error) {
       // It has answered, and its work is not undone by a full disk here: whoever sent it is to know that much.
-      if (error instanceof ArtifactsUnavailable) return ended({ kind: 'unknown', cause: unstoredAnswer(error.code) })
-      throw error
+      if (!(error instanceof ArtifactsUnavailable)) throw error
+      this.#t.log.error({ actor: `${ref.kind}/${ref.id}`, err: error }, 'an answer is lost: its files cannot be stored')
+      return ended({ kind: 'unknown', cause: unstoredAnswer(error.code) })
     } finally {
       guest.leave()
     }

@@ -127,7 +127,7 @@ export class System {
     const discovery = new Discovery({ db, outbound: this.#outbound, instruments: time, trust, extensionHost, door })
     const tools = { db, discovery, door, pool: this.pool, artifacts: this.artifacts, sidebandUris, monotonic }
     this.kinds = rhythm({
-      command: commandKind(new Deliveries({ ...tools, extensionHost })),
+      command: commandKind(new Deliveries({ ...tools, extensionHost, log })),
       subscription: subscriptionKind(new Following({ ...tools, newToken })),
       ownership: ownershipKind,
       reconciliation: reconciliationKind(

@@ -8,6 +8,7 @@ import { type Command, commandErrors } from './command.ts'
 import { plainState, type CommandEvidence } from './evidence.ts'
 import type { Explanation, Known } from './explanation.ts'
 import { isolated } from './isolation.ts'
+import { isUnstored } from './lost-answer.ts'
 import { decisionWords, needsPerson, type Settlement } from './settlement.ts'
 
 interface Finished extends Pick<Command, 'status' | 'error' | 'action'> {
@@ -70,7 +71,7 @@ export function explainCommand(
     return {
       ...(evidence?.outcome === 'found'
         ? found(command, evidence.localId !== null)
-        : uncertain(command, localId === null && !evidence?.localId)),
+        : uncertain(command, record?.cause ?? null, localId === null && !evidence?.localId)),
       known,
     }
   if (command.status !== 'failed') return undefined
@@ -105,7 +106,7 @@ const crossed = ({ action }: Finished, known: readonly Known[]): Explanation => 
  * Never "failed": whether it took place is not known, and a second try might make it happen twice. `isWithoutTask`: there is
  * none here to look at, as after the first send of a conversation.
  */
-function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explanation {
+function uncertain({ action, error }: Finished, cause: string | null, isWithoutTask: boolean): Explanation {
   const why =
     error === commandErrors.leaseExpired
       ? 'the process that sent it ended, or stood still, before it could say how it went'
@@ -114,7 +115,9 @@ function uncertain({ action, error }: Finished, isWithoutTask: boolean): Explana
     tone: 'warn',
     title: 'Outcome unknown',
     sentences: [
-      `The agent may or may not have received ${wasWhat(action)}: ${why}. Nothing is sent again automatically.`,
+      cause !== null && isUnstored(cause)
+        ? `The agent answered ${wasWhat(action)}, and what it said is lost: the console could not store its files. Nothing is sent again automatically.`
+        : `The agent may or may not have received ${wasWhat(action)}: ${why}. Nothing is sent again automatically.`,
       isWithoutTask
         ? 'It made no task here to look at, so ask whoever runs the agent, by the message id, before you send it again.'
         : 'Look at the task, or ask whoever runs the agent, before you send it again.',
@@ -206,11 +209,14 @@ function recorded({ acceptedAt, leftAt, endedAt, ended, cause }: DeliveryRecord)
   return [
     { words: 'Accepted and saved', at: acceptedAt },
     ...(leftAt === null ? [] : [{ words: 'From here on the request may have left', at: leftAt }]),
-    ...(ended === null || endedAt === null ? [] : [{ words: endings[ended], at: endedAt }]),
-    ...(cause === null || endedAt === null
-      ? []
-      : [{ words: `What came instead: ${cause.replace(/\.$/, '')}`, at: endedAt }]),
+    ...(ended === null || endedAt === null ? [] : endedAs(ended, cause).map((words) => ({ words, at: endedAt }))),
   ]
+}
+
+function endedAs(ended: keyof typeof endings, cause: string | null): readonly string[] {
+  const words = cause?.replace(/\.$/, '')
+  if (cause === null || words === undefined) return [endings[ended]]
+  return isUnstored(cause) ? [words] : [endings[ended], `What came instead: ${words}`]
 }
 
 /** The blocking routes answer 409 with the command's sentence; these two mean that the outcome is open. */

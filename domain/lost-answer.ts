@@ -27,6 +27,8 @@ export const unstoredAnswer = (code: string): string =>
 const unstored =
   /^The agent answered, and the console could not store the files of what was said \([A-Z][A-Z0-9_]{1,30}\)\.$/
 
+export const isUnstored = (cause: string): boolean => unstored.test(cause)
+
 const answered = /^The agent answered with (?:HTTP status \d{3}|the error code -?\d{1,12})\./
 
 /** What logs hold besides: the network's own sentences, and those of before there were these. */
@@ -40,4 +42,4 @@ const known: ReadonlySet<string> = new Set([
 
 /** A cause as a log holds it, as it may be shown: what an agent wrote, after a sentence of ours or instead of one, is not repeated. */
 export const shownCause = (cause: string): string =>
-  answered.exec(cause)?.[0] ?? (known.has(cause) || unstored.test(cause) ? cause : lostAnswers.undecided)
+  answered.exec(cause)?.[0] ?? (known.has(cause) || isUnstored(cause) ? cause : lostAnswers.undecided)

@@ -40,10 +40,15 @@ test(
     expect(ended.status).toBe('uncertain')
     const { delivery } = ActorAnswer.parse((await house.api.get(`/api/actors/command/${sent.id}`)).body)
     expect(delivery).toMatchObject({ ended: 'unknown', cause: unstoredAnswer('ENOTDIR') })
-    const told = explainCommand(ended, delivery)?.known.map(({ words }) => words)
-    expect(told).toContain(
-      'What came instead: The agent answered, and the console could not store the files of what was said (ENOTDIR)',
+    const told = explainCommand(ended, delivery)
+    expect(told?.sentences[0]).toBe(
+      'The agent answered the message, and what it said is lost: the console could not store its files. Nothing is sent again automatically.',
     )
+    expect(told?.known.map(({ words }) => words)).toEqual([
+      'Accepted and saved',
+      'From here on the request may have left',
+      'The agent answered, and the console could not store the files of what was said (ENOTDIR)',
+    ])
     expect(peer.receiptsOf(sent.messageId)).toBe(1)
   },
 )

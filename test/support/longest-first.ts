@@ -17,6 +17,7 @@ const longest = [
   'chaos/hostile-agents.test.ts',
   'browser/accessibility.test.ts',
   'chaos/workers.test.ts',
+  'specs/unstored-answer.spec.ts',
   'specs/restart.spec.ts',
   'bin/launcher.test.ts',
   'browser/stuck.test.ts',
