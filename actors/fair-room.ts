@@ -1,7 +1,7 @@
 /**
  * Room for so much at once, and so much of one holder: whose holder has least inside goes first, and of these whose was let in longest
  * ago. Behind holders that come again and again with what is slow, the first of another would otherwise wait for all of those. Does not
- * know what is held, or how long somebody waits (large-answers.ts, http/large-frames.ts).
+ * know what is held, or how long somebody waits (large-answers.ts, http/large-room.ts).
  */
 
 export interface Visit {

@@ -38,6 +38,7 @@ export const refusals = {
   'task.limit': 'limit must be 1–100.',
   'task.offset': 'offset must be 0 or more.',
   'task.views.page': 'limit must be 1–100 and after must be a local UUID',
+  'task.views.room': 'Other large tasks are being read now; try again in a moment.',
   'task.reference.unknown': 'Referenced task not found.',
   'task.context': 'Task context mismatch.',
   'skill.context': 'A skill-scoped send must start a new context.',

@@ -2,11 +2,12 @@
  * Answering with server-sent events: headers, back-pressure, an end in time. Frames are pulled one by one as the client takes
  * them, and large ones cross in pieces, so that a slow client holds one frame and a few pieces, never a queue: whoever yields one
  * knows, when it is asked for the next, that it was taken. A client that takes nothing, or next to nothing of a large one, is let go.
- * Does not own what the events say or how many large ones there are (large-frames.ts).
+ * Does not own what the events say or how many large ones there are (large-room.ts).
  */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatEvent } from '../a2a/sse.ts'
+import { leastBytesPerMs } from './large-room.ts'
 import { openWindow } from './watch.ts'
 
 /** After its last moment a stream may take this long to be read; a client that does not read is let go. */
@@ -14,8 +15,6 @@ const farewellMs = 10_000
 const bufferedBytes = 64 * 1024
 /** A client that takes nothing of what waits for it for this long, or for twice as long after a last mouthful, is let go. Longer than any silence between two frames. */
 const stallMs = 20_000
-/** A frame of more than a piece may take as long as that and as it takes at a megabit a second, also beyond the stream's last moment. */
-const leastBytesPerMs = 128
 /** Of a frame, in characters; the rest of it is kept once, as it was made. */
 const pieceLength = 64 * 1024
 
@@ -56,6 +55,7 @@ export function sendEvents(
     clearTimeout(stuck)
     if (!isGone) stuck = setTimeout(giveUp, ms)
   }
+  // A frame of more than a piece may take as long as that and as its bytes take at the least rate, also beyond the last moment.
   const clock: FrameClock = {
     begins: (bytes) => mayTake((limit.stallMs ?? stallMs) + bytes / (limit.leastBytesPerMs ?? leastBytesPerMs)),
     ends: () => mayTake(Math.max(farewellMs, lastMoment - performance.now())),

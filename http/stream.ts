@@ -10,7 +10,7 @@ import type { Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { isSettled, isWaiting } from '../domain/task.ts'
 import { findAgent } from '../persistence/agents.ts'
-import { findRemoteTask, readView, type TaskPulse } from '../persistence/task-views.ts'
+import { findRemoteTask, readQuestion, type TaskPulse } from '../persistence/task-views.ts'
 import { acceptFor, proven } from './accepting.ts'
 import { media } from './answers.ts'
 import { ShownStreamRequest, StreamRequest } from './command-body.ts'
@@ -18,10 +18,10 @@ import { IdempotencyKey, keyFor, sendRefusals } from './commands.ts'
 import { localId, type Door } from './door.ts'
 import { frame, ping, sendEvents } from './event-stream.ts'
 import { viewerOf } from './guard.ts'
-import { LargeFrames } from './large-frames.ts'
+import { LargeRoom } from './large-room.ts'
 import { logged } from './refusals.ts'
 import { Standing } from './standing.ts'
-import { questionIn, TaskFeed, type Seen } from './task-feed.ts'
+import { questionOf, TaskFeed, type Seen } from './task-feed.ts'
 import { goneSignal, patienceMs, progress } from './watch.ts'
 
 /** A comment is sent after this much silence, so that proxies and browsers know the line is open; checked every 5 s. */
@@ -73,11 +73,11 @@ async function send(
   const viewer = taskId === undefined ? viewerOf(request) : await proven(request, reply)
   const before = taskId === undefined ? null : await findRemoteTask(pool, viewer, { agentId, tenant, remoteId: taskId })
   const waits = before !== null && body.action === 'send' && isWaiting(before.state)
-  const question = waits ? await readView(pool, viewer, before.localId, door.damaged) : null
+  const question = waits ? questionOf(await readQuestion(pool, before.localId)) : null
   const asked = { agentId, body, idempotencyKey: keyFor(request, body) }
   const { command, replayed } = await acceptFor(door, request, reply, asked)
   // A repeated send may have been answered long ago: what the task shows now is news to this caller.
-  const answered = question === null || replayed ? null : questionIn(question)
+  const answered = replayed ? null : question
   const heard = before?.events ?? 0
   const fromPosition = replayed ? Math.max(0, heard - rememberedEvents) : heard
   return { standing: new Standing(request), agentId, command, before, answered, fromPosition }
@@ -89,7 +89,7 @@ const isAtRest = ({ state, question }: Seen, { answered }: Followed): boolean =>
 /** The frames of one stream, in order. Never throws: what fails here is said as `error`, for the answer has begun. */
 async function* frames(
   door: Door,
-  room: LargeFrames,
+  room: LargeRoom,
   request: FastifyRequest,
   followed: Followed,
   signal: AbortSignal,
@@ -115,7 +115,7 @@ interface Spoken {
 }
 
 /** Everything between `accepted` and `end`. Throws a refusal when the command did not succeed. */
-async function* follow(door: Door, room: LargeFrames, followed: Followed, signal: AbortSignal): AsyncGenerator<Spoken> {
+async function* follow(door: Door, room: LargeRoom, followed: Followed, signal: AbortSignal): AsyncGenerator<Spoken> {
   const { standing, agentId, command, before, fromPosition } = followed
   const of = command ? { commandId: command.id } : { taskId: before?.localId ?? '' }
   let feed: TaskFeed | null = null
@@ -158,7 +158,7 @@ const schema = {
 
 export const streamRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
   const config = { permission: 'operate', proves: 'with its commit' } as const
-  const room = new LargeFrames()
+  const room = new LargeRoom()
   app.post('/api/agents/:agentId/stream', { config, schema }, async (request, reply) => {
     const agentId = localId(request.params.agentId, 'agent.unknown')
     const { body } = request

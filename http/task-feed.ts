@@ -17,10 +17,11 @@ import {
   type HeavyView,
   type StoredEvent,
   type TaskPulse,
+  type TaskQuestion,
 } from '../persistence/task-views.ts'
 import type { Door } from './door.ts'
 import { frame, ping } from './event-stream.ts'
-import { largeBytes, type LargeFrames } from './large-frames.ts'
+import { growth, largeBytes, type LargeRoom } from './large-room.ts'
 import type { Standing } from './standing.ts'
 
 /**
@@ -31,8 +32,6 @@ const snapshotGap = { leastMs: 50, bytesPerMs: 1_000 }
 const pageOfEvents = 200
 /** A stream whose frame waits for room says this often that it is open, and asks whether its reader may still read. */
 const stillHereMs = 5_000
-/** A task may grow while its snapshot waits for room. */
-const growth = 1.25
 /** Side events remembered for telling duplicates, a stream. */
 const rememberedKeys = 10_000
 
@@ -55,14 +54,14 @@ export class TaskFeed {
   /** Of the last snapshot that was sent. */
   seen: Seen | null = null
   readonly #door: Door
-  readonly #room: LargeFrames
+  readonly #room: LargeRoom
   readonly #task: FedTask
   readonly #negotiated: readonly string[]
   readonly #heard = new Set<string>()
   #position: number
   #nextAt = -Infinity
 
-  private constructor(door: Door, room: LargeFrames, task: FedTask, negotiated: readonly string[]) {
+  private constructor(door: Door, room: LargeRoom, task: FedTask, negotiated: readonly string[]) {
     this.#door = door
     this.#room = room
     this.#task = task
@@ -71,7 +70,7 @@ export class TaskFeed {
   }
 
   /** For somebody who may read the task: by what its agent advertises, also where the agent was removed since. */
-  static async open(door: Door, room: LargeFrames, task: FedTask): Promise<TaskFeed> {
+  static async open(door: Door, room: LargeRoom, task: FedTask): Promise<TaskFeed> {
     const agent = await readAgent(door.db.pool, task.agentId)
     return new TaskFeed(door, room, task, negotiated(agent?.card ?? null, door.sidebandUris))
   }
@@ -179,11 +178,11 @@ const mayTellBeside = (event: string, uris: readonly string[]): boolean =>
   uris.length > 0 &&
   (event.includes('"sideband') || uris.some((uri) => event.includes(JSON.stringify(uri).slice(1, -1))))
 
-/** What a waiting task asks: how often it has moved, and the last words of its agent. */
-export function questionIn(view: TaskView): string {
-  const words = view.messages.findLast(({ role }) => role === 'agent')?.id ?? ''
-  return JSON.stringify([view.transitions.length, words])
-}
+/** What a waiting task asks, to tell it from what it asked before. */
+export const questionOf = ({ moves, lastWords }: TaskQuestion): string => JSON.stringify([moves, lastWords])
+
+const questionIn = ({ transitions, messages }: TaskView): string =>
+  questionOf({ moves: transitions.length, lastWords: messages.findLast(({ role }) => role === 'agent')?.id ?? '' })
 
 /** What the stored card advertises and this deployment understands. */
 function negotiated(card: string | null, configured: readonly string[]): readonly string[] {

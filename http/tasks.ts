@@ -9,11 +9,12 @@ import type { Connection } from '../persistence/connection.ts'
 import { unsettledCommands } from '../persistence/commands.ts'
 import { withEvidence } from '../persistence/evidence.ts'
 import { followingOf } from '../persistence/following.ts'
-import { findTask, listTasks, readPulse, readView, readViewsPage } from '../persistence/task-views.ts'
+import { findTask, listTasks, readPulse, readViewsPage, readViewUpTo } from '../persistence/task-views.ts'
 import { TaskAnswer, TaskCommandsAnswer, TasksAnswer, TaskViewsAnswer } from './answers.ts'
 import { localId, type Door } from './door.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { viewerOf } from './guard.ts'
+import { LargeViews } from './large-views.ts'
 
 /** A whole number as an address writes it, with one sentence for everything that is not. */
 const whole = (range: { readonly least: number; readonly most: number }, error: string) =>
@@ -48,7 +49,7 @@ const looking = {
   summary: 'One task, by its local id',
   params: OfTask,
   response: { 200: TaskAnswer },
-  refuses: ['task.unknown'],
+  refuses: ['task.unknown', 'task.views.room'],
 } as const
 const besides = {
   summary: 'What was said about a task and is not delivered, or may not be',
@@ -60,7 +61,7 @@ const paging = {
   summary: 'Tasks with all that is in them, a page at a time',
   querystring: ViewsQuery,
   response: { 200: TaskViewsAnswer },
-  refuses: ['task.views.page'],
+  refuses: ['task.views.page', 'task.views.room'],
 } as const
 
 /** `taskId`: the agent's own name of the task; null of a direct reply, about which nothing more is said. */
@@ -75,14 +76,19 @@ async function commandsOf(
 
 export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged }, done) => {
   const config = { permission: 'read' } as const
+  const large = new LargeViews()
   app.get('/api/tasks', { config, schema: listing }, async (request) => {
     const now = instruments.now().toISOString()
     return { tasks: await listTasks(db.pool, viewerOf(request), { ...request.query, now }) }
   })
-  app.get('/api/tasks/:taskId', { config, schema: looking }, async (request) => {
+  app.get('/api/tasks/:taskId', { config, schema: looking }, async (request, reply) => {
     const viewer = viewerOf(request)
-    const task = await readView(db.pool, viewer, localId(request.params.taskId, 'task.unknown'), damaged)
-    if (!task) throw new Refusal('task.unknown')
+    const id = localId(request.params.taskId, 'task.unknown')
+    const task = await large.read(request, reply, async (most) => {
+      const looked = await readViewUpTo(db.pool, viewer, { localId: id, most }, damaged)
+      if (!looked) throw new Refusal('task.unknown')
+      return looked
+    })
     // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
     const commands = await commandsOf(db.pool, viewer, task)
     const following = await followingOf(db.pool, viewer.organizationId, task.localId)
@@ -95,9 +101,10 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged },
     if (!task) throw new Refusal('task.unknown')
     return { commands: await commandsOf(db.pool, viewer, task) }
   })
-  app.get('/api/task-views', { config, schema: paging }, async (request) => {
+  app.get('/api/task-views', { config, schema: paging }, (request, reply) => {
     const { limit, after = null } = request.query
-    return readViewsPage(db.pool, viewerOf(request), { after, limit }, damaged)
+    const viewer = viewerOf(request)
+    return large.read(request, reply, (most) => readViewsPage(db.pool, viewer, { after, limit, most }, damaged))
   })
   done()
 }

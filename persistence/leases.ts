@@ -188,22 +188,23 @@ export async function renewLeases(
 }
 
 /** Gives work back as if it had never begun: work that did nothing yet. Waits for its rows: what ran out instead would be in doubt. */
-export const releaseUnbegun = (db: Connection, held: readonly LeaseOf[]): Promise<void> =>
-  giveBack(db, held, sql.fragment``)
+export const releaseUnbegun = async (db: Connection, held: readonly LeaseOf[]): Promise<void> =>
+  void (await giveBack(db, held, sql.fragment``))
 
 /**
  * The same for work that may be repeated, by its machine's word. Waits for no row: one that somebody keeps locked would keep all others
- * from being given back, and its own lease runs out by itself.
+ * from being given back, and its own lease runs out by itself. Resolves with how many were.
  */
-export const releaseRepeatable = (db: Connection, held: readonly LeaseOf[]): Promise<void> =>
+export const releaseRepeatable = (db: Connection, held: readonly LeaseOf[]): Promise<number> =>
   giveBack(db, held, sql.fragment`skip locked`)
 
-async function giveBack(db: Connection, held: readonly LeaseOf[], whereLocked: FragmentSqlToken): Promise<void> {
-  if (held.length === 0) return
-  await db.query(sql.unsafe`
+async function giveBack(db: Connection, held: readonly LeaseOf[], whereLocked: FragmentSqlToken): Promise<number> {
+  if (held.length === 0) return 0
+  const { rowCount } = await db.query(sql.unsafe`
     with ${heldLeases(held)}, mine as (${oursOfHeld} ${inOrder} ${whereLocked})
     update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
     from mine where a.kind = mine.kind and a.id = mine.id`)
+  return rowCount
 }
 
 /** Leaves a row alone for a while. What had begun stays begun; a lease that was just taken on it is given up. */

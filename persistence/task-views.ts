@@ -198,18 +198,20 @@ export interface ViewsPage {
   readonly next: string | null
 }
 
-/** Views after one, in the order of their ids: as many as asked for, or as many as one page may weigh. */
+/** Views after one, in the order of their ids: as many as asked for, or as many as one page may weigh. `most` as above, of all of them. */
 export function readViewsPage(
   db: Database['pool'],
   viewer: Viewer,
-  { after, limit }: { readonly after: string | null; readonly limit: number },
+  { after, limit, most }: { readonly after: string | null; readonly limit: number; readonly most: number },
   damaged: OnDamage = nobody,
-): Promise<ViewsPage> {
+): Promise<ViewsPage | HeavyView> {
   return inOneSnapshot(db, async (tx) => {
     // One more than asked for tells whether there is a next page; heavy ones make the page shorter, and then there is one, too.
     const ids = await listViewIds(tx, viewer, after, limit + 1)
     const weights = await weighTasks(tx, ids.slice(0, limit))
     const page = weights.slice(0, fitting(weights))
+    const heavyBytes = page.reduce((bytes, weight) => bytes + shownBytes(weight), 0)
+    if (heavyBytes > most) return { heavyBytes }
     const heads = await readHeads(
       tx,
       viewer,
@@ -302,6 +304,20 @@ export async function readPulse(db: Connection, viewer: Viewer, id: string): Pro
 export interface TaskAddress extends TaskPulse {
   readonly contextId: string | null
   readonly skillId: string | null
+}
+
+/** How often a task has moved, and its agent's last message. */
+export interface TaskQuestion {
+  readonly moves: number
+  readonly lastWords: string
+}
+
+/** Of a task that somebody may see: without its view, which may be a hundred mebibytes. */
+export async function readQuestion(db: Connection, localId: string): Promise<TaskQuestion> {
+  return db.one(sql.type(z.custom<TaskQuestion>())`
+    select (select count(*)::int from task_transition where task_id = ${localId}) as moves,
+      coalesce((select message_id from task_message where task_id = ${localId} and role = 'agent'
+        order by position desc, message_id desc limit 1), '') as "lastWords"`)
 }
 
 /** A task by the agent's own name for it. */

@@ -10,6 +10,7 @@ import type { Flight } from '../../persistence/drivers/flight.ts'
 import { isTerminal } from '../../domain/task.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { lockedBy } from '../support/row-lock.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 
 const Row = z.object({ held: z.boolean(), begun: z.boolean(), due: z.boolean(), work: z.string().nullable() })
@@ -172,6 +173,24 @@ describe.each(bothDatabases)('a drain on %s', (kind) => {
     peer.script.finish()
     await next(async (another) => void (await another.task(localId, ({ state }) => isTerminal(state))))
     expect(await eventsOf(localId)).not.toContain('interrupted')
+  })
+
+  it.runIf(kind === 'postgresql')('gives back a stream whose row a commit of its own had locked', async () => {
+    const { id } = await running.send(agentId, { text: 'hold' })
+    const localId = (await running.finished(id)).result?.localId ?? ''
+    await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
+    // What it has heard is about to be committed, and stands still for as long as it has the row.
+    const reached = before.shut()
+    peer.script.finish()
+    await reached
+    const unlock = await lockedBy(fresh.db, { kind: 'subscription', id: localId })
+    const closed = running.close()
+    await givenBack.promise
+    await unlock()
+    before.open()
+    await closed
+    expect(await rowOf('subscription', localId)).toMatchObject({ held: false, begun: false, due: true })
+    expect(complaints()).toEqual([])
   })
 
   it('does not warn of a result that was on its way when its work was given back', async () => {

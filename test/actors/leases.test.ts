@@ -140,7 +140,9 @@ describe('a lease whose row is locked from outside', () => {
     states: { following: { invoke: { id: 'follow', src: 'follow' } } },
   })
   const spawn = spawning(newToken())
-  const untilAborted = (signal: AbortSignal): Promise<unknown> => once(signal, 'abort')
+  const untilAborted = async (signal: AbortSignal): Promise<void> => {
+    if (!signal.aborted) await once(signal, 'abort')
+  }
 
   beforeEach(async () => {
     fresh = await freshDatabase('postgresql')

@@ -9,7 +9,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TaskView } from '../../domain/task.ts'
 import { sendEvents, type StreamLimit } from '../../http/event-stream.ts'
-import { LargeFrames } from '../../http/large-frames.ts'
+import { LargeRoom } from '../../http/large-room.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { heldBytes } from '../support/held-memory.ts'
@@ -181,14 +181,14 @@ describe('a large frame', () => {
 
 describe('room for large frames', () => {
   const now = AbortSignal.abort()
-  const who = async (places: Readonly<Record<string, ReturnType<LargeFrames['place']>>>): Promise<string[]> => {
+  const who = async (places: Readonly<Record<string, ReturnType<LargeRoom['place']>>>): Promise<string[]> => {
     const inside: string[] = []
     for (const [name, place] of Object.entries(places)) if (await place.enter(0, now)) inside.push(name)
     return inside
   }
 
   test('is for so many bytes, half of them one person’s, and who came least goes first', async () => {
-    const room = new LargeFrames()
+    const room = new LargeRoom()
     const places = {
       a1: room.place('a', 40 * MiB),
       a2: room.place('a', 40 * MiB),
@@ -207,7 +207,7 @@ describe('room for large frames', () => {
   })
 
   test('has one that is larger than all of it', async () => {
-    const room = new LargeFrames()
+    const room = new LargeRoom()
     const places = { first: room.place('a', 160 * MiB), second: room.place('b', MiB) }
     expect(await who(places)).toEqual(['first'])
     places.first.leave()

@@ -14,7 +14,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Downloads } from '../../http/downloads.ts'
 import { buildServer } from '../../http/server.ts'
-import { heldBuffers } from '../support/held-memory.ts'
+import { heldBuffers, heldBytes } from '../support/held-memory.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { openTestLog } from '../support/test-log.ts'
@@ -224,6 +224,28 @@ describe('downloads of one person', () => {
     await expect.poll(again).toBe('200')
     for (const [socket] of asked) socket.destroy()
   })
+})
+
+test('large views are made for so many readers; the next has one when another leaves, or is told to come again', async () => {
+  const served = await serve()
+  const view = `/api/tasks/${taskId}`
+  const before = heldBytes()
+  // 64 MiB a person, and the last goes beyond.
+  const silent = await Promise.all(Array.from({ length: 4 }, () => tell(served.url, get(view))))
+  const late = await Promise.all([view, '/api/task-views'].map((path) => fetch(served.url + path)))
+  for (const answer of late) {
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await answer.json()).toEqual({
+      error: { message: 'Other large tasks are being read now; try again in a moment.' },
+    })
+  }
+  expect(heldBytes() - before).toBeLessThan(2.5 * silent.length * bytes.length)
+  const next = fetch(served.url + view)
+  expect((await fetch(`${served.url}/api/task-views?limit=1&after=${taskId}`)).status).toBe(200)
+  silent[0]?.destroy()
+  expect((await (await next).text()).length).toBeGreaterThan(bytes.length)
+  for (const socket of silent) socket.destroy()
+  await served.close()
 })
 
 test('whoever takes nothing is let go; whoever reads slowly gets all, and whoever waits is left alone', async () => {

@@ -1,38 +1,42 @@
 /**
- * Room for large frames of event streams: so many bytes of them are held in memory at once, from before a frame is read until its
- * reader took it. Who has no room yet waits, and holds nothing: thirty readers of a task of 30 MiB that take nothing would otherwise
- * hold a gigabyte. Does not decide how long somebody waits (task-feed.ts) or may take (event-stream.ts).
+ * Room for large answers that are made whole: so many bytes of them are held in memory at once, from before one is read from the
+ * database until its reader took it. Who has no room yet waits, and holds nothing: thirty readers of a task of 30 MiB that take nothing
+ * would otherwise hold a gigabyte. Does not decide how long somebody waits or may take (task-feed.ts, large-views.ts).
  */
 import { FairRoom } from '../actors/fair-room.ts'
 import { Bell } from '../actors/loop/bell.ts'
 
 const MiB = 1024 * 1024
 
-/** Of less, every stream may hold one without asking. */
+/** Of less, everybody may hold one without asking. */
 export const largeBytes = MiB
-/** Somebody is let in while less than this is inside: one frame may go beyond, and is alone there if it is larger. */
+/** A task may grow while there is waited for room. */
+export const growth = 1.25
+/** What a reader takes of a large answer at least, on the average: a megabit a second. */
+export const leastBytesPerMs = 128
+/** Somebody is let in while less than this is inside: one answer may go beyond, and is alone there if it is larger. */
 const roomBytes = 128 * MiB
 /** One person's, in the same way: with many pages that read nothing they leave room for others. */
 const roomBytesEach = 64 * MiB
 
 /** A place, or the wait for one. */
-export interface FramePlace {
+export interface LargePlace {
   /** Waits for the place, so long at most; true once it is had. */
   readonly enter: (ms: number, signal: AbortSignal) => Promise<boolean>
   /** Gives it up; once or more often. */
   readonly leave: () => void
 }
 
-export class LargeFrames {
+export class LargeRoom {
   readonly #room = new FairRoom({ all: roomBytes, each: roomBytesEach })
 
-  /** Bytes that have room, and how many frames wait for it. */
+  /** Bytes that have room, and how many answers wait for it. */
   get counts(): { readonly bytes: number; readonly waiting: number } {
     const { weight, waiting } = this.#room.counts
     return { bytes: weight, waiting }
   }
 
-  place(person: string, bytes: number): FramePlace {
+  place(person: string, bytes: number): LargePlace {
     const bell = new Bell()
     const visit = { holder: person, weight: bytes, letIn: () => bell.ring() }
     this.#room.enter(visit)
