@@ -10,15 +10,8 @@ import { formatEvent } from '../a2a/sse.ts'
 import { normalise } from '../domain/observation.ts'
 import { isSettled, type TaskView } from '../domain/task.ts'
 import { readAgent } from '../persistence/agents.ts'
-import {
-  readEvent,
-  readEvents,
-  readViewUpTo,
-  type HeavyView,
-  type StoredEvent,
-  type TaskPulse,
-  type TaskQuestion,
-} from '../persistence/task-views.ts'
+import { readEvent, readEvents, type StoredEvent } from '../persistence/task-events.ts'
+import { readViewUpTo, type HeavyView, type TaskPulse, type TaskQuestion } from '../persistence/task-views.ts'
 import type { Door } from './door.ts'
 import { frame, ping } from './event-stream.ts'
 import { growth, largeBytes, type LargeRoom } from './large-room.ts'

@@ -2,14 +2,8 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection, Pool } from '../../persistence/connection.ts'
-import {
-  eventPageBytes,
-  readEvent,
-  readEvents,
-  readView,
-  readViewsPage,
-  type ViewsPage,
-} from '../../persistence/task-views.ts'
+import { eventPageBytes, readEvent, readEvents } from '../../persistence/task-events.ts'
+import { readView, readViewsPage, type ViewsPage } from '../../persistence/task-views.ts'
 import { artifactsCut, viewBytes } from '../../persistence/task-weights.ts'
 import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
