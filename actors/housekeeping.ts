@@ -37,9 +37,11 @@ export interface HousekeepingOptions {
   /** Whether this process does the background work: those that only serve leave all of this to those that do. */
   readonly works: boolean
   readonly keeping: Keeping
+  /** Between two rounds; half a minute when absent. */
+  readonly roundMs?: number
 }
 
-const roundMs = 30_000
+const halfAMinuteMs = 30_000
 /** Every shard is swept every 32 minutes. */
 const shardsARound = 4
 const forgetEveryMs = 10 * 60_000
@@ -63,6 +65,7 @@ export class Housekeeping {
 
   /** Rounds until the signal aborts. */
   async loop(signal: AbortSignal): Promise<void> {
+    const { roundMs = halfAMinuteMs } = this.#o
     for (const bell = new Bell(); !signal.aborted; await bell.wait(roundMs, signal)) await this.round(signal)
   }
 
