@@ -127,6 +127,11 @@ describe('a history that breaks a promise', () => {
     'in doubt for no reason': ['I4', inDoubt(100)],
     'in doubt, and broken only before': ['I4', inDoubt(100, { faults: [{ ...kill, from: at, to: at + 9 }] })],
     'in doubt, and broken only after': ['I4', inDoubt(100, { faults: [{ ...kill, from: at + 111, to: at + 112 }] })],
+    // As when a lease runs out that nothing had touched: the fault before it explains nothing, however long ago it was.
+    'dispatched after the fault was over, and in doubt a lease later': [
+      'I4',
+      inDoubt(60_000, { faults: [{ ...kill, from: at - 2_000, to: at }] }),
+    ],
     'a status that was seen to go back': [
       'I5',
       {

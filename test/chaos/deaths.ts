@@ -1,6 +1,5 @@
 /** Deaths by appointment: a process that is led to a named point and dies there, and the one that finds what it left. Owns no process. */
 import type { Member } from './fleet.ts'
-import { endLeases } from './leases.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import type { Stage } from './stage.ts'
 
@@ -23,17 +22,12 @@ export async function deathAt(
 /** The next process, after those that die at `dying` while they start. */
 export async function heir(stage: Stage, dying: readonly CrashPoint[] = []): Promise<Member> {
   for (const point of dying) {
-    await leasesOver(stage)
+    await stage.leasesOver()
     await stage.broken(point, async () => {
       const doomed = await stage.console({ storm: ['--die-at', point] })
       await doomed.diesAt(point)
     })
   }
-  await leasesOver(stage)
+  await stage.leasesOver()
   return stage.console({ storm: [] })
-}
-
-/** On PostgreSQL the dead one's leases run for up to a minute, which is said to be over; an embedded database has one process. */
-async function leasesOver(stage: Stage): Promise<void> {
-  if (stage.database === 'postgresql') await stage.withDatabase(endLeases)
 }

@@ -4,7 +4,6 @@
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
-import { endLeases } from './leases.ts'
 import { isLong, meanOf, sized, storm, usualWords } from './storm.ts'
 
 const senders = 12
@@ -22,7 +21,7 @@ describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
       const running = load.run(Infinity, senders, enough.signal)
       for (let round = 0; round < rounds; round++) {
         await load.reached(load.accepted + chance.whole(1, sendsARound))
-        await stage.broken('kill -9', () => console_.end('SIGKILL'), database === 'pglite' ? 5_000 : 75_000)
+        await stage.broken('kill -9', () => console_.end('SIGKILL'))
         const from = performance.now()
         const next = load.reached(load.accepted + 1)
         console_ = await stage.console()
@@ -33,7 +32,7 @@ describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
       enough.abort()
       await running
       // A dead process keeps its leases for a minute. The long pass waits for that; the short one says that it is over.
-      if (!isLong && database === 'postgresql') await stage.withDatabase(endLeases)
+      if (!isLong) await stage.leasesOver()
       return {
         load,
         figures: { kills: rounds, meanRecoveryMs: meanOf(recoveries), maxRecoveryMs: Math.max(...recoveries) },

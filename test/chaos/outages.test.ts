@@ -10,8 +10,6 @@ import { isLong, sized, storm, usualWords } from './storm.ts'
 import type { Stage } from './stage.ts'
 
 const senders = 12
-/** A command's lease, and what a worker may take to notice that it has run out. */
-const leaseMs = 75_000
 
 let postgres: TestPostgres
 let proxy: Proxy
@@ -68,7 +66,7 @@ describe('F6: a PostgreSQL that goes away', () => {
         const beforeBytes = await console_.heldBytes()
         let recoveryMs = 0
         const away = async (what: string, work: () => Promise<unknown>): Promise<void> => {
-          await stage.broken(what, work, leaseMs)
+          await stage.broken(what, work)
           const from = performance.now()
           await load.reached(load.accepted + 1)
           recoveryMs = Math.max(recoveryMs, performance.now() - from)
@@ -76,7 +74,7 @@ describe('F6: a PostgreSQL that goes away', () => {
         }
         const cuts = sized(5, 300)
         for (let i = 0; i < cuts; i++) {
-          await stage.broken('connections cut', () => cutOff(stage), leaseMs)
+          await stage.broken('connections cut', () => cutOff(stage))
           await load.reached(load.accepted + chance.whole(1, 5))
         }
         for (let i = 0; i < sized(1, 10); i++) {
@@ -183,19 +181,15 @@ describe('F8: a commit whose acknowledgement is lost', () => {
         const running = load.run(12, senders)
         await load.reached(load.accepted + chance.whole(1, 10))
         const before = proxy.commitsLost
-        await stage.broken(
-          'lost and away',
-          async () => {
-            proxy.loseCommits(2)
-            await stage.until(() => proxy.commitsLost > before)
-            proxy.turn({ refusing: true })
-            proxy.reset()
-            const from = performance.now()
-            await stage.until(() => performance.now() - from > awayMs)
-            proxy.turn(fair)
-          },
-          leaseMs,
-        )
+        await stage.broken('lost and away', async () => {
+          proxy.loseCommits(2)
+          await stage.until(() => proxy.commitsLost > before)
+          proxy.turn({ refusing: true })
+          proxy.reset()
+          const from = performance.now()
+          await stage.until(() => performance.now() - from > awayMs)
+          proxy.turn(fair)
+        })
         await running
       }
       return { load, figures: { commitsLost: proxy.commitsLost } }

@@ -15,6 +15,7 @@ import { dialectNames } from './dialects.ts'
 import { freePort } from '../support/console.ts'
 import { launch, type Member, type Order } from './fleet.ts'
 import { Load, type LoadOptions } from './load.ts'
+import { endLeases } from './leases.ts'
 import type { Chance } from './seed.ts'
 
 export type DatabaseKind = (typeof bothDatabases)[number]
@@ -136,14 +137,26 @@ export class Stage {
     return new Load({ urls, agentIds, chance, words })
   }
 
-  /** Breaks something, and writes down from when to when it was broken. */
-  async broken<T>(what: string, work: () => Promise<T>, lastingMs = 0): Promise<T> {
+  /**
+   * Breaks something, and writes down from when to when it was broken. A lease that runs out later needs no more: what was under
+   * way was dispatched before, and the checker looks at all the time until its verdict. `lastingMs`: the thing is whole, and
+   * processes may still fall over what it did to them.
+   */
+  async broken<T>(what: string, work: () => Promise<T>, lastingMs: 0 | 5_000 = 0): Promise<T> {
     const from = Date.now()
     try {
       return await work()
     } finally {
       this.faults.push({ what, from, to: Date.now() + lastingMs })
     }
+  }
+
+  /** On PostgreSQL the dead ones' leases run for up to a minute, which is said to be over; an embedded database has one process. */
+  async leasesOver(): Promise<void> {
+    if (this.database === 'pglite') return
+    const dead = this.members.filter((member) => member.report().ended !== null)
+    const pids = dead.flatMap((member) => member.process.pid ?? [])
+    await this.withDatabase((db) => endLeases(db, pids))
   }
 
   /** Waits for something that can only be looked at; fails after a bound. */

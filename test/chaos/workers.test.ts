@@ -4,7 +4,6 @@
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
-import { endLeases } from './leases.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized, storm, usualWords } from './storm.ts'
 
@@ -21,11 +20,11 @@ describe('F4: three workers and one queue', () => {
         const running = load.run(40, senders)
         await load.reached(load.accepted + chance.whole(5, 30))
         const victim = workers[round % workers.length]
-        await stage.broken('worker killed', async () => victim?.end('SIGKILL'), 75_000)
+        await stage.broken('worker killed', async () => victim?.end('SIGKILL'))
         await running
         if (round + 1 < rounds) workers[round % workers.length] = await stage.worker()
       }
-      if (!isLong) await stage.withDatabase(endLeases)
+      if (!isLong) await stage.leasesOver()
       return { load, figures: { kills: rounds } }
     })
   })
@@ -135,21 +134,17 @@ it('F15: a second signal ends a process at once; what it was sending is in doubt
     const slow = load.wish('message 5000')
     await load.insist(slow)
     await stage.until(() => stage.agent.receipts().some(({ messageId }) => messageId === slow.messageId))
-    await stage.broken(
-      'second signal',
-      async () => {
-        console_.expect('1')
-        console_.signal('SIGTERM')
-        await stage.until(async () => !(await stage.answers(console_.url)))
-        const from = performance.now()
-        console_.signal('SIGTERM')
-        await console_.ended
-        // A drain waits for what is under way: ten seconds.
-        expect(performance.now() - from).toBeLessThan(8_000)
-      },
-      75_000,
-    )
-    await stage.withDatabase(endLeases)
+    await stage.broken('second signal', async () => {
+      console_.expect('1')
+      console_.signal('SIGTERM')
+      await stage.until(async () => !(await stage.answers(console_.url)))
+      const from = performance.now()
+      console_.signal('SIGTERM')
+      await console_.ended
+      // A drain waits for what is under way: ten seconds.
+      expect(performance.now() - from).toBeLessThan(8_000)
+    })
+    await stage.leasesOver()
     await stage.console()
     return { load }
   })
