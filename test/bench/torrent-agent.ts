@@ -14,6 +14,8 @@ const artifactBytes = 8 * MiB
 
 let origin = ''
 let totalBytes = 100 * MiB
+/** A stream ends by itself behind so much: what a reader hangs up on is lost, for nobody can ask for it again. */
+let streamBytes = Infinity
 let tasks = 0
 /** Bytes said of each task so far. */
 const said = new Map<string, number>()
@@ -73,8 +75,10 @@ async function talk(response: ServerResponse, size: Size, rpcId: string, id: str
   }
   const ids = `"taskId":"${id}","contextId":"context-${id}"`
   await say(JSON.stringify({ task: taskOf(id) }))
+  const from = said.get(id) ?? 0
   while (!isOver(id) && !response.destroyed) {
     const bytes = said.get(id) ?? 0
+    if (bytes - from >= streamBytes) return void response.end()
     // An artifact shows so many parts and no more (domain/fold.ts): what is said is to be stored, and not cut.
     const nth = Math.floor(bytes / artifactBytes)
     const append = size === 'small' && Math.floor((bytes - texts.small.length) / artifactBytes) === nth
@@ -108,13 +112,16 @@ server.on('connection', (socket) => socket.on('error', () => socket.destroy()))
 const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
 const methods = {
-  /** The cards' URLs; `bytes`: how much each task says. */
-  open: async ({ bytes }: { bytes: number }): Promise<Record<Size, string>> => {
+  /** The cards' URLs; `bytes`: how much each task says, and on one stream. */
+  open: async ({ bytes, ofStream }: { bytes: number; ofStream?: number }): Promise<Record<Size, string>> => {
     await listening
     totalBytes = bytes
+    streamBytes = ofStream ?? Infinity
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     return { small: `${origin}/small/card.json`, huge: `${origin}/huge/card.json` }
   },
+  /** Characters said of each task, in the order of the tasks. */
+  said: (_: null): readonly number[] => [...said.values()],
 }
 export type TorrentMethods = typeof methods
 

@@ -1,0 +1,78 @@
+/**
+ * An agent that says more about one task than a stream may bring: in a thousand small events or in a few huge ones, it is followed over
+ * as many streams as that takes, all of it is stored and shown, others are served meanwhile, and nothing of it stays in memory. How
+ * long others wait is measured by the bench of the same name.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ActorAnswer } from '../../domain/actor.ts'
+import { TaskAnswer, TasksAnswer } from '../../http/answers.ts'
+import { startChild, type Child } from '../bench/child.ts'
+import type { TorrentMethods } from '../bench/torrent-agent.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { bothDatabases } from '../support/databases.ts'
+import { heldBytes } from '../support/held-memory.ts'
+
+const MiB = 1024 * 1024
+const taskBytes = 48 * MiB
+/** Of words: with what is around them less than the 25 MiB that a stream may bring. */
+const streamBytes = 16 * MiB
+/** What a process that has done much keeps: prepared statements, buffers of its pools, code. */
+const keptBytes = 32 * MiB
+
+describe.each(bothDatabases)('48 MiB of one task on %s', (database) => {
+  let agent: Child<TorrentMethods>
+  let house: TestConsole
+  beforeAll(async () => {
+    agent = startChild<TorrentMethods>(new URL('../bench/torrent-agent.ts', import.meta.url))
+  })
+  afterAll(() => agent.end())
+  beforeEach(async () => {
+    house = await startConsole({ database, uiDirectory: null })
+  })
+  afterEach(() => house.close())
+
+  test.each(['small', 'huge'] as const)(
+    'in %s events: is stored and shown whole, beside others who are served',
+    { timeout: 120_000 },
+    async (size) => {
+      const cards = await agent.call('open', { bytes: taskBytes, ofStream: streamBytes })
+      const agentId = await house.api.register(cards[size])
+      const before = heldBytes()
+      const { result } = await house.finished((await house.send(agentId, { text: 'Talk.' })).id)
+      const localId = String(result?.localId)
+      let served = 0
+      // Who only needs the process, who reads the database, and the list with the task.
+      const look = async (): Promise<string | undefined> => {
+        for (const path of ['/api/auth/session', '/api/agents']) expect((await house.api.get(path)).status).toBe(200)
+        const { tasks } = TasksAnswer.parse((await house.api.get('/api/tasks?limit=1')).body)
+        served++
+        return tasks[0]?.state
+      }
+      await expect.poll(look, { timeout: 90_000, interval: 20 }).toBe('TASK_STATE_COMPLETED')
+      expect(served).toBeGreaterThan(10)
+      await expect.poll(() => heldBytes() - before, { interval: 250 }).toBeLessThan(keptBytes)
+
+      const { task } = TaskAnswer.parse((await house.api.get(`/api/tasks/${localId}`)).body)
+      const shown = task.artifacts.flatMap(({ parts }) => parts.map(({ value }) => String(value).length))
+      expect(shown.reduce((sum, length) => sum + length, 0)).toBe((await agent.call('said', null)).at(-1))
+      expect(task.transitions.map(({ state }) => state)).toEqual(['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED'])
+    },
+  )
+
+  test('that goes on where a stream was cut off: is told to lack something', { timeout: 120_000 }, async () => {
+    const { small } = await agent.call('open', { bytes: taskBytes })
+    const agentId = await house.api.register(small)
+    const { result } = await house.finished((await house.send(agentId, { text: 'Talk.' })).id)
+    const subscription = `/api/actors/subscription/${result?.localId}`
+    const read = async () => ActorAnswer.parse((await house.api.get(subscription)).body).actor
+    const { context } = await vi.waitFor(
+      async () => {
+        const actor = await read()
+        expect(actor.value).toBe('finished')
+        return actor
+      },
+      { timeout: 90_000, interval: 250 },
+    )
+    expect(context).toMatchObject({ missing: expect.stringContaining('An event of the stream was left out') })
+  })
+})
