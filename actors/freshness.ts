@@ -27,11 +27,12 @@ export interface FreshnessOptions {
   readonly works: boolean
   readonly kinds: readonly string[]
   readonly nudge: (kind: string) => void
+  /** Between two looks that nobody asked for; `pollMsOf` when absent. */
+  readonly pollMs?: number
 }
 
 /** The freshness loop of a worker, and the token poll of a web replica [spec: "Background loops"]. */
-const loopMs = 250
-const replicaPollMs = 500
+export const pollMsOf = (works: boolean): number => (works ? 250 : 500)
 /** Wake-ups of a busy neighbour are looked into fifty times a second at most. */
 const leastGapMs = 20
 /** Our commits that no look has passed yet: 250 ms at 4,000 a second. Beyond it the oldest may be told twice. */
@@ -74,11 +75,12 @@ export class Freshness {
 
   /** Looks until the signal aborts, at once when woken. Rejects when the database fails: the supervisor begins it again. */
   async watch(signal: AbortSignal): Promise<void> {
+    const { works, pollMs = pollMsOf(works) } = this.#o
     while (!signal.aborted) {
       const more = await this.look()
       if (more) this.#bell.ring()
       await new Bell().wait(leastGapMs, signal)
-      await this.#bell.wait((this.#o.works ? loopMs : replicaPollMs) - leastGapMs, signal)
+      await this.#bell.wait(pollMs - leastGapMs, signal)
     }
   }
 
