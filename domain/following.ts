@@ -24,7 +24,7 @@ export const followingStates = [
 
 export const Following = z.object({
   state: z.enum(followingStates),
-  /** Why it does not go well at the moment, safe to show; null while it does. */
+  /** Why it does not go well at the moment, or once it is finished why it may not all have been seen; safe to show. Else null. */
   reason: z.nullable(z.string()),
   /** ISO 8601; null where nothing is tried by itself, or it is being tried now. */
   nextAttemptAt: z.nullable(z.string()),

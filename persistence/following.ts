@@ -43,7 +43,7 @@ export async function followingOf(db: Connection, organizationId: string, taskId
     select snapshot->'value' as value, snapshot->'context'->>'reason' as reason, timers, lease_until > now() as "isHeld"
     from actor where kind = 'subscription' and id = ${taskId} and organization_id = ${organizationId}
     union all
-    select snapshot->'value', null, '{}'::jsonb, false
+    select snapshot->'value', snapshot->'context'->>'missing', '{}'::jsonb, false
     from actor_archive where kind = 'subscription' and id = ${taskId} and organization_id = ${organizationId}`)
   if (!row) return null
   const due = Object.values(row.timers).map(({ dueAt }) => dueAt)

@@ -3,8 +3,7 @@
  * as many streams as that takes, all of it is stored and shown, others are served meanwhile, and nothing of it stays in memory. How
  * long others wait is measured by the bench of the same name.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { ActorAnswer } from '../../domain/actor.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { TaskAnswer, TasksAnswer } from '../../http/answers.ts'
 import { startChild, type Child } from '../bench/child.ts'
 import type { TorrentMethods } from '../bench/torrent-agent.ts'
@@ -63,16 +62,11 @@ describe.each(bothDatabases)('48 MiB of one task on %s', (database) => {
     const { small } = await agent.call('open', { bytes: taskBytes })
     const agentId = await house.api.register(small)
     const { result } = await house.finished((await house.send(agentId, { text: 'Talk.' })).id)
-    const subscription = `/api/actors/subscription/${result?.localId}`
-    const read = async () => ActorAnswer.parse((await house.api.get(subscription)).body).actor
-    const { context } = await vi.waitFor(
-      async () => {
-        const actor = await read()
-        expect(actor.value).toBe('finished')
-        return actor
-      },
-      { timeout: 90_000, interval: 250 },
-    )
-    expect(context).toMatchObject({ missing: expect.stringContaining('An event of the stream was left out') })
+    const missing = expect.stringContaining('An event of the stream was left out') as string
+    const read = async () => TaskAnswer.parse((await house.api.get(`/api/tasks/${result?.localId}`)).body).following
+    const told = { state: 'finished', reason: missing, nextAttemptAt: null }
+    const listed = async () => TasksAnswer.parse((await house.api.get('/api/tasks?limit=1')).body).tasks[0]?.state
+    await expect.poll(listed, { timeout: 90_000, interval: 100 }).toBe('TASK_STATE_COMPLETED')
+    await expect.poll(read, { timeout: 30_000, interval: 1_000 }).toEqual(told)
   })
 })
