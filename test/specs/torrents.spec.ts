@@ -59,7 +59,7 @@ describe.each(bothDatabases)('48 MiB of one task on %s', (database) => {
   )
 
   test('that goes on where a stream was cut off: is told to lack something', { timeout: 120_000 }, async () => {
-    const { small } = await agent.call('open', { bytes: taskBytes })
+    const { small } = await agent.call('open', { bytes: 32 * MiB })
     const agentId = await house.api.register(small)
     const { result } = await house.finished((await house.send(agentId, { text: 'Talk.' })).id)
     const missing = expect.stringContaining('An event of the stream was left out') as string
