@@ -14,9 +14,9 @@ import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
 import { deliveries, endOf, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
+import { sized } from './storm.ts'
 
-const scale = Number(process.env['CHAOS_SCALE'] ?? 0)
-const numRuns = scale > 0 ? 300 * scale : 15
+const numRuns = sized(15, 300)
 
 /** What a reply does: it alone may bring a task that nobody knows. */
 const tell: Operation<ToldFact, null> = {
