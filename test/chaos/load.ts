@@ -117,8 +117,8 @@ export class Load {
   }
 
   /** Resolves when a command has ended; fails after a bound. */
-  async ended(id: string): Promise<Command> {
-    const command = await this.#outcome(id, performance.now() + requestLimitMs)
+  async ended(id: string, withinMs = requestLimitMs): Promise<Command> {
+    const command = await this.#outcome(id, performance.now() + withinMs)
     if (command && isOver(command)) return command
     throw new Error(`Command ${id} is still ${command?.status ?? 'unreadable'}.`)
   }

@@ -2,12 +2,11 @@
  * F6, F7, F8: a PostgreSQL that restarts, crashes and cuts its clients off; one that is slow, silent or has no connection
  * left; one that commits and cannot say so. The console is never restarted: it waits, says 503, and goes on by itself.
  */
-import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { fair, startProxy, type Proxy } from './proxy.ts'
+import { cutOff, freshUrlOn } from './server-faults.ts'
 import { isLong, sized, storm, usualWords } from './storm.ts'
-import type { Stage } from './stage.ts'
 
 const senders = 12
 
@@ -25,38 +24,17 @@ afterAll(async () => {
   await postgres.stop()
 })
 
-/** Each scenario has a database of its own on the server that it breaks. */
-let databases = 0
-async function freshUrl(): Promise<string> {
-  const { default: pg } = await import('pg')
-  const client = new pg.Client({ connectionString: postgres.url })
-  await client.connect()
-  const name = `storm_${++databases}`
-  await client.query(`create database ${name}`)
-  await client.end()
-  const url = new URL(postgres.url)
-  url.pathname = `/${name}`
-  return url.href
-}
-
 const throughProxy = async () => ({
   database: 'postgresql' as const,
-  serverUrl: await freshUrl(),
+  serverUrl: await freshUrlOn(postgres),
   throughPort: proxy.port,
 })
-
-const cutOff = (stage: Stage) =>
-  stage.withDatabase(({ pool }) =>
-    pool.any(sql.unsafe`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`),
-  )
 
 describe('F6: a PostgreSQL that goes away', () => {
   it('and comes back, crashed, restarted, or only for a moment: nothing is lost, nobody has to restart anything', async () => {
     const history = await storm(
       'outages',
-      { database: 'postgresql', serverUrl: await freshUrl() },
+      { database: 'postgresql', serverUrl: await freshUrlOn(postgres) },
       async (stage, chance) => {
         const console_ = await stage.console()
         const load = await stage.load(() => [console_.url], chance, usualWords)
