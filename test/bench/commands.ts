@@ -5,7 +5,7 @@
 import type { AgentMethods } from './agent.ts'
 import { startChild, type Child } from './child.ts'
 import type { ConsoleMethods } from './console.ts'
-import { ratioOf, table, withSpread } from './figures.ts'
+import { median, ratioOf, ratiosOf, table, withSpread } from './figures.ts'
 import type { PeerMethods } from './graphile.ts'
 import { Hands } from './hands.ts'
 import { flow, type Flow } from './rounds.ts'
@@ -122,6 +122,14 @@ export async function benchCommands(options: BenchOptions): Promise<void> {
         ]),
       ),
     )
+    const ratio = (name: string, to: string): number => {
+      const through = (of: string): number[] =>
+        part(measured.find(({ subject }) => subject.name.endsWith(of))?.flows ?? [], 'through')
+      return median(ratiosOf(through(name), through(to)))
+    }
+    options.judge('throughput', ratio('over HTTP, postgresql', 'graphile-worker'))
+    options.judge('embedded', ratio('over HTTP, embedded', 'over HTTP, postgresql'))
+    if (options.large) options.judge('growth', ratio('over HTTP, postgresql, 1M finished', 'over HTTP, postgresql'))
     for (const subject of subjects) await subject.close()
   } finally {
     await agent.end()

@@ -38,8 +38,10 @@ export function withSpread(rounds: readonly number[]): string {
 }
 
 /** How the rounds of two subjects compare, round by round: neighbours in time share the machine's noise. */
-export const ratioOf = (mine: readonly number[], base: readonly number[]): string =>
-  withSpread(mine.map((value, round) => value / (base[round] ?? Number.NaN)))
+export const ratiosOf = (mine: readonly number[], base: readonly number[]): number[] =>
+  mine.map((value, round) => value / (base[round] ?? Number.NaN))
+
+export const ratioOf = (mine: readonly number[], base: readonly number[]): string => withSpread(ratiosOf(mine, base))
 
 export const figure = short
 

@@ -100,6 +100,8 @@ export async function benchFreshness(options: BenchOptions): Promise<void> {
     }
     const title = 'freshness: one change, until the pages of one process have heard of it; milliseconds, median of'
     const head = ['pages', 'committed', 'p50', 'p99', 'last', 'worst last', 'KB a page', 'all open after']
+    const most = measured.at(-1)?.here ?? []
+    options.judge('freshness', median(most.map(({ p99 }) => p99)))
     process.stdout.write(table(`${title} ${rounds}`, head, measured.flatMap(rowsOf)))
   } finally {
     await watchers.end()

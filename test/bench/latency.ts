@@ -143,6 +143,8 @@ export async function benchLatency(options: BenchOptions): Promise<void> {
       ]),
     ]
     const base = percentile(lines[0]?.samples ?? [], 0.5)
+    const firstBytes = lines.find(({ name }) => name === 'postgresql: accept → first byte, idle')?.samples ?? []
+    options.judge('firstByte', percentile(firstBytes, 0.5) / base)
     process.stdout.write(
       table(
         'latency: milliseconds over HTTP (graphile-worker idle p50 = 1)',

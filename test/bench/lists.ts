@@ -63,6 +63,14 @@ const against = (base: Answered, now: Answered): readonly string[] => [
   figure(now.ms),
   `${figure(now.ms / base.ms)}${now.rows === base.rows ? '' : ' *'}`,
 ]
+/** Of pages with as many rows. */
+const dearest = (base: Answers = new Map(), now: Answers = new Map()): number =>
+  Math.max(
+    ...[...base].flatMap(([key, { rows, ms }]) => {
+      const grown = now.get(key)
+      return grown?.rows === rows ? [grown.ms / ms] : []
+    }),
+  )
 const missing: Answered = { rows: 0, ms: Number.NaN }
 
 export async function benchLists(options: BenchOptions): Promise<void> {
@@ -85,6 +93,7 @@ export async function benchLists(options: BenchOptions): Promise<void> {
         asked.push({ size, answers: await ask(http) })
       }
       const [first] = asked
+      if (url !== null) options.judge('lists', dearest(first?.answers, asked.at(-1)?.answers))
       process.stdout.write(
         table(
           `lists, ${name}: p50 in ms (1,000 tasks = 1; * of another number of rows)`,

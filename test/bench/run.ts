@@ -1,12 +1,14 @@
 /**
- * `npm run bench -- [bench…] [--seconds 4] [--rounds 3] [--large] [--profile <folder>]`: runs the named benches, or all. Each
- * prints one table whose ratios come from one run; absolute numbers are the machine's.
+ * `npm run bench -- [bench…] [--seconds 4] [--rounds 3] [--large] [--check] [--profile <folder>]`: runs the named benches, or all. Each
+ * prints one table whose ratios come from one run; absolute numbers are the machine's. What we want of them stands at the end; with
+ * `--check` the run fails where it was not met.
  */
 import { parseArgs } from 'node:util'
 import { benchAudit } from './audit.ts'
 import { benchCommands } from './commands.ts'
 import { benchCost } from './cost.ts'
 import { benchFreshness } from './freshness.ts'
+import { Verdicts, type Judge } from './goals.ts'
 import { benchLatency } from './latency.ts'
 import { benchLists } from './lists.ts'
 import { benchStart } from './start.ts'
@@ -21,6 +23,7 @@ export interface BenchOptions {
   readonly large: boolean
   /** Where CPU profiles of the console's last round go. */
   readonly profileFolder: string | null
+  readonly judge: Judge
 }
 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>> = {
@@ -41,10 +44,12 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     large: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
     profile: { type: 'string' },
   },
 })
 
+const verdicts = new Verdicts()
 const wanted = positionals.length > 0 ? positionals : Object.keys(benches)
 for (const name of wanted) {
   const bench = benches[name]
@@ -54,5 +59,8 @@ for (const name of wanted) {
     rounds: Number(values.rounds),
     large: values.large,
     profileFolder: values.profile ?? null,
+    judge: verdicts.judge,
   })
 }
+process.stdout.write(verdicts.table())
+if (values.check && verdicts.missed.length > 0) process.exitCode = 1

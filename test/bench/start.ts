@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { table, withSpread } from './figures.ts'
+import { median, table, withSpread } from './figures.ts'
 import type { BenchOptions } from './run.ts'
 
 const launcher = fileURLToPath(new URL('../../dist/bin/signalbox.js', import.meta.url))
@@ -65,6 +65,7 @@ export async function benchStart(options: BenchOptions): Promise<void> {
     const first = await startOnce(dataDir)
     const later: number[] = []
     for (let n = 0; n < options.rounds; n++) later.push(await startOnce(dataDir))
+    options.judge('start', median(later))
     process.stdout.write(
       table(
         'start: milliseconds to an answering session route, embedded',

@@ -4,7 +4,7 @@
  */
 import { Pool } from 'undici'
 import { startAgent, startConsole } from './commands.ts'
-import { percentile, ratioOf, sharedClock, table, withSpread } from './figures.ts'
+import { median, percentile, ratioOf, ratiosOf, sharedClock, table, withSpread } from './figures.ts'
 import { until } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage } from './stage.ts'
@@ -131,6 +131,8 @@ async function compare(subjects: readonly Subject[], kilobytes: number, options:
   if (options.profileFolder !== null) for (const each of subjects) await each.round(options.profileFolder)
   const of = (rounds: readonly Round[], name: keyof Round): number[] => rounds.map((each) => each[name])
   const base = subjects[0]?.rounds ?? []
+  const stalls = ratiosOf(of(subjects[1]?.rounds ?? [], 'routeMax'), of(base, 'routeMax'))
+  options.judge(kilobytes === eventKilobytes[0] ? 'stall' : 'stallOfLarge', median(stalls))
   process.stdout.write(
     table(
       `streams: ${streams} heavy streams in events of ${kilobytes} KB, milliseconds, ${options.rounds} rounds (in place = 1)`,
