@@ -60,6 +60,14 @@ describe('the processes of the System page', () => {
     await expect.poll(() => row.innerText(), patience).toMatch(/Works\s+command 1 of 256/)
     const loop = row.getByRole('row').filter({ hasText: 'finds agents and delivers' })
     expect(await loop.innerText()).toMatch(/Up\s+1 of 256/)
+    // Its threads and its connections, as it told of them itself.
+    const told = (term: string) =>
+      row
+        .locator('div')
+        .filter({ has: page.getByText(term, { exact: true }) })
+        .last()
+    expect(await told('Parsing').innerText()).toMatch(/^Parsing\s+1 thread, nothing under way$/)
+    expect(await told('Database').innerText()).toMatch(/^Database\s+PostgreSQL: \d+ connections? in use, \d+ idle$/)
     expect((await axeOn(page).analyze()).violations).toEqual([])
 
     const own = web.system.worker.owner
