@@ -1,12 +1,16 @@
 /** What stops the start of a process that no launcher started: one line on stderr that says what to mend, and exit code 1. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { requireArtifactDirectory } from '../../bin/composition.ts'
 import { ConfigError } from '../../bin/config.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
-import { spawnConsole } from '../support/console.ts'
+import { childArgs } from '../support/child.ts'
+import { freePort, spawnConsole } from '../support/console.ts'
 import { capturedLog } from '../support/system.ts'
 import { runWorker } from '../support/worker.ts'
 
@@ -28,6 +32,26 @@ const worker = (env: Record<string, string> = {}) =>
     A2A_DATA_DIR: home,
     ...env,
   })
+/** Runs a console that is to refuse to its end. */
+async function refusedConsole(env: Record<string, string>) {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('A2A_'))
+  const child = spawn(process.execPath, childArgs('bin/console.ts'), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...Object.fromEntries(inherited),
+      NODE_ENV: 'development',
+      A2A_AUTH_MODE: 'development',
+      A2A_DATABASE_PROFILE: 'pglite',
+      A2A_DATA_DIR: home,
+      HOST: '127.0.0.1',
+      PORT: String(await freePort()),
+      ...env,
+    },
+  })
+  const ended = once(child, 'close') as Promise<[number | null]>
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  return { code, stdout, stderr }
+}
 const consoleOutput = (env: Record<string, string> = {}): Promise<string> =>
   spawnConsole({ dataDirectory: home, database: 'pglite', env }).then(
     async (started) => {
@@ -38,11 +62,11 @@ const consoleOutput = (env: Record<string, string> = {}): Promise<string> =>
   )
 
 describe('a secrets.json that is none', () => {
-  const text = '{"vaultKeys": {"k1": "short"}, "activeVaultKey": "k1"}'
+  const secrets = '{"vaultKeys": {"k1": "short"}, "activeVaultKey": "k1"}'
   const sentence = () =>
     `${join(home, 'secrets.json')} is not a valid secrets file. Restore it from a backup; it is never overwritten.\n`
-  beforeEach(() => writeFileSync(join(home, 'secrets.json'), text))
-  afterEach(() => expect(readFileSync(join(home, 'secrets.json'), 'utf8')).toBe(text))
+  beforeEach(() => writeFileSync(join(home, 'secrets.json'), secrets))
+  afterEach(() => expect(readFileSync(join(home, 'secrets.json'), 'utf8')).toBe(secrets))
 
   it('ends a worker with one line', async () => {
     expect(await worker()).toEqual({ code: 1, stdout: '', stderr: `signalbox worker: ${sentence()}` })
@@ -71,7 +95,7 @@ function placed(name: string): string {
 }
 
 describe('a directory for files', () => {
-  const refusal = (directory: string): string =>
+  const refusalOf = (directory: string): string =>
     `A2A_ARTIFACT_DATA_DIR must be a directory that can be read and written: ${directory} (`
 
   it('that is none ends a worker and a console with one line', async () => {
@@ -80,11 +104,11 @@ describe('a directory for files', () => {
     for (const directory of [file, below]) {
       const { code, stdout, stderr } = await worker({ A2A_ARTIFACT_DATA_DIR: directory })
       expect([code, stdout]).toEqual([1, ''])
-      expect(stderr.startsWith(`signalbox worker: ${refusal(directory)}`)).toBe(true)
+      expect(stderr.startsWith(`signalbox worker: ${refusalOf(directory)}`)).toBe(true)
       expect(stderr).toMatch(/ \((?:EEXIST|ENOTDIR)\)\.\n$/)
     }
     const output = await consoleOutput({ A2A_ARTIFACT_DATA_DIR: below })
-    expect(output).toBe(`The console did not start: signalbox: ${refusal(below)}ENOTDIR).\n`)
+    expect(output).toBe(`The console did not start: signalbox: ${refusalOf(below)}ENOTDIR).\n`)
   })
 
   it('is made where it is missing, and nothing is left in it', async () => {
@@ -105,4 +129,35 @@ describe('a directory for files', () => {
     )
     await expect(requireArtifactDirectory(home, log, fails('EROFS'))).rejects.toThrow(ConfigError)
   })
+})
+
+const key = 'ab'.repeat(32)
+const keyRule = 'A2A_PUSH_SIGNING_KEY must contain 64 hexadecimal characters.'
+const originRule = 'A2A_PUSH_CALLBACK_ORIGIN requires an HTTPS origin (or explicitly enabled loopback HTTP).'
+const push = (origin: string, signingKey = key): Record<string, string> => ({
+  A2A_PUSH_CALLBACK_ORIGIN: origin,
+  A2A_PUSH_SIGNING_KEY: signingKey,
+})
+
+/** The specification's sentences [console-http-api.md: "Background loops", "Errors": push configuration]. */
+const refusals: readonly (readonly [env: Record<string, string>, sentence: string])[] = [
+  [{ A2A_COMMAND_WORKER_MODE: 'external' }, 'External command workers require PostgreSQL.'],
+  [{ A2A_COMMAND_WORKER_MODE: 'both' }, 'Invalid A2A_COMMAND_WORKER_MODE.'],
+  [push('https://console.example', 'ab'), keyRule],
+  [{ A2A_PUSH_CALLBACK_ORIGIN: 'https://console.example' }, keyRule],
+  [push('console'), 'Invalid A2A_PUSH_CALLBACK_ORIGIN.'],
+  [push('https://console.example/path'), originRule],
+  [push('http://127.0.0.1:3002'), originRule],
+  [{ ...push('http://console.example'), A2A_PUSH_ALLOW_LOOPBACK_HTTP: 'true' }, originRule],
+]
+
+test.each(refusals)('a console refuses %j word for word, and makes nothing', async (env, sentence) => {
+  expect(await refusedConsole(env)).toEqual({ code: 1, stdout: '', stderr: `signalbox: ${sentence}\n` })
+  expect(readdirSync(home)).toEqual([])
+})
+
+// A worker is told the same of push: it is who registers with agents.
+test.each(refusals.slice(1))('a worker refuses %j word for word, and makes nothing', async (env, sentence) => {
+  expect(await worker(env)).toEqual({ code: 1, stdout: '', stderr: `signalbox worker: ${sentence}\n` })
+  expect(readdirSync(home)).toEqual([])
 })
