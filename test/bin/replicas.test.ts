@@ -1,10 +1,11 @@
 /**
  * Several web replicas and several workers on one PostgreSQL, as processes: what one accepts another delivers and a third
- * shows; each is replaced in turn while people go on sending. The witness is the agent's own receipt log.
+ * shows, files included; each is replaced in turn while people go on sending. The witness is the agent's own receipt log.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,6 +13,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { QueuesAnswer } from '../../domain/queue.ts'
+import { StoredBytes, type TaskView } from '../../domain/task.ts'
 import { Client, commandIn } from '../support/api.ts'
 import { spawnConsole, type SpawnedConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -121,6 +123,12 @@ describe('two web replicas and two workers', () => {
   const accept = (at: number, key: string, text: string) =>
     api(at).post(`/api/agents/${agentId}/commands`, { text, messageId: `m-${key}` }, { 'idempotency-key': key })
 
+  /** The task as the second replica shows it, once it is so. */
+  const until = async (localId: string, isSo: (view: TaskView) => boolean): Promise<TaskView> => {
+    await expect.poll(async () => isSo(await api(1).task(localId)), { timeout: 20_000 }).toBe(true)
+    return api(1).task(localId)
+  }
+
   const processes = async (at: number) => {
     const { body } = await api(at).get('/api/queues')
     return QueuesAnswer.parse(body).processes.map(({ owner, told }) => ({ owner, works: told?.process.works }))
@@ -156,6 +164,30 @@ describe('two web replicas and two workers', () => {
     expect(events[0]).toEqual({ event: 'accepted', data: { commandId: id } })
     expect(events.findLast(({ event }) => event === 'snapshot')?.data).toMatchObject({ state: 'TASK_STATE_COMPLETED' })
     expect(events.at(-1)?.event).toBe('end')
+  })
+
+  test('files that a worker stored are downloaded at either replica, whole, and never shown', async () => {
+    const { localId } = await api(0).send(agentId, { text: 'files' })
+    const view = await until(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
+    const sheet = view.artifacts.find(({ name }) => name === 'sheet')?.parts[0]
+    const { digest, size } = StoredBytes.parse(sheet?.value)
+    const bytes = Buffer.from('a,b\n1,2\n')
+    expect({ digest, size }).toEqual({ digest: createHash('sha256').update(bytes).digest('hex'), size: bytes.length })
+    for (const at of webs.keys()) {
+      const answer = await api(at).fetch(`/api/artifacts/${digest}`)
+      expect([answer.status, Buffer.from(await answer.arrayBuffer())]).toEqual([200, bytes])
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-disposition': 'attachment',
+        'content-length': String(bytes.length),
+        'content-security-policy': "default-src 'none'; sandbox",
+        'x-content-type-options': 'nosniff',
+      })
+      const unknown = await api(at).fetch(`/api/artifacts/${'0'.repeat(64)}`)
+      expect([unknown.status, await unknown.text()]).toEqual([404, 'Not found'])
+    }
+    // One directory, one file, whoever wrote it.
+    expect(readdirSync(join(directory, 'artifacts', digest.slice(0, 2)))).toEqual([digest])
   })
 
   test(
