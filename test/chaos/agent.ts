@@ -9,8 +9,9 @@ import { dialectNames, type DialectName } from './dialects.ts'
 
 const dialect = z.enum(dialectNames)
 
-/** One send whose body was read whole, on disk before its answer left. */
+/** One send whose body was read whole, or a cancel, on disk before its answer left. */
 const Receipt = z.object({
+  /** Of a cancel: `cancel-` and the task's id. */
   messageId: z.string(),
   /** Milliseconds since the epoch. */
   at: z.number(),

@@ -56,7 +56,7 @@ export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books
         from task_artifact_part p where p.task_id = t.id), '') as text
       from task t order by t.id`),
     audits: await pool.any(sql.type(Audit)`
-      select subject_id as "subjectId" from audit where kind = 'task.send.accepted' order by at, id`),
+      select subject_id as "subjectId" from audit where kind in ('task.send.accepted', 'task.cancel.accepted') order by at, id`),
     commands: await pool.any(sql.type(CommandRow)`select id, message_id as "messageId", status from command`),
   }
 }

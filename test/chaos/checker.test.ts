@@ -67,6 +67,15 @@ const failing = (change: Partial<History> = {}): History => ({
   },
   ...change,
 })
+/** The same command, as the cancel of a task that the agent was told of so many times. */
+const canceling = (times: number, answer = 'task-m1'): History => ({
+  ...kept,
+  asks: [{ ...ask(), messageId: 'cancel-task-m1' }],
+  receipts: Array.from({ length: times }, () => ({ ...receipt, messageId: 'cancel-task-m1', answer })),
+  agentTasks: [{ id: 'task-m1', messageId: 'm1', dialect: '1.0-rest', state: 'canceled', chunks: ['Result of m1.'] }],
+  finals: new Map([['c1', { ...final, messageId: 'cancel-task-m1' }]]),
+  books: { ...books, tasks: books.tasks.map((task) => ({ ...task, state: 'TASK_STATE_CANCELED' })) },
+})
 const kill = { what: 'kill -9', from: at + 12, to: at + 14 }
 
 describe('a history that is as promised', () => {
@@ -79,6 +88,7 @@ describe('a history that is as promised', () => {
       agentTasks: kept.agentTasks,
       books: { ...inDoubt(60_000).books, tasks: [], versions: [], events: [] },
     }),
+    'a task that was canceled': canceling(1),
     'failed, and the agent wrote down that it refused': failing({ receipts: [{ ...receipt, answer: 'refused' }] }),
     'failed, and nothing reached the agent': failing({ receipts: [] }),
     'asked three times under one key': {
@@ -104,6 +114,9 @@ describe('a history that breaks a promise', () => {
     'accepted and never ended': ['I1', { ...kept, finals: new Map([['c1', { ...final, status: 'dispatching' }]]) }],
     'delivered twice': ['I2', { ...kept, receipts: [receipt, { ...receipt, at: at + 16 }] }],
     'delivered twice, in doubt': ['I2', inDoubt(1, { faults: [kill], receipts: [receipt, receipt] })],
+    'canceled twice': ['I2', canceling(2)],
+    'a cancel that succeeded and never came': ['I3', canceling(0)],
+    'a cancel that succeeded and was refused': ['I3', canceling(1, 'refused')],
     'delivered and never asked for': ['I2', { ...kept, receipts: [receipt, { ...receipt, messageId: 'm2' }] }],
     'delivered and never accepted': ['I2', { ...kept, asks: [ask([{ sentAt: at, status: null, commandId: null }])] }],
     'succeeded without a receipt': ['I3', { ...kept, receipts: [] }],

@@ -3,7 +3,7 @@
  * broken, it says which promises were kept. A pure function over joined logs; owns the promises I1 to I8, and no way of
  * making or reading a history (load.ts, agent.ts, books.ts).
  *
- * I1 every accepted command is readable and ends. I2 no message id is in the agent's log twice. I3 succeeded means one
+ * I1 every accepted command is readable and ends. I2 no message id, and no cancel of a task, is in the agent's log twice. I3 succeeded means one
  * receipt and the agent's own answer stored; failed means none, unless the agent wrote down that it refused; uncertain means
  * none or one. I4 uncertain only where a fault overlapped the dispatch. I5 a status never goes back, and no revision,
  * version or audit row is missing. I6 a key gives the same command for ever. I7 the tasks known here are as the agent has
@@ -269,7 +269,7 @@ function differing({ agentTasks, books, finals }: History): string[] {
       if (answered.has(theirs.id)) found.push(`I7: task ${theirs.id} was answered and is not known here.`)
       continue
     }
-    const state = `TASK_STATE_${theirs.state.toUpperCase()}`
+    const state = `TASK_STATE_${theirs.state.toUpperCase().replace('-', '_')}`
     if (task.state !== state) found.push(`I7: task ${theirs.id} is ${task.state} here and ${state} at the agent.`)
     else if (task.text !== theirs.chunks.join(''))
       found.push(`I7: task ${theirs.id} reads "${task.text}" here and "${theirs.chunks.join('')}" at the agent.`)

@@ -14,11 +14,13 @@ export interface WitnessTask {
   readonly contextId: string
   readonly messageId: string
   readonly dialect: DialectName
-  state: 'submitted' | 'working' | 'completed'
+  state: 'submitted' | 'working' | 'input-required' | 'completed' | 'canceled'
   /** Undefined: it does not say since when. */
   stateAt: string | undefined
   readonly chunks: string[]
 }
+
+export const isOver = ({ state }: WitnessTask): boolean => state === 'completed' || state === 'canceled'
 
 export type Said =
   | { readonly kind: 'message'; readonly messageId: string; readonly text: string }
@@ -73,7 +75,7 @@ const kinds: Omit<Dialect, 'rpc'> = {
         taskId,
         contextId,
         status: status3(said.task),
-        final: said.task.state === 'completed',
+        final: isOver(said.task),
       }
     const artifact = artifactOf([{ kind: 'text', text: chunk(said) }])
     return { kind: 'artifact-update', taskId, contextId, artifact, ...flow(said) }
@@ -112,7 +114,7 @@ const message1 = ({ messageId, text }: { messageId: string; text: string }) => (
   parts: [{ text }],
 })
 const status1 = ({ state, stateAt }: WitnessTask) => ({
-  state: `TASK_STATE_${state.toUpperCase()}`,
+  state: `TASK_STATE_${state.toUpperCase().replace('-', '_')}`,
   timestamp: stateAt,
 })
 const status3 = ({ state, stateAt }: WitnessTask) => ({ state, timestamp: stateAt })
@@ -124,10 +126,20 @@ const flow = ({ index, last }: { readonly index: number; readonly last: boolean 
   lastChunk: last,
 })
 
+function messageIn(body: unknown): Record<string, unknown> {
+  const params = recordOf(recordOf(body)['params'] ?? body)
+  return recordOf(params['message'] ?? params['request'])
+}
+
+/** The task that a message continues; empty: none. */
+export function taskIn(body: unknown): string {
+  const { taskId } = messageIn(body)
+  return typeof taskId === 'string' ? taskId : ''
+}
+
 /** The words of a message, in whichever shape it came. */
 export function wordsIn(body: unknown): string {
-  const params = recordOf(recordOf(body)['params'] ?? body)
-  const message = recordOf(params['message'] ?? params['request'])
+  const message = messageIn(body)
   const parts: unknown = message['parts'] ?? message['content']
   if (!Array.isArray(parts)) return ''
   return parts.map((part: unknown) => String(recordOf(part)['text'] ?? '')).join('')

@@ -21,6 +21,7 @@ const rounds = sized(1, 8)
 /** The long pass waits for the product's own minute. Renewed by each third, so that a busy machine does not let one run out. */
 const leaseMs = sized(8_000, 60_000)
 const slowMs = 3_000
+const startsLimit = 10
 
 /** A third of the answers take their time, so that whoever is killed has something in hand. */
 const words = (n: number, chance: Chance): string =>
@@ -38,6 +39,7 @@ const Owner = z.object({ owner: z.string() })
 /** The processes of the scenario, and what may happen to them. */
 class Fleet {
   readonly recoveriesMs: number[] = []
+  startsInVain = 0
   readonly #stage: Stage
   readonly #chance: Chance
   readonly #consoles: Member[] = []
@@ -71,13 +73,13 @@ class Fleet {
   async killConsole(): Promise<void> {
     const victim = await this.#oneOf(this.#consoles)
     await this.#stage.broken('console killed', () => victim.end('SIGKILL'))
-    this.#replace(this.#consoles, victim, this.#console(Number(new URL(victim.url).port)))
+    this.#replace(this.#consoles, victim, () => this.#console(Number(new URL(victim.url).port)))
   }
 
   async killWorker(except?: Member): Promise<void> {
     const victim = await this.#oneOf(this.#workers, except)
     await this.#stage.broken('worker killed', () => victim.end('SIGKILL'))
-    this.#replace(this.#workers, victim, this.#worker())
+    this.#replace(this.#workers, victim, () => this.#worker())
   }
 
   async #oneOf(members: readonly Member[], except?: Member): Promise<Member> {
@@ -87,12 +89,25 @@ class Fleet {
   }
 
   /** Nobody waits for it: what comes next may break beside. */
-  #replace(members: Member[], dead: Member, starting: Promise<Member>): void {
-    const returning = starting.then((member) => {
+  #replace(members: Member[], dead: Member, start: () => Promise<Member>): void {
+    const returning = this.#started(start).then((member) => {
       members[members.indexOf(dead)] = member
     })
     returning.catch(() => undefined)
     this.#returning.push(returning)
+  }
+
+  /** A process that finds no database when it starts says so and ends; whoever manages it starts it again. */
+  async #started(start: () => Promise<Member>): Promise<Member> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await start()
+      } catch (error) {
+        const isAway = error instanceof Error && error.message.includes('The database cannot be reached')
+        if (!isAway || tries === startsLimit) throw error
+        this.startsInVain += 1
+      }
+    }
   }
 
   /** Everybody who was killed is back. */
@@ -198,7 +213,12 @@ describe('external workers, kills, and a PostgreSQL that crashes', () => {
       await running
       return {
         load,
-        figures: { turns, meanRecoveryMs: meanOf(fleet.recoveriesMs), maxRecoveryMs: Math.max(...fleet.recoveriesMs) },
+        figures: {
+          turns,
+          startsInVain: fleet.startsInVain,
+          meanRecoveryMs: meanOf(fleet.recoveriesMs),
+          maxRecoveryMs: Math.max(...fleet.recoveriesMs),
+        },
       }
     })
     expect(doubted.map((id) => history.finals.get(id)?.status)).toEqual(doubted.map(() => 'uncertain'))

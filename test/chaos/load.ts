@@ -23,6 +23,8 @@ const lookPauseMaxMs = 200
 const outcomeWaitMs = 500
 const requestLimitMs = 60_000
 const statusesPerAnswer = 0.2
+/** All is whole again: the first new reply is heard. */
+const repliesLimit = 3
 
 export interface LoadOptions {
   /** Where a request may go; asked anew for each. */
@@ -33,9 +35,16 @@ export interface LoadOptions {
   readonly words: (n: number, chance: Chance) => string
 }
 
+/** What a wish is about, if not about something new: a task, which is replied to or canceled. */
+interface About {
+  readonly taskId: string
+  readonly action: 'send' | 'cancelTask'
+}
+
 interface Wish extends Ask {
   readonly agentId: string
   readonly text: string
+  readonly about: About | null
 }
 
 export class Load {
@@ -73,9 +82,10 @@ export class Load {
     const sender = async (): Promise<void> => {
       while (left > 0 && !signal.aborted) {
         left -= 1
-        const id = await this.insist(this.wish(), signal)
-        // As a person does: the next word follows the answer, unless that is long in coming.
-        if (id !== null) await this.#outcome(id, performance.now() + outcomeWaitMs, signal)
+        const wish = this.wish()
+        const command = await this.#pursue(wish, signal)
+        const next = command && this.#nextOf(wish, finalOf(command))
+        if (next) await this.#pursue(next, signal)
       }
     }
     const all = Promise.all(Array.from({ length: senders }, sender))
@@ -86,15 +96,31 @@ export class Load {
     await all
   }
 
+  /** As a person does: the next word follows the answer, unless that is long in coming. */
+  async #pursue(wish: Wish, signal: AbortSignal): Promise<Command | null> {
+    const id = await this.insist(wish, signal)
+    return id === null ? null : this.#outcome(id, performance.now() + outcomeWaitMs, signal)
+  }
+
+  /** What follows from an answer: a task that asks is replied to, one that is held is canceled. */
+  #nextOf({ text, agentId }: Wish, { status, answer }: FinalCommand): Wish | null {
+    if (status !== 'succeeded' || !answer) return null
+    const [plot, delay = '0'] = text.split(' ')
+    if (plot === 'ask') return this.wish(`reply ${delay}`, agentId, { taskId: answer.id, action: 'send' })
+    return plot === 'hold' ? this.wish('cancel', agentId, { taskId: answer.id, action: 'cancelTask' }) : null
+  }
+
   /** A new wish, not yet told to anybody; agents take turns unless one is named. */
-  wish(words?: string, agentId?: string): Wish {
+  wish(words?: string, agentId?: string, about: About | null = null): Wish {
     const n = this.asks.length
     const key = `${this.#o.chance.seed}-${n}`
     const wish: Wish = {
       key,
-      messageId: `message-${key}`,
+      // A cancel has no name at the agent but its task's.
+      messageId: about?.action === 'cancelTask' ? `cancel-${about.taskId}` : `message-${key}`,
       agentId: agentId ?? this.#o.agentIds[n % this.#o.agentIds.length] ?? '',
       text: words ?? this.#o.words(n, this.#o.chance),
+      about,
       attempts: [],
     }
     this.asks.push(wish)
@@ -153,11 +179,12 @@ export class Load {
     return answer?.status ?? null
   }
 
-  #send({ agentId, key, messageId }: Wish, text: string) {
+  #send({ agentId, key, messageId, about }: Wish, text: string) {
+    const what = about?.action === 'cancelTask' ? about : { ...about, text }
     return this.#request(`/api/agents/${agentId}/commands`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'idempotency-key': key },
-      body: JSON.stringify({ text, messageId }),
+      body: JSON.stringify({ ...what, messageId }),
     })
   }
 
@@ -201,10 +228,41 @@ export class Load {
     }
   }
 
-  /** After the storm: every key is asked for once more, and every command waited for until it has ended. */
+  /**
+   * After the storm: every key is asked for once more, and every command waited for until it has ended. Then people do what the
+   * console leaves to them: a reply that is in doubt, or was never made, is made anew.
+   */
   async settle(senders: number, patienceMs: number): Promise<void> {
     const deadline = performance.now() + patienceMs
-    const queue = [...this.asks]
+    await this.#conclude(this.asks, senders, deadline)
+    for (let round = 0; round < repliesLimit; round++) {
+      const replies = this.#unanswered().flatMap((wish) => {
+        const final = this.#finalOf(wish)
+        return (final && this.#nextOf(wish, final)) ?? []
+      })
+      if (replies.length === 0) return
+      await this.#conclude(replies, senders, deadline)
+    }
+  }
+
+  #finalOf({ attempts }: Wish): FinalCommand | undefined {
+    const id = attempts.find(({ commandId }) => commandId !== null)?.commandId
+    return typeof id === 'string' ? this.finals.get(id) : undefined
+  }
+
+  /** Questions to which no reply is known to have come. One that is refused came after another, which was in doubt. */
+  #unanswered(): Wish[] {
+    const replied = new Set<string>()
+    for (const wish of this.asks) {
+      const status = this.#finalOf(wish)?.status
+      if (wish.about && (status === 'succeeded' || status === 'failed')) replied.add(wish.about.taskId)
+    }
+    const asking = this.asks.filter(({ text }) => text.startsWith('ask '))
+    return asking.filter((wish) => !replied.has(this.#finalOf(wish)?.answer?.id ?? ''))
+  }
+
+  async #conclude(wishes: readonly Wish[], senders: number, deadline: number): Promise<void> {
+    const queue = [...wishes]
     const sender = async (): Promise<void> => {
       for (let wish = queue.pop(); wish; wish = queue.pop()) {
         const id = await this.insist(wish)

@@ -13,10 +13,13 @@ export const isLong = process.env['SIGNALBOX_CHAOS_PASS'] === 'long'
 /** A scenario's size: what the suite can afford, and what a night can. */
 export const sized = (short: number, long: number): number => (isLong ? long : short)
 
-/** Three plots, mostly the quick one; answers take up to 40 ms, so that there is always something under way. */
+/** All plots, mostly the quick one; answers take up to 40 ms, so that there is always something under way. */
 export function usualWords(n: number, chance: Chance): string {
   const delayMs = chance.whole(0, 40)
   if (n % 9 === 4) return `task ${delayMs}`
+  // A task that asks is answered, and one that is held is canceled (load.ts).
+  if (n % 11 === 2) return `ask ${delayMs}`
+  if (n % 13 === 6) return `hold ${delayMs}`
   return n % 23 === 7 ? `refuse ${delayMs}` : `message ${delayMs}`
 }
 
@@ -47,6 +50,9 @@ export function counts({ finals, receipts, asks }: History): Record<string, numb
   const statuses = Map.groupBy(finals.values(), ({ status }) => status)
   const distinct = new Set(receipts.map(({ messageId }) => messageId)).size
   const accepted = asks.filter(({ attempts }) => attempts.some(({ commandId }) => commandId !== null)).length
+  // What reached a task that was there already, and was not refused.
+  const heard = receipts.filter(({ messageId, answer }) => answer.startsWith('task-') && answer !== `task-${messageId}`)
+  const cancels = heard.filter(({ messageId }) => messageId.startsWith('cancel-'))
   return {
     accepted,
     lost: accepted - finals.size,
@@ -54,6 +60,8 @@ export function counts({ finals, receipts, asks }: History): Record<string, numb
     succeeded: statuses.get('succeeded')?.length ?? 0,
     failed: statuses.get('failed')?.length ?? 0,
     uncertain: statuses.get('uncertain')?.length ?? 0,
+    replies: heard.length - cancels.length,
+    cancels: cancels.length,
   }
 }
 

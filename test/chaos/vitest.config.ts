@@ -11,7 +11,7 @@ export default defineConfig({
   root: resolve(import.meta.dirname, '../..'),
   test: {
     name: 'storm',
-    include: ['test/chaos/**/*.{test,storm}.ts'],
+    include: ['test/chaos/**/*.{test,storm}.ts', 'test/actors/models/*.test.ts'],
     globalSetup: ['test/support/global.ts'],
     env: { SIGNALBOX_CHAOS_PASS: 'long' },
     maxWorkers: 1,

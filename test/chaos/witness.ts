@@ -1,9 +1,10 @@
 /**
  * The witness: an agent in a process of its own that speaks A2A in both versions and both bindings, and writes every send
  * down (message id, time, the answer it is about to give), with fsync, before a byte of the answer leaves. What it does is
- * said by the message's words: `message`, `task` or `refuse`, and optionally after how many milliseconds; `called` and
- * `called-openly` are tasks that it calls about (callbacks.ts). Every answer can be computed from the message id, so a stored
- * result can be told from somebody else's.
+ * said by the message's words: `message`, `task` or `refuse`, and optionally after how many milliseconds; `ask` is a task that
+ * waits for a reply, and `hold` one that leaves time to cancel it; `called` and `called-openly` are tasks that it calls about
+ * (callbacks.ts). Cancels are written down as sends are. Every answer can be computed from the message id, so a stored result
+ * can be told from somebody else's.
  *
  * `node test/chaos/witness.ts <receipts.jsonl> [<calls.jsonl>]`. With the second it does not stream, and calls instead. Its
  * first line on stdout is its origin; it ends when its stdin closes.
@@ -17,6 +18,8 @@ import {
   cardOf,
   dialectNames,
   dialects,
+  isOver,
+  taskIn,
   wordsIn,
   type Dialect,
   type DialectName,
@@ -30,6 +33,9 @@ const calls = callFile === '' ? null : openSync(callFile, 'a')
 const tasks = new Map<string, WitnessTask>()
 const listeners = new Map<string, Set<(said: Said) => void>>()
 const taskMs = 300
+/** A task that nobody cancels ends by itself, and so does every storm. */
+const holdMs = 4_000
+const cancelMs = 30
 const tasksLimit = 50_000
 
 function record(line: Record<string, unknown>, into = file): void {
@@ -39,18 +45,22 @@ function record(line: Record<string, unknown>, into = file): void {
 
 const callbacks = calls === null ? null : new Callbacks((line) => record(line, calls))
 
-async function send(dialect: DialectName, messageId: string, words: string): Promise<Said | 'refused'> {
+async function send(dialect: DialectName, messageId: string, body: unknown): Promise<Said | 'refused'> {
+  const words = wordsIn(body)
   const [plot = 'message', delay = '0'] = words.split(' ')
   const receipt = { messageId, at: Date.now(), dialect }
+  const continued = taskIn(body)
+  if (continued !== '') return reply(receipt, tasks.get(continued), Number(delay))
   if (plot === 'refuse') {
     record({ ...receipt, answer: 'refused' })
     await pass(Number(delay))
     return 'refused'
   }
-  if (plot === 'task') {
+  if (plot === 'task' || plot === 'hold' || plot === 'ask') {
     const task = newTask(dialect, messageId)
     record({ ...receipt, answer: task.id })
-    void play(task)
+    if (plot === 'ask') task.state = 'input-required'
+    else void play(task, plot === 'hold' ? holdMs : 0)
     await pass(Number(delay))
     return { kind: 'task', task }
   }
@@ -64,6 +74,43 @@ async function send(dialect: DialectName, messageId: string, words: string): Pro
   record({ ...receipt, answer: answer.messageId })
   await pass(Number(delay))
   return answer
+}
+
+/** What a task waited for; it goes on and ends. One that waits for nothing takes no message. */
+async function reply(
+  receipt: Record<string, unknown>,
+  task: WitnessTask | undefined,
+  delayMs: number,
+): Promise<Said | 'refused'> {
+  const isAwaited = task?.state === 'input-required'
+  record({ ...receipt, answer: isAwaited ? task.id : 'refused' })
+  if (isAwaited) {
+    turn(task, 'working')
+    void play(task)
+  }
+  await pass(delayMs)
+  return isAwaited ? { kind: 'task', task } : 'refused'
+}
+
+/** Written down under the task's name, for it has no other: each task is canceled once at most. */
+async function cancel(dialect: DialectName, task: WitnessTask): Promise<Said | 'refused'> {
+  const isLate = isOver(task)
+  record({ messageId: `cancel-${task.id}`, at: Date.now(), dialect, answer: isLate ? 'refused' : task.id })
+  if (!isLate) {
+    turn(task, 'canceled')
+    tell({ kind: 'status', task })
+  }
+  await pass(cancelMs)
+  return isLate ? 'refused' : { kind: 'task', task }
+}
+
+function turn(task: WitnessTask, state: WitnessTask['state']): void {
+  task.state = state
+  task.stateAt = new Date().toISOString()
+}
+
+function tell(said: Exclude<Said, { kind: 'message' }>): void {
+  for (const listen of listeners.get(said.task.id) ?? []) listen(said)
 }
 
 function newTask(dialect: DialectName, messageId: string): WitnessTask {
@@ -83,19 +130,18 @@ function newTask(dialect: DialectName, messageId: string): WitnessTask {
   return task
 }
 
-/** Two chunks of one artifact, then the end. */
-async function play(task: WitnessTask): Promise<void> {
-  const tell = (said: Said): void => {
-    for (const listen of listeners.get(task.id) ?? []) listen(said)
-  }
+/** Two chunks of one artifact, then the end, unless it is canceled first. */
+async function play(task: WitnessTask, waitMs = 0): Promise<void> {
+  await pass(waitMs)
   for (const [index, text] of [`Result of `, `${task.messageId}.`].entries()) {
     await pass(taskMs / 3)
+    if (isOver(task)) return
     task.chunks.push(text)
     tell({ kind: 'chunk', task, index, last: index === 1 })
   }
   await pass(taskMs / 3)
-  task.state = 'completed'
-  task.stateAt = new Date().toISOString()
+  if (isOver(task)) return
+  turn(task, 'completed')
   tell({ kind: 'status', task })
 }
 
@@ -115,7 +161,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, origin
   const id = recordOf(body)['id']
   const wrap = (value: unknown): unknown => (dialect.rpc ? { jsonrpc: '2.0', id, result: value } : value)
   if (method === 'SendMessage') {
-    const said = await send(name, messageId, wordsIn(body))
+    const said = await send(name, messageId, body)
     if (said === 'refused') return refuse(response, dialect, id, -32602, 'No.')
     return writeJson(response, 200, wrap(dialect.event(said)))
   }
@@ -127,6 +173,11 @@ async function answer(request: IncomingMessage, response: ServerResponse, origin
   if (callbacks && !(await callbacks.shows(task.id))) return writeJson(response, 503, { error: 'I call.' })
   if (method === 'GetTask') return writeJson(response, 200, wrap(dialect.task(task)))
   if (method === 'SubscribeToTask') return follow(response, task, (said) => wrap(dialect.event(said)))
+  if (method === 'CancelTask') {
+    const said = await cancel(name, task)
+    if (said === 'refused') return refuse(response, dialect, id, -32002, 'It is over.')
+    return writeJson(response, 200, wrap(dialect.task(task)))
+  }
   return refuse(response, dialect, id, -32601, `No method ${method}`)
 }
 
@@ -134,7 +185,7 @@ function follow(response: ServerResponse, task: WitnessTask, frame: (said: Said)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const listen = (said: Said): void => {
     response.write(`data: ${JSON.stringify(frame(said))}\n\n`)
-    if (task.state === 'completed') response.end()
+    if (isOver(task)) response.end()
   }
   listen({ kind: 'task', task })
   const all = listeners.get(task.id) ?? new Set()
