@@ -34,11 +34,15 @@ export const CommandRequest = CommandBody.check((context) => {
   }
 })
 
-/** Follows a task that exists, by the agent's own name for it. */
+/**
+ * Follows a task that exists, by the agent's own name for it. Beyond the specification: `position`, the first of its stored events to be
+ * told, for whoever has seen those before it; a `meta` event names each one's.
+ */
 const Resubscribe = z.strictObject({
   resubscribe: z.literal(true),
   taskId: z.string().check(z.minLength(1), z.maxLength(255), z.refine(isStorable)),
   tenant: z._default(z.string().check(z.maxLength(255), z.refine(isStorable)), ''),
+  position: z._default(z.int().check(z.nonnegative()), 0),
 })
 export type StreamRequest = z.infer<typeof Resubscribe> | z.infer<typeof CommandRequest>
 

@@ -20,12 +20,15 @@ export type TraceEvent = z.infer<typeof TraceEvent>
 
 const Accepted = z.object({ commandId: z.string() })
 const Persisted = z.object({ localId: z.string(), taskId: z.nullable(z.string()), tenant: z.string() })
+const Meta = z.object({ position: z.number() })
 const Failed = z.object({ message: z.string() })
 
 export type StreamEvent =
   | { readonly kind: 'accepted'; readonly commandId: string }
   | { readonly kind: 'persisted'; readonly localId: string }
   | { readonly kind: 'snapshot'; readonly task: TaskView }
+  /** Of the stored event that is told next. */
+  | { readonly kind: 'position'; readonly position: number }
   | { readonly kind: 'trace'; readonly event: TraceEvent }
   | { readonly kind: 'error'; readonly message: string }
   | { readonly kind: 'end' }
@@ -75,7 +78,7 @@ async function* eventsOf(body: ReadableStream<Uint8Array>, signal: AbortSignal):
   }
 }
 
-/** Undefined for the events no page shows (`meta`, `a2a`) and for what we cannot read: a snapshot follows every change. */
+/** Undefined for the events no page shows (`a2a`) and for what we cannot read: a snapshot follows every change. */
 function interpret({ event, data }: SseEvent): StreamEvent | undefined {
   const read = <T extends z.ZodMiniType>(schema: T): z.output<T> | undefined => {
     const parsed = z.safeParse(schema, parseJson(data))
@@ -92,6 +95,10 @@ function interpret({ event, data }: SseEvent): StreamEvent | undefined {
   if (event === 'snapshot') {
     const task = read(TaskView)
     return task && { kind: 'snapshot', task }
+  }
+  if (event === 'meta') {
+    const meta = read(Meta)
+    return meta && { kind: 'position', position: meta.position }
   }
   if (event === 'sideband') {
     const trace = read(TraceEvent)

@@ -121,6 +121,25 @@ describe.each(bothDatabases)('streams on %s', (database) => {
     expect(names(events).at(-1)).toBe('end')
   })
 
+  test('following again: nothing is told twice to whoever says how far it heard', async () => {
+    const sent = await (await api.stream(path, { text: 'stream 5' })).rest()
+    const { taskId } = Persisted.parse(sent.find(({ event }) => event === 'persisted')?.data)
+    const positions = (events: readonly { event: string; data: unknown }[]): number[] =>
+      events.flatMap(({ event, data }) =>
+        event === 'meta' ? [z.object({ position: z.number() }).parse(data).position] : [],
+      )
+    const from = async (position?: number) => {
+      const events = await (await api.stream(path, { resubscribe: true, taskId, position })).rest()
+      expect(names(events).slice(0, 2)).toEqual(['persisted', 'snapshot'])
+      return positions(events)
+    }
+    const all = await from()
+    expect(all.length).toBeGreaterThan(1)
+    expect(await from(all[1])).toEqual(all.slice(1))
+    expect(await from((all.at(-1) ?? 0) + 1)).toEqual([])
+    expect(await from(1_000_000)).toEqual([])
+  })
+
   test('a cancel streams, too', async () => {
     const held = await api.stream(path, { text: 'hold' })
     const { taskId } = Persisted.parse((await held.until('persisted')).data)
@@ -196,6 +215,7 @@ describe.each(bothDatabases)('streams on %s', (database) => {
   test.each([
     [{ resubscribe: true, taskId: 'never-seen' }, 404, 'Task not found.'],
     [{ resubscribe: true }, 400, 'taskId: Invalid input: expected string, received undefined.'],
+    [{ resubscribe: true, taskId: 't', position: -1 }, 400, 'position: Too small: expected number to be >=0.'],
     [{ resubscribe: true, taskId: 't', text: 'x' }, 400, 'Unrecognized key: "text".'],
     [{ text: 'x', taskId: 'never-seen' }, 404, 'Task not found.'],
   ])('what can be refused is refused before the stream begins: %j', async (body, status, message) => {

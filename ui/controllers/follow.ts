@@ -91,12 +91,14 @@ export class Follow implements ReactiveController {
   async #run(app: App, task: TaskView, signal: AbortSignal): Promise<void> {
     const question = taskQuestion(task.localId)
     let waitMs: number = backoffMs.first
+    // What one stream has told, the next need not tell again.
+    const heard = { position: 0 }
     // Bounded by the page: the signal is aborted when the task settles, another is shown, or the view goes.
     while (!signal.aborted) {
       const unfeed = app.queries.feed(question)
       const openedMs = performance.now()
       try {
-        await this.#once(app, task, signal)
+        await this.#once(app, task, heard, signal)
         if (isSettled(task.state)) return
       } catch (error) {
         // Nobody looks any more, and the request was cut before its answer began.
@@ -113,12 +115,15 @@ export class Follow implements ReactiveController {
     }
   }
 
-  /** One stream, to its end. */
-  async #once(app: App, task: TaskView, signal: AbortSignal): Promise<void> {
-    const body = { resubscribe: true, taskId: task.taskId, tenant: task.tenant }
+  /** One stream, to its end. `position`: of the first stored event that was not heard of whole. */
+  async #once(app: App, task: TaskView, heard: { position: number }, signal: AbortSignal): Promise<void> {
+    const from = heard.position
+    const body = { resubscribe: true, taskId: task.taskId, tenant: task.tenant, position: from }
     for await (const event of readTaskStream(app.api, task.agentId, body, { signal })) {
       if (signal.aborted) return
       if (event.kind === 'snapshot') putTask(app.queries, event.task)
+      if (event.kind === 'position') heard.position = event.position
+      if (event.kind === 'end' && heard.position > from) heard.position++
       if (event.kind === 'trace') app.traces.add(task.localId, event.event)
     }
   }
