@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hasDisks, makeDisk } from './disk.ts'
-import { sized, storm, usualWords } from './storm.ts'
+import { sayLeftOut, sized, storm, usualWords } from './storm.ts'
 
 const senders = 12
 const minuteMs = 60_000
@@ -40,8 +40,11 @@ describe('F8, F13: acknowledgements that are lost while the clock jumps', () => 
 
 describe('F12: a disk that is full', () => {
   const megabytes = 96
+  // A limit on the size of files does not stand in for the disk: PostgreSQL has a word for ENOSPC (53100) and none for EFBIG.
+  const isPlayed = hasDisks()
+  if (!isPlayed) sayLeftOut('full disk', 'this system lets nobody mount a tmpfs of their own (unshare --user --mount)')
 
-  it.skipIf(!hasDisks())('refuses with 503, loses nothing, and goes on when there is space again', async () => {
+  it.skipIf(!isPlayed)('refuses with 503, loses nothing, and goes on when there is space again', async () => {
     const disk = await makeDisk(megabytes)
     try {
       await storm('full disk', { database: 'pglite', dataDirectory: disk.path }, async (stage, chance) => {

@@ -71,5 +71,10 @@ export function say(name: string, figures: Readonly<Record<string, number>>): vo
   process.stdout.write(`storm: ${name} (seed ${suiteSeed}): ${text.join(', ')}\n`)
 }
 
+/** What this machine cannot show: said in the same place, so that its silence is not taken for a success. */
+export function sayLeftOut(name: string, why: string): void {
+  process.stdout.write(`storm: ${name}: left out, for ${why}\n`)
+}
+
 export const meanOf = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
