@@ -11,8 +11,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isTerminal } from '../../domain/task.ts'
 import { delivered, deliveries, endOf, storyOf, stories, Telling, viewOf } from './hostile-stories.ts'
+import { sized } from './storm.ts'
 
-const runs = 1_000
+const runs = sized(1_000, 25_000)
 
 describe('a task told in any order', () => {
   it('ends as if it had been told in order, once it was read whole; and what comes late changes nothing', () => {
