@@ -1,6 +1,6 @@
 /**
  * The long pass: the same scenarios at a night's sizes (`sized` in storm.ts), one at a time, so that one does not disturb the
- * other's clocks. Some thirty minutes. `SIGNALBOX_CHAOS_SEED` chooses another storm.
+ * other's clocks. About an hour. `SIGNALBOX_CHAOS_SEED` chooses another storm.
  */
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
