@@ -10,9 +10,10 @@ import { LeaseLost } from '../../../actors/loop/lease.ts'
 import { commandErrors, type CommandStatus } from '../../../domain/command.ts'
 import type { DueActor } from '../../../persistence/leases.ts'
 import { bothDatabases } from '../../support/databases.ts'
+import { explore } from './exploring.ts'
 import { openModelStage, type Stage } from './stage.ts'
 
-const numRuns = 12
+const shortRuns = 12
 
 interface Modelled {
   readonly key: string
@@ -216,14 +217,15 @@ describe.each(bothDatabases)('commands on %s', (kind) => {
   afterAll(() => stage.close())
 
   it('live as the model says, whatever happens to them', async () => {
-    await fc.assert(
+    await explore(
+      stage,
       fc.asyncProperty(commands, (plan) =>
         fc.asyncModelRun(() => {
           const real: Real = { stage, prefix: `run-${++runs}`, ids: [], claims: new Map() }
           return { model: [], real }
         }, plan),
       ),
-      { numRuns, seed: 4, endOnFailure: true },
+      shortRuns,
     )
   })
 })

@@ -13,9 +13,10 @@ import { openDatabase } from '../../../persistence/database.ts'
 import { nextChange } from '../../support/changes.ts'
 import { bothDatabases } from '../../support/databases.ts'
 import { systemOn, type RunningSystem } from '../../support/system.ts'
+import { explore } from './exploring.ts'
 import { openModelStage, statusOf, type Stage } from './stage.ts'
 
-const numRuns = 8
+const shortRuns = 8
 const boundMs = 10_000
 const startMs = Date.parse('2026-11-21T12:00:00.000Z')
 const Facts = z.object({ facts: z.number() })
@@ -142,7 +143,8 @@ describe.each(bothDatabases)('commits on %s', (kind) => {
   afterAll(() => stage.close())
 
   it('are followed by a signal, and a signal by what it speaks of', async () => {
-    await fc.assert(
+    await explore(
+      stage,
       fc.asyncProperty(commands, async (plan) => {
         const [remoteId, heard] = [uuidv7(), new Heard(stage)]
         const taskId = await stage.beginTask(remoteId, 'TASK_STATE_WORKING')
@@ -151,7 +153,7 @@ describe.each(bothDatabases)('commits on %s', (kind) => {
         const real: Real = { stage, prefix: `run-${++runs}`, taskId, remoteId, heard }
         await fc.asyncModelRun(() => ({ model, real }), plan).finally(deaf)
       }),
-      { numRuns, seed: 4, endOnFailure: true },
+      shortRuns,
     )
   })
 })

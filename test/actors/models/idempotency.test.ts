@@ -8,9 +8,10 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Refusal } from '../../../domain/refusal.ts'
 import { bothDatabases } from '../../support/databases.ts'
+import { explore } from './exploring.ts'
 import { openModelStage, type Stage } from './stage.ts'
 
-const numRuns = 10
+const shortRuns = 10
 const Rows = z.object({ rows: z.number() })
 
 /** By key: the content that was accepted first, and the command it became. */
@@ -86,6 +87,6 @@ describe.each(bothDatabases)('idempotency keys on %s', (kind) => {
   it('mean what they meant first, also to twins', async () => {
     const setup = () => ({ model: new Map() as Model, real: { stage, prefix: `run-${++runs}` } })
     const property = fc.asyncProperty(commands, (plan) => fc.asyncModelRun(setup, plan))
-    await fc.assert(property, { numRuns, seed: 4, endOnFailure: true })
+    await explore(stage, property, shortRuns)
   })
 })

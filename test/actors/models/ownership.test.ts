@@ -12,9 +12,10 @@ import { ActorGone } from '../../../actors/loop/step.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { ActorRef } from '../../../persistence/actors.ts'
 import { bothDatabases } from '../../support/databases.ts'
+import { explore } from './exploring.ts'
 import { openModelStage, type Stage } from './stage.ts'
 
-const numRuns = 10
+const shortRuns = 10
 const at = '2026-11-21T12:00:00.000Z'
 const dueTimes = ['2026-11-22T12:00:00.000Z', '2026-11-23T12:00:00.000Z'] as const
 
@@ -163,14 +164,15 @@ describe.each(bothDatabases)('ownership on %s', (kind) => {
   afterAll(() => stage.close())
 
   it('is as the model says, whatever people and clocks do', async () => {
-    await fc.assert(
+    await explore(
+      stage,
       fc.asyncProperty(commands, async (plan) => {
         const ref = { kind: 'ownership', id: await stage.beginTask(uuidv7(), 'TASK_STATE_WORKING') }
         await stage.spawn(ref)
         const model: Model = { owner: null, dueAt: null, clock: 'none', level: 0, over: false }
         await fc.asyncModelRun(() => ({ model, real: { stage, ref } }), plan)
       }),
-      { numRuns, seed: 4, endOnFailure: true },
+      shortRuns,
     )
   })
 })

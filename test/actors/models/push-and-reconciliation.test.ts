@@ -15,10 +15,11 @@ import type { RegisterOutcome } from '../../../machines/push.ts'
 import type { CheckOutcome, ListOutcome } from '../../../machines/reconciliation.ts'
 import type { ActorRef } from '../../../persistence/actors.ts'
 import { bothDatabases } from '../../support/databases.ts'
+import { explore } from './exploring.ts'
 import { Hand } from './hand.ts'
 import { openModelStage, statusOf, type Stage } from './stage.ts'
 
-const numRuns = 10
+const shortRuns = 10
 
 const done = (work: string, output: { readonly kind: string }) =>
   ({ type: `xstate.done.actor.${work}`, output }) as EventObject
@@ -339,7 +340,7 @@ describe.each(bothDatabases)('what is asked of agents on %s', (kind) => {
       const model: Push = { state: 'registering', failures: 0, reason: null, settled: false, over: false }
       await fc.asyncModelRun(() => ({ model, real: { hand: new Hand(stage, ref), teller, remoteId } }), plan)
     })
-    await fc.assert(property, { numRuns, seed: 4, endOnFailure: true })
+    await explore(stage, property, shortRuns)
   })
 
   it('a scope is asked, listed, left alone and taken up again as the model says', async () => {
@@ -350,6 +351,6 @@ describe.each(bothDatabases)('what is asked of agents on %s', (kind) => {
       const model: Scope = { state: 'resting', ...blank }
       await fc.asyncModelRun(() => ({ model, real: { hand: new Hand(stage, ref), agentId: stage.agentId } }), plan)
     })
-    await fc.assert(property, { numRuns, seed: 4, endOnFailure: true })
+    await explore(stage, property, shortRuns)
   })
 })

@@ -33,7 +33,7 @@ export interface Stage {
   registerAgent(): Promise<string>
   /** Brings an actor to life as a reaction would. */
   spawn(ref: ActorRef): Promise<void>
-  /** Claims this actor as a worker does; null where it is not due. Whatever else was claimed meanwhile is given back. */
+  /** Claims this actor as a worker does; null where it is not due. Whatever else is due waits meanwhile. */
   claim(ref: ActorRef): Promise<DueActor | null>
   /** What a worker reports under its claim. Rejects with LeaseLost. */
   report(claim: DueActor, event: EventObject, told?: readonly Fact[]): Promise<Snapshot>
@@ -42,6 +42,8 @@ export interface Stage {
   /** The actor's timer rings, however long it would have been. */
   ring(ref: ActorRef, event: EventObject): Promise<Snapshot>
   snapshot(ref: ActorRef): Promise<Snapshot & { readonly revision: number }>
+  /** From now on no actor that lives falls due by itself: what comes is about others. */
+  retire(): Promise<void>
   /** A task that an agent has just told of, by the agent's name for it. Resolves with its local id. */
   beginTask(remoteId: string, state: string): Promise<string>
   /** What a source says of a task, told under the name of a living actor. */
@@ -57,8 +59,8 @@ export interface Stage {
 const Row = z.custom<Snapshot & { readonly revision: number }>()
 const LocalId = z.object({ id: z.string() })
 const leaseMs = 60_000
-/** Runs of fast-check leave their actors behind; a claim sees them all. */
-const claimLimit = 1_000
+/** Nobody's wait is so long. */
+const farOffDays = 365_000
 
 const spawning: Operation<{ ref: ActorRef; organizationId: string }, null> = {
   name: 'spawning',
@@ -143,15 +145,15 @@ export async function openModelStage(
   return { ...people, ...workOn(db, runtime, organizationId), ...talkOn(db, runtime, organizationId, agentId) }
 }
 
-type Work = Pick<Stage, 'spawn' | 'claim' | 'report' | 'expire' | 'ring' | 'snapshot'>
+type Work = Pick<Stage, 'spawn' | 'claim' | 'report' | 'expire' | 'ring' | 'snapshot' | 'retire'>
 
 function workOn(db: Database, runtime: Runtime, organizationId: string): Work {
   return {
     spawn: async (ref) => void (await runtime.perform(spawning, { ref, organizationId })),
     claim: async (ref) => {
-      const wanted = { kind: ref.kind, limit: claimLimit, leaseMs, fullLanes: [] }
-      const due = await claimActors(db.pool, wanted, { owner: 'model', exclusive: false, held: [] })
-      for (const other of due) if (other.id !== ref.id) await giveBack(db, other)
+      const wanted = { kind: ref.kind, limit: 2, leaseMs, fullLanes: [] }
+      const by = { owner: 'model', exclusive: false, held: [] }
+      const due = await aside(db, ref, () => claimActors(db.pool, wanted, by))
       return due.find(({ id, claimed }) => id === ref.id && claimed) ?? null
     },
     report: ({ kind, id, leaseToken, work }, event, told = []) => {
@@ -172,6 +174,8 @@ function workOn(db: Database, runtime: Runtime, organizationId: string): Work {
         union all
         select snapshot->'value', snapshot->'context', snapshot->>'status', revision
         from actor_archive where kind = ${kind} and id = ${id}`),
+    retire: async () =>
+      void (await db.pool.query(sql.unsafe`update actor set wake_at = null where wake_at is not null`)),
   }
 }
 
@@ -198,13 +202,19 @@ function talkOn(db: Database, runtime: Runtime, organizationId: string, agentId:
   }
 }
 
-async function giveBack(db: Database, { kind, id, claimed, begun, seenAt }: DueActor): Promise<void> {
-  // As it was: due, and begun only where it had been.
-  await db.pool.query(sql.unsafe`
-    update actor set wake_at = ${seenAt},
-      lease_token = case when ${claimed} then null else lease_token end,
-      lease_owner = case when ${claimed} then null else lease_owner end,
-      lease_until = case when ${claimed} then null else lease_until end,
-      work_started_at = case when ${begun} then work_started_at end
-    where kind = ${kind} and id = ${id}`)
+/**
+ * With all others of a kind out of the way: a claim that is given back would cost them the token of a lease that ran out, and
+ * whoever held that is heard until somebody takes over.
+ */
+async function aside<T>(db: Database, { kind, id }: ActorRef, work: () => Promise<T>): Promise<T> {
+  const move = (days: number) =>
+    db.pool.query(sql.unsafe`
+      update actor set wake_at = wake_at + ${days}::int * interval '1 day'
+      where kind = ${kind} and id <> ${id} and wake_at is not null`)
+  await move(farOffDays)
+  try {
+    return await work()
+  } finally {
+    await move(-farOffDays)
+  }
 }

@@ -12,9 +12,10 @@ import type { FollowOutcome } from '../../../machines/subscription.ts'
 import type { ActorRef } from '../../../persistence/actors.ts'
 import type { DueActor } from '../../../persistence/leases.ts'
 import { bothDatabases } from '../../support/databases.ts'
+import { explore } from './exploring.ts'
 import { openModelStage, statusOf, type Stage } from './stage.ts'
 
-const numRuns = 15
+const shortRuns = 15
 const startMs = Date.parse('2026-11-21T12:00:00.000Z')
 
 type State =
@@ -294,7 +295,8 @@ describe.each(bothDatabases)('subscriptions on %s', (kind) => {
   afterAll(() => stage.close())
 
   it('follow, rest, give up and come back as the model says', async () => {
-    await fc.assert(
+    await explore(
+      stage,
       fc.asyncProperty(commands, async (plan) => {
         const remoteId = uuidv7()
         const ref = { kind: 'subscription', id: await stage.beginTask(remoteId, 'TASK_STATE_WORKING') }
@@ -309,7 +311,7 @@ describe.each(bothDatabases)('subscriptions on %s', (kind) => {
         }
         await fc.asyncModelRun(() => ({ model, real: { stage, remoteId, ref, teller, claims: [] } }), plan)
       }),
-      { numRuns, seed: 4, endOnFailure: true },
+      shortRuns,
     )
   })
 })
