@@ -6,7 +6,8 @@
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import { deathAt, heir } from './deaths.ts'
-import type { Load } from './load.ts'
+import type { Command } from '../../domain/command.ts'
+import { finalOf, type Load } from './load.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized, storm } from './storm.ts'
 
@@ -14,7 +15,8 @@ interface Case {
   readonly point: CrashPoint
   /** `known`: the agent's card was read a moment ago, so that accepting and dispatching are one commit. */
   readonly card: 'unknown' | 'known'
-  readonly words: string
+  /** A reply or a cancel is of a task that was there before, of an agent whose card is known by it. */
+  readonly words: 'message' | 'task' | 'reply' | 'cancel'
   readonly status: 'succeeded' | 'uncertain'
   readonly receipts: 0 | 1
   /** Also in the short pass on the embedded database, where a start costs 2 s of a processor. */
@@ -41,7 +43,15 @@ const cases: readonly Case[] = [
   { point: 'result/after-commit', card: 'unknown', ...unharmed },
   { point: 'observation/before-commit', card: 'unknown', ...unharmed, words: 'task' },
   { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task', brief: true },
+  { point: 'accept/after-commit', card: 'known', ...doubted, words: 'reply', receipts: 0 },
+  { point: 'send/after-body', card: 'known', ...doubted, words: 'reply', receipts: 1 },
+  { point: 'send/after-body', card: 'known', ...doubted, words: 'cancel', receipts: 1, brief: true },
+  { point: 'result/before-commit', card: 'known', ...doubted, words: 'cancel', receipts: 1 },
+  { point: 'result/after-commit', card: 'known', ...unharmed, words: 'reply' },
 ]
+
+/** A task to reply to, and one to cancel; it would end by itself only after all deaths are over. */
+const prologues: Partial<Record<Case['words'], string>> = { reply: 'ask 0', cancel: 'hold 0 60000' }
 
 /** Points on the way of a process that finds what another left behind; it dies while it starts. */
 const inherited: readonly CrashPoint[] = ['claim/before-commit', 'claim/after-commit']
@@ -68,8 +78,7 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
       )
       for (let round = 0; round < rounds; round++) {
         for (const each of played) {
-          const wish = load.wish(each.words)
-          if (each.card === 'known') await finished(load, await load.insist(load.wish('message', wish.agentId)))
+          const wish = await wishOf(load, each)
           wanted.set(wish.messageId, each)
           await deathAt(stage, console_, each.point, () => load.ask(wish))
           console_ = await heir(stage, heirsOf(each.point))
@@ -90,8 +99,22 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
     }
   })
 
-  const finished = async (load: Load, id: string | null): Promise<void> => {
+  /** What is to die, and before it whatever makes its agent's card known, or its task. */
+  const wishOf = async (load: Load, { words, card }: Case) => {
+    const first = prologues[words]
+    if (first !== undefined) {
+      const begun = load.wish(first)
+      const next = load.nextOf(begun, finalOf(await finished(load, await load.insist(begun))))
+      if (!next) throw new Error(`Nothing follows from ${first}.`)
+      return next
+    }
+    const wish = load.wish(words)
+    if (card === 'known') await finished(load, await load.insist(load.wish('message', wish.agentId)))
+    return wish
+  }
+
+  const finished = async (load: Load, id: string | null): Promise<Command> => {
     if (id === null) throw new Error('The command was not accepted.')
-    await load.ended(id)
+    return load.ended(id)
   }
 })

@@ -22,6 +22,8 @@ const rounds = sized(1, 8)
 const leaseMs = sized(8_000, 60_000)
 const slowMs = 3_000
 const startsLimit = 10
+/** The latter is the driver's word for a connection that was cut in the middle of a transaction, and is rolled back. */
+const databaseAway = /The database cannot be reached|has encountered a connection error and is not queryable/
 
 /** A third of the answers take their time, so that whoever is killed has something in hand. */
 const words = (n: number, chance: Chance): string =>
@@ -103,8 +105,7 @@ class Fleet {
       try {
         return await start()
       } catch (error) {
-        const isAway = error instanceof Error && error.message.includes('The database cannot be reached')
-        if (!isAway || tries === startsLimit) throw error
+        if (!(error instanceof Error) || !databaseAway.test(error.message) || tries === startsLimit) throw error
         this.startsInVain += 1
       }
     }

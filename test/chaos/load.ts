@@ -84,7 +84,7 @@ export class Load {
         left -= 1
         const wish = this.wish()
         const command = await this.#pursue(wish, signal)
-        const next = command && this.#nextOf(wish, finalOf(command))
+        const next = command && this.nextOf(wish, finalOf(command))
         if (next) await this.#pursue(next, signal)
       }
     }
@@ -103,7 +103,7 @@ export class Load {
   }
 
   /** What follows from an answer: a task that asks is replied to, one that is held is canceled. */
-  #nextOf({ text, agentId }: Wish, { status, answer }: FinalCommand): Wish | null {
+  nextOf({ text, agentId }: Wish, { status, answer }: FinalCommand): Wish | null {
     if (status !== 'succeeded' || !answer) return null
     const [plot, delay = '0'] = text.split(' ')
     if (plot === 'ask') return this.wish(`reply ${delay}`, agentId, { taskId: answer.id, action: 'send' })
@@ -238,7 +238,7 @@ export class Load {
     for (let round = 0; round < repliesLimit; round++) {
       const replies = this.#unanswered().flatMap((wish) => {
         const final = this.#finalOf(wish)
-        return (final && this.#nextOf(wish, final)) ?? []
+        return (final && this.nextOf(wish, final)) ?? []
       })
       if (replies.length === 0) return
       await this.#conclude(replies, senders, deadline)

@@ -2,7 +2,8 @@
  * The witness: an agent in a process of its own that speaks A2A in both versions and both bindings, and writes every send
  * down (message id, time, the answer it is about to give), with fsync, before a byte of the answer leaves. What it does is
  * said by the message's words: `message`, `task` or `refuse`, and optionally after how many milliseconds; `ask` is a task that
- * waits for a reply, and `hold` one that leaves time to cancel it; `called` and `called-openly` are tasks that it calls about
+ * waits for a reply, and `hold` one that leaves time to cancel it (so many more
+ * milliseconds, if said); `called` and `called-openly` are tasks that it calls about
  * (callbacks.ts). Cancels are written down as sends are. Every answer can be computed from the message id, so a stored result
  * can be told from somebody else's.
  *
@@ -47,7 +48,7 @@ const callbacks = calls === null ? null : new Callbacks((line) => record(line, c
 
 async function send(dialect: DialectName, messageId: string, body: unknown): Promise<Said | 'refused'> {
   const words = wordsIn(body)
-  const [plot = 'message', delay = '0'] = words.split(' ')
+  const [plot = 'message', delay = '0', heldMs = holdMs] = words.split(' ')
   const receipt = { messageId, at: Date.now(), dialect }
   const continued = taskIn(body)
   if (continued !== '') return reply(receipt, tasks.get(continued), Number(delay))
@@ -60,7 +61,7 @@ async function send(dialect: DialectName, messageId: string, body: unknown): Pro
     const task = newTask(dialect, messageId)
     record({ ...receipt, answer: task.id })
     if (plot === 'ask') task.state = 'input-required'
-    else void play(task, plot === 'hold' ? holdMs : 0)
+    else void play(task, plot === 'hold' ? Number(heldMs) : 0)
     await pass(Number(delay))
     return { kind: 'task', task }
   }

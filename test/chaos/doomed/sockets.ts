@@ -1,6 +1,6 @@
 /**
  * Death between the bytes of a message: before the first one, after the head, after the body. Watches this process's own
- * sockets for requests that carry a message to an agent, and no other: a task is also read by POST, at its own times. Lies
+ * sockets for requests that carry a message or a cancel to an agent, and no other: a task is also read by POST, at its own times. Lies
  * below the product, which has no hook for it and needs none.
  */
 import { Socket } from 'node:net'
@@ -53,5 +53,9 @@ export class DoomedOutbound extends Outbound {
   }
 }
 
-/** Every version and binding writes the message's own id into the body; nothing that reads a task does. */
-const isMessage = ({ body }: Parameters<Outbound['exchange']>[0]): boolean => body?.includes('messageId') ?? false
+/**
+ * Every version and binding writes a message's own id into the body; nothing that reads a task does. A cancel is told by its
+ * method or by its address.
+ */
+const isMessage = ({ url, body }: Parameters<Outbound['exchange']>[0]): boolean =>
+  url.endsWith(':cancel') || (body !== undefined && /"messageId"|"CancelTask"|"tasks\/cancel"/.test(body))
