@@ -14,6 +14,8 @@ import { decisionWords, needsPerson, type Settlement } from './settlement.ts'
 interface Finished extends Pick<Command, 'status' | 'error' | 'action'> {
   /** The task here that it was about; null where there is none, absent where that is not known. */
   readonly localId?: string | null
+  /** What came instead of an answer, as its record says it; absent where that was not read. */
+  readonly cause?: string | null
 }
 
 const failures: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
@@ -71,7 +73,7 @@ export function explainCommand(
     return {
       ...(evidence?.outcome === 'found'
         ? found(command, evidence.localId !== null)
-        : uncertain(command, record?.cause ?? null, localId === null && !evidence?.localId)),
+        : uncertain(command, record?.cause ?? command.cause ?? null, localId === null && !evidence?.localId)),
       known,
     }
   if (command.status !== 'failed') return undefined
@@ -110,7 +112,7 @@ function uncertain({ action, error }: Finished, cause: string | null, isWithoutT
   const why =
     error === commandErrors.leaseExpired
       ? 'the process that sent it ended, or stood still, before it could say how it went'
-      : 'there was no answer that says whether it was done'
+      : 'there is no answer here that says whether it was done'
   return {
     tone: 'warn',
     title: 'Outcome unknown',
@@ -214,8 +216,8 @@ function recorded({ acceptedAt, leftAt, endedAt, ended, cause }: DeliveryRecord)
 }
 
 function endedAs(ended: keyof typeof endings, cause: string | null): readonly string[] {
-  const words = cause?.replace(/\.$/, '')
-  if (cause === null || words === undefined) return [endings[ended]]
+  if (cause === null) return [endings[ended]]
+  const words = cause.replace(/\.$/, '')
   return isUnstored(cause) ? [words] : [endings[ended], `What came instead: ${words}`]
 }
 

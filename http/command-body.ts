@@ -42,7 +42,7 @@ const Resubscribe = z.strictObject({
   resubscribe: z.literal(true),
   taskId: z.string().check(z.minLength(1), z.maxLength(255), z.refine(isStorable)),
   tenant: z._default(z.string().check(z.maxLength(255), z.refine(isStorable)), ''),
-  position: z._default(z.int().check(z.nonnegative()), 0),
+  position: z.optional(z.int().check(z.nonnegative())),
 })
 export type StreamRequest = z.infer<typeof Resubscribe> | z.infer<typeof CommandRequest>
 

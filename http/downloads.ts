@@ -2,9 +2,9 @@
  * Downloads under way, each with an open file and a piece of it in memory: as many as people wait for, and so many of one person.
  * Somebody who takes a few bytes now and then is no stalled reader (stalls.ts), and keeps a file open for as long.
  */
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Refusal } from '../domain/refusal.ts'
+import { ownConnection } from './watch.ts'
 
 export class Downloads {
   readonly #atOnce: number
@@ -16,8 +16,7 @@ export class Downloads {
 
   /** Takes a place until the response is over. Refuses where one person has them all. */
   async begin(person: string, response: ServerResponse): Promise<void> {
-    // One that waits behind others of its connection is never told when that is cut: what it held would be held for ever.
-    if (response.socket === null && !response.destroyed) await once(response, 'socket')
+    await ownConnection(response)
     const count = this.#underWay.get(person) ?? 0
     if (count >= this.#atOnce) throw new Refusal('rate.limit')
     if (response.destroyed) return

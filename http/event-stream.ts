@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatEvent } from '../a2a/sse.ts'
 import { leastBytesPerMs } from './large-room.ts'
-import { openWindow } from './watch.ts'
+import { openWindow, ownConnection } from './watch.ts'
 
 /** After its last moment a stream may take this long to be read; a client that does not read is let go. */
 const farewellMs = 10_000
@@ -60,7 +60,11 @@ export function sendEvents(
     begins: (bytes) => mayTake((limit.stallMs ?? stallMs) + bytes / (limit.leastBytesPerMs ?? leastBytesPerMs)),
     ends: () => mayTake(Math.max(farewellMs, lastMoment - performance.now())),
   }
-  const pieces = inPieces(frames(window.signal), clock)
+  async function* owned(): AsyncGenerator<string> {
+    await ownConnection(reply.raw)
+    yield* frames(window.signal)
+  }
+  const pieces = inPieces(owned(), clock)
   const body = Readable.from(pieces, { objectMode: false, highWaterMark: bufferedBytes })
   const gone = (): void => {
     isGone = true

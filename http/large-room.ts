@@ -1,6 +1,6 @@
 /**
- * Room for large answers that are made whole: so many bytes of them are held in memory at once, from before one is read from the
- * database until its reader took it. Who has no room yet waits, and holds nothing: thirty readers of a task of 30 MiB that take nothing
+ * Room for large answers that are made whole: so many bytes of them are made at once, as they are stored, from before one is read from
+ * the database until its reader took it; as text for somebody they are up to twice that. Who has no room yet waits, and holds nothing: thirty readers of a task of 30 MiB that take nothing
  * would otherwise hold a gigabyte. Does not decide how long somebody waits or may take (task-feed.ts, large-views.ts).
  */
 import { FairRoom } from '../actors/fair-room.ts'
@@ -8,7 +8,7 @@ import { Bell } from '../actors/loop/bell.ts'
 
 const MiB = 1024 * 1024
 
-/** Of less, everybody may hold one without asking. */
+/** What is smaller asks for no room. */
 export const largeBytes = MiB
 /** A task may grow while there is waited for room. */
 export const growth = 1.25

@@ -4,10 +4,12 @@
  * (persistence/task-weights.ts).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { HeavyView } from '../persistence/task-views.ts'
-import { viewerOf } from './guard.ts'
+import { admitted, viewerOf } from './guard.ts'
 import { growth, largeBytes, LargeRoom, leastBytesPerMs } from './large-room.ts'
+import { goneSignal, openWindow, ownConnection } from './watch.ts'
 
 /** A page is waited for no longer by most who look at it. */
 const waitMs = 10_000
@@ -15,61 +17,71 @@ const waitMs = 10_000
 const answerMs = 60_000
 
 export class LargeViews {
-  readonly #room: LargeRoom
+  readonly #room = new LargeRoom()
+  readonly #drain: AbortSignal
 
-  constructor(room = new LargeRoom()) {
-    this.#room = room
+  constructor(drain: AbortSignal) {
+    this.#drain = drain
   }
 
-  /** What `look` found; it may show so many bytes, and tells how many it would show where that is not enough. */
+  /**
+   * What `look` found. It may show so many bytes, and tells how many it would show where that is not enough: then it is called again,
+   * once there is room, with who asks as they are then.
+   */
   async read<Found extends object>(
     request: FastifyRequest,
     reply: FastifyReply,
-    look: (most: number) => Promise<Found | HeavyView>,
+    look: (most: number, viewer: Viewer) => Promise<Found | HeavyView>,
   ): Promise<Found> {
-    let looked = await look(largeBytes)
-    while (isHeavy(looked)) {
-      const bytes = looked.heavyBytes * growth
-      const leave = await this.#enter(request, reply, bytes)
-      try {
-        looked = await look(bytes)
-        // It has grown beyond what it has room for.
-        if (isHeavy(looked)) leave()
-      } catch (error) {
-        leave()
-        throw error
-      }
+    let looked = await look(largeBytes, viewerOf(request))
+    if (!isHeavy(looked)) return looked
+    await ownConnection(reply.raw)
+    const window = openWindow(waitMs, goneSignal(reply), this.#drain)
+    try {
+      // It may have grown beyond what it has room for, and then waits anew, for what is left of the time.
+      while (isHeavy(looked))
+        looked = await this.#inRoom(request, reply, looked.heavyBytes * growth, window.signal, look)
+    } finally {
+      window.close()
     }
     return looked
   }
 
-  /** Resolves with what gives the room up; an answer's end does so, too. */
-  async #enter(request: FastifyRequest, { raw }: FastifyReply, bytes: number): Promise<() => void> {
+  /** With room for so much, which the answer keeps until its end. */
+  async #inRoom<Found extends object>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    bytes: number,
+    signal: AbortSignal,
+    look: (most: number, viewer: Viewer) => Promise<Found | HeavyView>,
+  ): Promise<Found | HeavyView> {
     const place = this.#room.place(viewerOf(request).membershipId, bytes)
-    const gone = new AbortController()
-    const hasGone = (): void => gone.abort()
-    raw.once('close', hasGone)
-    const isIn = !raw.destroyed && (await place.enter(waitMs, gone.signal))
-    raw.off('close', hasGone)
-    if (!isIn || raw.destroyed) {
+    try {
+      if (signal.aborted || !(await place.enter(waitMs, signal)) || reply.raw.destroyed)
+        throw new Refusal('task.views.room')
+      const looked = await look(bytes, await admitted(request))
+      if (isHeavy(looked) || reply.raw.destroyed) place.leave()
+      else keepUntilOver(request, reply, bytes, place.leave)
+      return looked
+    } catch (error) {
       place.leave()
-      throw new Refusal('task.views.room')
+      throw error
     }
-    const late = setTimeout(
-      () => {
-        request.log.debug('a client took too long for a large answer')
-        raw.destroy()
-      },
-      answerMs + bytes / leastBytesPerMs,
-    )
-    const leave = (): void => {
-      clearTimeout(late)
-      raw.off('close', leave)
-      place.leave()
-    }
-    raw.once('close', leave)
-    return leave
   }
+}
+
+function keepUntilOver(request: FastifyRequest, { raw }: FastifyReply, bytes: number, leave: () => void): void {
+  const late = setTimeout(
+    () => {
+      request.log.debug('a large answer took too long')
+      raw.destroy()
+    },
+    answerMs + bytes / leastBytesPerMs,
+  )
+  raw.once('close', () => {
+    clearTimeout(late)
+    leave()
+  })
 }
 
 const isHeavy = (looked: object): looked is HeavyView => 'heavyBytes' in looked

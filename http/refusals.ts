@@ -52,7 +52,7 @@ export const answers: Readonly<Record<RefusalCode, readonly [Status, Shape]>> = 
   'task.limit': [400, 'door'],
   'task.offset': [400, 'door'],
   'task.views.page': [400, 'door'],
-  'task.views.room': [503, 'door'],
+  'task.views.room': [429, 'door'],
   'task.reference.unknown': [404, 'operation'],
   'task.context': [403, 'operation'],
   'skill.context': [400, 'operation'],

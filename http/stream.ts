@@ -49,7 +49,7 @@ async function lookAgain(
   request: FastifyRequest,
   reply: FastifyReply,
   agentId: string,
-  body: { readonly taskId: string; readonly tenant: string; readonly position: number },
+  body: { readonly taskId: string; readonly tenant: string; readonly position?: number | undefined },
 ): Promise<Followed> {
   const viewer = await proven(request, reply)
   if (!(await findAgent(door.db.pool, viewer, agentId))) throw new Refusal('agent.unknown')
@@ -57,8 +57,8 @@ async function lookAgain(
   const before = await findRemoteTask(door.db.pool, viewer, address)
   if (!before) throw new Refusal('task.unknown')
   if (!before.isOperable) throw new Refusal('action.forbidden')
-  // Beyond what there is, nothing that comes is left out: a position is only ever heard of from a stream.
-  const fromPosition = Math.max(Math.min(body.position, before.events), before.events - rememberedEvents)
+  // Beyond what there is nothing that comes is left out.
+  const fromPosition = Math.min(body.position ?? Math.max(0, before.events - rememberedEvents), before.events)
   return { standing: new Standing(request), agentId, command: null, before, answered: null, fromPosition }
 }
 

@@ -74,26 +74,25 @@ async function commandsOf(
   return withEvidence(db, viewer, await unsettledCommands(db, viewer, { agentId, tenant, remoteId: taskId }))
 }
 
-export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged }, done) => {
+export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged, drain }, done) => {
   const config = { permission: 'read' } as const
-  const large = new LargeViews()
+  const large = new LargeViews(drain)
   app.get('/api/tasks', { config, schema: listing }, async (request) => {
     const now = instruments.now().toISOString()
     return { tasks: await listTasks(db.pool, viewerOf(request), { ...request.query, now }) }
   })
-  app.get('/api/tasks/:taskId', { config, schema: looking }, async (request, reply) => {
-    const viewer = viewerOf(request)
+  app.get('/api/tasks/:taskId', { config, schema: looking }, (request, reply) => {
     const id = localId(request.params.taskId, 'task.unknown')
-    const task = await large.read(request, reply, async (most) => {
-      const looked = await readViewUpTo(db.pool, viewer, { localId: id, most }, damaged)
-      if (!looked) throw new Refusal('task.unknown')
-      return looked
+    return large.read(request, reply, async (most, viewer) => {
+      const task = await readViewUpTo(db.pool, viewer, { localId: id, most }, damaged)
+      if (!task) throw new Refusal('task.unknown')
+      if ('heavyBytes' in task) return task
+      // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
+      const commands = await commandsOf(db.pool, viewer, task)
+      const following = await followingOf(db.pool, viewer.organizationId, task.localId)
+      const operable = (await readPulse(db.pool, viewer, task.localId))?.isOperable ?? false
+      return { task, commands, following, operable }
     })
-    // Beyond the specification: what was said about this task and has not, or may not have, reached its agent.
-    const commands = await commandsOf(db.pool, viewer, task)
-    const following = await followingOf(db.pool, viewer.organizationId, task.localId)
-    const operable = (await readPulse(db.pool, viewer, task.localId))?.isOperable ?? false
-    return { task, commands, following, operable }
   })
   app.get('/api/tasks/:taskId/commands', { config, schema: besides }, async (request) => {
     const viewer = viewerOf(request)
@@ -103,8 +102,7 @@ export const taskRoutes: FastifyPluginCallbackZod<Door> = (app, { db, damaged },
   })
   app.get('/api/task-views', { config, schema: paging }, (request, reply) => {
     const { limit, after = null } = request.query
-    const viewer = viewerOf(request)
-    return large.read(request, reply, (most) => readViewsPage(db.pool, viewer, { after, limit, most }, damaged))
+    return large.read(request, reply, (most, viewer) => readViewsPage(db.pool, viewer, { after, limit, most }, damaged))
   })
   done()
 }

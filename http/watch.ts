@@ -2,6 +2,8 @@
  * Waiting on committed state: a bounded window of time, the commits that concern a reader, and what becomes of a command
  * and its task. `/messages`, `/cancel` and `/stream` are readings of `progress`. Does not write an answer.
  */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { Bell } from '../actors/loop/bell.ts'
 import type { Changes } from '../actors/loop/changes.ts'
@@ -38,6 +40,14 @@ export function openWindow(ms: number, ...signals: readonly AbortSignal[]): Wind
       for (const signal of signals) signal.removeEventListener('abort', abort)
     },
   }
+}
+
+/**
+ * Resolves once the response has its connection to itself. One that waits behind others of its connection is never told when that is
+ * cut: what it held, it would hold for ever. Then this never resolves either, so nothing is taken before it does.
+ */
+export async function ownConnection(response: ServerResponse): Promise<void> {
+  if (response.socket === null && !response.destroyed) await once(response, 'socket')
 }
 
 /** Aborts when the client is gone before it was answered. */

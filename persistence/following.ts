@@ -40,7 +40,8 @@ export async function toldSince(db: Connection, taskId: string, version: number,
 /** Null for a task that nobody ever followed: a direct reply, or one that came finished. `taskId` is ours. */
 export async function followingOf(db: Connection, organizationId: string, taskId: string): Promise<Following | null> {
   const row = await db.maybeOne(sql.type(z.custom<Row>())`
-    select snapshot->'value' as value, snapshot->'context'->>'reason' as reason, timers, lease_until > now() as "isHeld"
+    select snapshot->'value' as value, case when jsonb_exists(snapshot->'value', 'closing')
+      then snapshot->'context'->>'missing' else snapshot->'context'->>'reason' end as reason, timers, lease_until > now() as "isHeld"
     from actor where kind = 'subscription' and id = ${taskId} and organization_id = ${organizationId}
     union all
     select snapshot->'value', snapshot->'context'->>'missing', '{}'::jsonb, false

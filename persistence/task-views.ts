@@ -1,5 +1,5 @@
 /**
- * Tasks for reading: list rows, whole views, stored events. Every list is one indexed query, however many tasks there are. Does not
+ * Tasks for reading: list rows, whole views, where one stands. Every list is one indexed query, however many tasks there are. Does not
  * write, and does not own what is in a view (task-contents.ts).
  */
 import { sql, type FragmentSqlToken } from 'slonik'
@@ -141,41 +141,15 @@ export async function listTasks(db: Connection, viewer: Viewer, page: ListPage):
   return rows.map(rowOf)
 }
 
-/**
- * Whole views of tasks, in the order of the ids; those that the viewer may not read are left out. `damaged` is told of tasks of which
- * something cannot be read: their views say so where it would stand, and the others are as they are.
- */
-export function readViews(
-  db: Database['pool'],
-  viewer: Viewer,
-  ids: readonly string[],
-  damaged: OnDamage = nobody,
-): Promise<readonly TaskView[]> {
-  return inOneSnapshot(db, async (tx) => {
-    const heads = await readHeads(tx, viewer, ids)
-    const weights = await weighTasks(
-      tx,
-      heads.map((row) => row.localId),
-    )
-    return viewsOf(heads, await readContents(tx, weights, damagedOf(viewer, damaged)))
-  })
-}
-
-export async function readView(
-  db: Database['pool'],
-  viewer: Viewer,
-  id: string,
-  damaged: OnDamage = nobody,
-): Promise<TaskView | null> {
-  return (await readViews(db, viewer, [id], damaged))[0] ?? null
-}
-
 /** A view that was not read: it shows so many bytes. */
 export interface HeavyView {
   readonly heavyBytes: number
 }
 
-/** One that shows no more than `most` bytes; of another, how many: who asks makes room before it is read. */
+/**
+ * The whole view of a task that shows no more than `most` bytes; of another, how many: who asks makes room before it is read. `damaged` is
+ * told of a task of which something cannot be read: its view says so where it would stand.
+ */
 export function readViewUpTo(
   db: Database['pool'],
   viewer: Viewer,

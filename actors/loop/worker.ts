@@ -370,9 +370,9 @@ export class Worker implements Intake {
     const late = setTimeout(() => {
       for (const lease of this.leases.list()) lease.abort.abort(new LeaseLost(lease.ref))
     }, drainMs)
-    let isBack: boolean
+    let isLeft: boolean
     try {
-      isBack = await this.#giveBack(repeatable)
+      isLeft = await this.#giveBack(repeatable)
       while (this.#working.size > 0) await Promise.all(this.#working)
     } finally {
       clearTimeout(late)
@@ -380,20 +380,20 @@ export class Worker implements Intake {
     await this.#runtime().idle()
     // What the last commits would have begun is on its way back.
     await Promise.all(this.#working)
-    // A commit of theirs that was under way had its row locked, and is over now.
-    if (!isBack) await this.#giveBack(repeatable)
     this.#unwatch?.()
+    // A commit of theirs that was under way had its row locked, and is over now.
+    if (isLeft) await this.#giveBack(repeatable)
   }
 
-  /** Resolves with whether nothing is left that might be given back. */
+  /** Resolves with whether something is left that another try may give back. */
   async #giveBack(repeatable: readonly LeaseOf[]): Promise<boolean> {
     try {
-      return (await releaseRepeatable(this.#o.db.pool, repeatable)) === repeatable.length
+      return (await releaseRepeatable(this.#o.db.pool, repeatable)) < repeatable.length
     } catch (error) {
       // Then these leases run out by themselves; deliveries that are under way are waited for all the same.
       if (!isOutage(error)) throw error
       this.#o.log.warn({ err: error }, 'the database is away while draining')
-      return true
+      return false
     }
   }
 }

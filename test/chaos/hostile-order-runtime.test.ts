@@ -8,13 +8,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Operation } from '../../actors/loop/operation.ts'
 import type { Report, ToldFact } from '../../domain/fact.ts'
-import { findRemoteTask, readView } from '../../persistence/task-views.ts'
+import { findRemoteTask } from '../../persistence/task-views.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
 import { deliveries, endOf, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
 import { sized } from './storm.ts'
+import { readView } from '../support/views.ts'
 
 const numRuns = sized(15, 300)
 

@@ -12,12 +12,12 @@ import { rebuildAll, rebuildTask, type Rebuilt, type Unreadable } from '../../ac
 import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
-import { readView } from '../../persistence/task-views.ts'
 import { bothDatabases, freshDatabase, migratedDump } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { damage, harm, histories, live, rowsOf, type History } from './histories.ts'
 import { childArgs } from '../support/child.ts'
+import { readView } from '../support/views.ts'
 
 const never = new AbortController().signal
 

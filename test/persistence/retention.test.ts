@@ -201,6 +201,35 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     expect(await factsLeft()).toBe(1_000)
   })
 
+  it('is done with what is over of windows, deliveries, sign-ins, sessions and processes, where nobody works, too', async () => {
+    const longAgo = hoursAgo(24)
+    const over = [
+      sql.unsafe`insert into rate_window (bucket, starts_at, taken) values ('over', ${longAgo}, 1)`,
+      sql.unsafe`insert into push_delivery (registration_id, key, received_at) values (${uuidv7()}, 'over', ${longAgo})`,
+      sql.unsafe`insert into sign_in_attempt (state_hash, binding_hash, sealed, expires_at) values ('over', 'b', 's', ${longAgo})`,
+      sql.unsafe`insert into session (token_hash, id, membership_id, created_at, seen_at, expires_at)
+        values ('over', ${uuidv7()}, ${uuidv7()}, ${longAgo}, ${longAgo}, ${longAgo})`,
+      sql.unsafe`insert into process (owner, seen_at, told) values ('over', ${longAgo}, '{}')`,
+    ]
+    await db.pool.transaction(async (tx) => {
+      // Whose they were matters to nobody here.
+      await tx.query(sql.unsafe`set local session_replication_role = replica`)
+      for (const statement of over) await tx.query(statement)
+    })
+    const left = (): Promise<readonly string[]> =>
+      db.pool.anyFirst(sql.type(z.object({ place: z.string() }))`
+        select 'window' as place from rate_window where bucket = 'over'
+        union all select 'delivery' from push_delivery where key = 'over'
+        union all select 'sign-in' from sign_in_attempt where state_hash = 'over'
+        union all select 'session' from session where token_hash = 'over'
+        union all select 'process' from process where owner = 'over'`)
+    expect(await left()).toHaveLength(over.length)
+    const { log } = capturedLog()
+    const parts = { db, log, instruments, kinds, works: false, artifactDirectory: '/nonexistent' }
+    await new Housekeeping({ ...parts, keeping: keepingByDefault }).round(never)
+    expect(await left()).toEqual([])
+  })
+
   it('by two at once forgets everything once, while others write', async () => {
     const other = kind === 'postgresql' ? await openDatabase(fresh.profile) : null
     const old = hoursAgo(31 * 24)

@@ -2,12 +2,13 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection, Pool } from '../../persistence/connection.ts'
-import { eventPageBytes, readEvent, readEvents } from '../../persistence/task-events.ts'
-import { readView, readViewsPage, type ViewsPage } from '../../persistence/task-views.ts'
+import { eventPageBytes, readEvent, readEvents } from '../../persistence/stored-events.ts'
+import { readViewsPage, type ViewsPage } from '../../persistence/task-views.ts'
 import { artifactsCut, viewBytes } from '../../persistence/task-weights.ts'
 import { at, idOf, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { administratorOf } from '../support/viewers.ts'
+import { readView } from '../support/views.ts'
 
 const viewer = administratorOf(ours)
 const count = 3

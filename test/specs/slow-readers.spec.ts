@@ -12,6 +12,7 @@ import { PassThrough } from 'node:stream'
 import fastify, { type FastifyInstance } from 'fastify'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Viewer } from '../../domain/access.ts'
 import { Downloads } from '../../http/downloads.ts'
 import { buildServer } from '../../http/server.ts'
 import { heldBuffers, heldBytes } from '../support/held-memory.ts'
@@ -73,9 +74,12 @@ let running: RunningSystem
 let peer: RawPeer
 let agentId: string
 let taskId: string
+/** Who asks, as their session tells. */
+let asking: Viewer | null
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'signalbox-slow-'))
   running = await freshSystem('postgresql', { artifactDirectory: folder })
+  asking = running.viewer
   peer = await startRawPeer()
   ;({ id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl))
   const { result } = await running.finished((await running.send(agentId, { text: 'hold' })).id)
@@ -115,7 +119,7 @@ async function serve(stallMs?: number): Promise<Served> {
     log: log.logger,
     sidebandUris: [],
     auth: { mode: 'development' },
-    identify: () => Promise.resolve(running.viewer),
+    identify: () => Promise.resolve(asking),
     loopbackOnly: true,
     drain: new AbortController().signal,
     uiDirectory: null,
@@ -226,26 +230,65 @@ describe('downloads of one person', () => {
   })
 })
 
-test('large views are made for so many readers; the next has one when another leaves, or is told to come again', async () => {
-  const served = await serve()
-  const view = `/api/tasks/${taskId}`
-  const before = heldBytes()
-  // 64 MiB a person, and the last goes beyond.
-  const silent = await Promise.all(Array.from({ length: 4 }, () => tell(served.url, get(view))))
-  const late = await Promise.all([view, '/api/task-views'].map((path) => fetch(served.url + path)))
-  for (const answer of late) {
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
-    expect(await answer.json()).toEqual({
-      error: { message: 'Other large tasks are being read now; try again in a moment.' },
-    })
+describe('large views', () => {
+  let served: Served
+  let view: string
+  const sockets: Socket[] = []
+  const silent = async (count: number): Promise<void> => {
+    sockets.push(...(await Promise.all(Array.from({ length: count }, () => tell(served.url, get(view))))))
   }
-  expect(heldBytes() - before).toBeLessThan(2.5 * silent.length * bytes.length)
-  const next = fetch(served.url + view)
-  expect((await fetch(`${served.url}/api/task-views?limit=1&after=${taskId}`)).status).toBe(200)
-  silent[0]?.destroy()
-  expect((await (await next).text()).length).toBeGreaterThan(bytes.length)
-  for (const socket of silent) socket.destroy()
-  await served.close()
+  /** 64 MiB a person, and the last goes beyond. */
+  const all = 4
+  beforeEach(async () => {
+    served = await serve()
+    view = `/api/tasks/${taskId}`
+  })
+  afterEach(async () => {
+    asking = running.viewer
+    for (const socket of sockets.splice(0)) socket.destroy()
+    await served.close()
+  })
+
+  test('are made for so many readers; the next has one when another leaves, or is told to come again', async () => {
+    const before = heldBytes()
+    await silent(all)
+    const late = await Promise.all([view, '/api/task-views'].map((path) => fetch(served.url + path)))
+    for (const answer of late) {
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '60'])
+      expect(await answer.json()).toEqual({
+        error: { message: 'Other large tasks are being read now; try again in a moment.' },
+      })
+    }
+    expect(heldBytes() - before).toBeLessThan(2.5 * all * bytes.length)
+    const left = await tell(served.url, get('/api/auth/session') + get(view))
+    left.destroy()
+    const next = fetch(served.url + view)
+    expect((await fetch(`${served.url}/api/task-views?limit=1&after=${taskId}`)).status).toBe(200)
+    sockets[0]?.destroy()
+    expect((await (await next).text()).length).toBeGreaterThan(bytes.length)
+  })
+
+  test('keep no place of a request that waits behind another of its connection when that is cut', async () => {
+    for (let n = 0; n < all; n++) {
+      const socket = await tell(served.url, get('/api/tasks/events') + get(view))
+      const gone = once(socket, 'close')
+      socket.destroy()
+      await gone
+    }
+    const answers = await Promise.all(Array.from({ length: all }, () => fetch(served.url + view)))
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: all }, () => 200))
+    for (const answer of answers) await answer.body?.cancel()
+  })
+
+  test('are not for whoever is signed out while there is no room', async () => {
+    await silent(all)
+    const next = fetch(served.url + view)
+    // It is asked for once it was found to be large; the look before is over when another answer is.
+    await fetch(`${served.url}/api/tasks?limit=1`)
+    asking = null
+    sockets[0]?.destroy()
+    expect((await next).status).toBe(401)
+  })
 })
 
 test('whoever takes nothing is let go; whoever reads slowly gets all, and whoever waits is left alone', async () => {

@@ -137,7 +137,14 @@ describe.each(bothDatabases)('streams on %s', (database) => {
     expect(all.length).toBeGreaterThan(1)
     expect(await from(all[1])).toEqual(all.slice(1))
     expect(await from((all.at(-1) ?? 0) + 1)).toEqual([])
-    expect(await from(1_000_000)).toEqual([])
+    const held = await api.stream(path, { text: 'hold' })
+    const { taskId: other } = Persisted.parse((await held.until('persisted')).data)
+    await peer.script.held(1)
+    const beyond = await api.stream(path, { resubscribe: true, taskId: other, position: 1_000_000 })
+    await beyond.until('snapshot')
+    peer.script.finish('Done at last.')
+    expect(names(await beyond.rest())).toContain('a2a')
+    await held.rest()
   })
 
   test('a cancel streams, too', async () => {

@@ -8,10 +8,10 @@ import { isFinished, type Command } from '../../domain/command.ts'
 import type { TaskView } from '../../domain/task.ts'
 import { System, type SystemOptions } from '../../actors/system.ts'
 import type { Log } from '../../actors/log.ts'
-import { readView } from '../../persistence/task-views.ts'
 import type { Database } from '../../persistence/database.ts'
 import { readUntil } from './changes.ts'
 import { freshDatabase } from './databases.ts'
+import { readView } from './views.ts'
 
 export interface LogLine {
   readonly level: 'info' | 'warn' | 'error'

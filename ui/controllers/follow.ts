@@ -40,6 +40,8 @@ export class Follow implements ReactiveController {
   readonly #onVisibility = (): void => this.#host.requestUpdate()
   #localId: string | undefined
   #recalled: string | undefined
+  /** Of the last task that was followed: the first of its stored events that was not heard whole. */
+  #heard: { readonly localId: string; readonly position: number } | undefined
   #cut: AbortController | undefined
 
   constructor(host: ReactiveControllerHost, ask: () => Followed | undefined) {
@@ -91,14 +93,12 @@ export class Follow implements ReactiveController {
   async #run(app: App, task: TaskView, signal: AbortSignal): Promise<void> {
     const question = taskQuestion(task.localId)
     let waitMs: number = backoffMs.first
-    // What one stream has told, the next need not tell again.
-    const heard = { position: 0 }
     // Bounded by the page: the signal is aborted when the task settles, another is shown, or the view goes.
     while (!signal.aborted) {
       const unfeed = app.queries.feed(question)
       const openedMs = performance.now()
       try {
-        await this.#once(app, task, heard, signal)
+        await this.#once(app, task, signal)
         if (isSettled(task.state)) return
       } catch (error) {
         // Nobody looks any more, and the request was cut before its answer began.
@@ -115,16 +115,21 @@ export class Follow implements ReactiveController {
     }
   }
 
-  /** One stream, to its end. `position`: of the first stored event that was not heard of whole. */
-  async #once(app: App, task: TaskView, heard: { position: number }, signal: AbortSignal): Promise<void> {
-    const from = heard.position
-    const body = { resubscribe: true, taskId: task.taskId, tenant: task.tenant, position: from }
-    for await (const event of readTaskStream(app.api, task.agentId, body, { signal })) {
+  /** One stream, to its end. What it tells of stored events, the next one of the task need not tell again. */
+  async #once(app: App, task: TaskView, signal: AbortSignal): Promise<void> {
+    const { localId, agentId, taskId, tenant } = task
+    if (this.#heard?.localId !== localId) this.#heard = undefined
+    const position = this.#heard?.position
+    const body = { resubscribe: true, taskId, tenant, ...(position === undefined ? {} : { position }) }
+    let told: number | undefined
+    for await (const event of readTaskStream(app.api, agentId, body, { signal })) {
       if (signal.aborted) return
       if (event.kind === 'snapshot') putTask(app.queries, event.task)
-      if (event.kind === 'position') heard.position = event.position
-      if (event.kind === 'end' && heard.position > from) heard.position++
-      if (event.kind === 'trace') app.traces.add(task.localId, event.event)
+      if (event.kind === 'position') told = event.position
+      if (event.kind === 'trace') app.traces.add(localId, event.event)
+      // The last one is known to be told whole once the stream says that it ends.
+      if (event.kind === 'end' && told !== undefined) told++
+      if (told !== undefined) this.#heard = { localId, position: told }
     }
   }
 }

@@ -338,7 +338,12 @@ export class SignalboxComposer extends LitElement {
     const { delivery, evidence, settlement = null } = this.#record.data ?? {}
     // Before its record is read this much is known: words that were to begin a task have none to look at.
     const about = delivery ? { localId: delivery.localId } : this.#inTask ? {} : { localId: null }
-    const explanation = explainCommand({ ...command, ...about }, null, evidence ?? command.evidence, settlement)
+    const explanation = explainCommand(
+      { ...command, ...about, cause: delivery?.cause ?? null },
+      null,
+      evidence ?? command.evidence,
+      settlement,
+    )
     if (!explanation) return nothing
     const { id, agentId } = command
     const { tone, title, known } = explanation
