@@ -22,8 +22,8 @@ const rounds = sized(1, 8)
 const leaseMs = sized(8_000, 60_000)
 const slowMs = 3_000
 const startsLimit = 10
-/** The latter is the driver's word for a connection that was cut in the middle of a transaction, and is rolled back. */
-const databaseAway = /The database cannot be reached|has encountered a connection error and is not queryable/
+/** The latter are the server's and the driver's own words for a connection that is cut in the middle of a transaction. */
+const databaseAway = /The database cannot be reached|\(57P0\d\)|Connection terminated|and is not queryable/
 
 /** A third of the answers take their time, so that whoever is killed has something in hand. */
 const words = (n: number, chance: Chance): string =>
