@@ -41,7 +41,7 @@ export interface HousekeepingOptions {
   readonly roundMs?: number
 }
 
-const halfAMinuteMs = 30_000
+const usualRoundMs = 30_000
 /** Every shard is swept every 32 minutes. */
 const shardsARound = 4
 const forgetEveryMs = 10 * 60_000
@@ -65,7 +65,7 @@ export class Housekeeping {
 
   /** Rounds until the signal aborts. */
   async loop(signal: AbortSignal): Promise<void> {
-    const { roundMs = halfAMinuteMs } = this.#o
+    const { roundMs = usualRoundMs } = this.#o
     for (const bell = new Bell(); !signal.aborted; await bell.wait(roundMs, signal)) await this.round(signal)
   }
 
