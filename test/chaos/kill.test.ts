@@ -30,7 +30,7 @@ function verdictsMs({ finals, books, faults }: History): number[] {
 }
 
 describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
-  const rounds = database === 'pglite' ? sized(1, 100) : sized(2, 150)
+  const rounds = database === 'pglite' ? sized(1, 100) : sized(2, 300)
 
   it(`loses nothing and delivers nothing twice, killed ${rounds} times over`, async () => {
     const recoveries: number[] = []
