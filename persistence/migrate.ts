@@ -147,7 +147,8 @@ async function locked<T>(client: RawClient, work: () => Promise<T>): Promise<T> 
     await client.query('commit')
     return result
   } catch (error) {
-    await client.query('rollback')
+    // Over a connection that is gone nothing can be said, and nothing need be: the first error is the one to be told.
+    await client.query('rollback').catch(() => undefined)
     throw error
   }
 }

@@ -254,6 +254,8 @@ async function withClient<T>(
   }
   try {
     return await work(client, broken.signal)
+  } catch (error) {
+    throw error instanceof Error ? namedError(error, undefined) : error
   } finally {
     await hangUp(client)
   }

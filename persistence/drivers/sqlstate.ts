@@ -37,9 +37,14 @@ export function isConnectionFailure(error: unknown): boolean {
   return code !== undefined && (connectionLost.has(code) || code.startsWith('08') || code.startsWith('57P0'))
 }
 
-/** 25006: a server that only reads, as a standby before its promotion. Class 53: no memory, disk or connection left; 58: its system failed. */
+/**
+ * 25006: a server that only reads, as a standby before its promotion. Class 53: no memory, disk or connection left; 58: its system failed.
+ * A quota or a limit of file sizes has no code of its own (XX000), and is no less the end of what may be written.
+ */
 export function isServerTrouble(error: unknown): boolean {
-  const code = error instanceof Error ? codeOf(error) : undefined
+  if (!(error instanceof Error)) return false
+  const code = codeOf(error)
+  if (code === 'XX000') return /: (?:Disk quota exceeded|File too large)$/.test(error.message)
   return code !== undefined && (code === '25006' || code.startsWith('53') || code.startsWith('58'))
 }
 

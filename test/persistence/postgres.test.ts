@@ -6,6 +6,8 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { isConnectionFailure } from '../../persistence/drivers/sqlstate.ts'
+import { migrateUp } from '../../persistence/migrate.ts'
+import { isDatabaseOutage, isOutage } from '../../persistence/outage.ts'
 import { freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
 
 describe('postgresql', () => {
@@ -22,6 +24,22 @@ describe('postgresql', () => {
     )
   })
   afterAll(() => fresh.close())
+
+  it('says of a migration that is cut off that the database was away, not what became of its rollback', async () => {
+    const cut = { version: 1, name: 'cut', up: 'select pg_terminate_backend(pg_backend_pid())', down: 'select 1' }
+    const other = await freshDatabase('postgresql')
+    await other.db.raw((client) => client.query('drop table schema_migration'))
+    const error: unknown = await other.db.raw((client) => migrateUp(client, [cut])).catch((each: unknown) => each)
+    expect(isDatabaseOutage(error)).toBe(true)
+    await other.close()
+  })
+
+  it('knows a quota and a limit of file sizes as the end of what may be written', () => {
+    const failed = (message: string) => Object.assign(new Error(message), { code: 'XX000' })
+    expect(isOutage(failed('could not extend file "base/5/2": Disk quota exceeded'))).toBe(true)
+    expect(isOutage(failed('could not write to file "pg_wal/xlogtemp.7": File too large'))).toBe(true)
+    expect(isOutage(failed('cache lookup failed for type 7'))).toBe(false)
+  })
 
   it('lets two claimers skip each other’s rows', async () => {
     const claim = sql.unsafe`select id from job order by id limit 2 for update skip locked`

@@ -12,13 +12,13 @@ import { bothDatabases } from '../support/databases.ts'
 import { heldBytes } from '../support/held-memory.ts'
 
 const MiB = 1024 * 1024
-const taskBytes = 48 * MiB
+const taskBytes = 32 * MiB
 /** Of words: with what is around them less than the 25 MiB that a stream may bring. */
 const streamBytes = 16 * MiB
 /** What a process that has done much keeps: prepared statements, buffers of its pools, code. */
 const keptBytes = 32 * MiB
 
-describe.each(bothDatabases)('48 MiB of one task on %s', (database) => {
+describe.each(bothDatabases)('32 MiB of one task on %s', (database) => {
   let agent: Child<TorrentMethods>
   let house: TestConsole
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe.each(bothDatabases)('48 MiB of one task on %s', (database) => {
   )
 
   test('that goes on where a stream was cut off: is told to lack something', { timeout: 120_000 }, async () => {
-    const { small } = await agent.call('open', { bytes: 32 * MiB })
+    const { small } = await agent.call('open', { bytes: taskBytes })
     const agentId = await house.api.register(small)
     const { result } = await house.finished((await house.send(agentId, { text: 'Talk.' })).id)
     const missing = expect.stringContaining('An event of the stream was left out') as string
