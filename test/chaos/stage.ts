@@ -140,9 +140,9 @@ export class Stage {
   /**
    * Breaks something, and writes down from when to when it was broken. A lease that runs out later needs no more: what was under
    * way was dispatched before, and the checker looks at all the time until its verdict. `lastingMs`: the thing is whole, and
-   * processes may still fall over what it did to them.
+   * processes may still fall over what it did to them; on a busy machine they hear of it a moment later.
    */
-  async broken<T>(what: string, work: () => Promise<T>, lastingMs: 0 | 5_000 = 0): Promise<T> {
+  async broken<T>(what: string, work: () => Promise<T>, lastingMs: 1_000 | 5_000 = 1_000): Promise<T> {
     const from = Date.now()
     try {
       return await work()
