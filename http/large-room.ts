@@ -1,7 +1,8 @@
 /**
  * Room for large answers that are made whole: so many bytes of them are made at once, as they are stored, from before one is read from
- * the database until its reader took it; as text for somebody they are up to twice that. Who has no room yet waits, and holds nothing: thirty readers of a task of 30 MiB that take nothing
- * would otherwise hold a gigabyte. Does not decide how long somebody waits or may take (task-feed.ts, large-views.ts).
+ * the database until its reader took it; as text for somebody they are up to twice that. Who has no room yet waits, and holds nothing:
+ * thirty readers of a task of 30 MiB that take nothing would otherwise hold a gigabyte. Does not decide how long somebody waits or may
+ * take (task-feed.ts, event-stream.ts, large-views.ts).
  */
 import { FairRoom } from '../actors/fair-room.ts'
 import { Bell } from '../actors/loop/bell.ts'

@@ -2,16 +2,16 @@
  * The rounds of housekeeping that a process makes by itself, for nobody else would: on the embedded database they keep the live table
  * and the log at one size. What one round of the database's own does is persistence/housekeeping.test.ts.
  */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import { z } from 'zod'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Housekeeping, keepingByDefault } from '../../actors/housekeeping.ts'
 import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { migratedDump } from '../support/databases.ts'
+import { bytesIn, bytesOf } from '../support/disk-use.ts'
 import { capturedLog, systemOn } from '../support/system.ts'
 
 let folder: string
@@ -21,11 +21,6 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 const MB = 1024 * 1024
-const bytesIn = (directory: string): number =>
-  readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
-
 /** A busy hour for the live table, whose actors are born, moved and removed, and for the log, which all else is written to. */
 async function busyHour(db: Database): Promise<void> {
   await db.pool.query(sql.unsafe`
@@ -57,10 +52,6 @@ function keep(db: Database, artifactDirectory: string) {
     },
   }
 }
-const sizeOf = (db: Database, table: string) =>
-  db.pool.oneFirst(
-    sql.type(z.object({ bytes: z.number() }))`select pg_total_relation_size(${table}::regclass) as bytes`,
-  )
 
 describe('rounds of housekeeping', () => {
   it('keep the live table and the log at one size, where without them they grow by every hour', async () => {
@@ -74,7 +65,7 @@ describe('rounds of housekeeping', () => {
       for (let hour = 0; hour < 6; hour++) {
         await busyHour(db)
         await keeper?.aRound()
-        hours.push(await sizeOf(db, 'actor'))
+        hours.push(await bytesOf(db, 'actor'))
       }
       await keeper?.end()
       tables[house] = [hours[1] ?? 0, hours.at(-1) ?? 0]
@@ -92,9 +83,9 @@ describe('rounds of housekeeping', () => {
   it('come with every process: what was dead before one started is vacuumed once it runs', async () => {
     const db = await openDatabase({ kind: 'pglite', template: await migratedDump() })
     await busyHour(db)
-    const before = await sizeOf(db, 'actor')
+    const before = await bytesOf(db, 'actor')
     const running = await systemOn(db)
-    await expect.poll(() => sizeOf(db, 'actor')).toBeLessThan(before / 2)
+    await expect.poll(() => bytesOf(db, 'actor')).toBeLessThan(before / 2)
     await running.close()
     await db.close()
   })

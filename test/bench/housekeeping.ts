@@ -5,13 +5,11 @@
  * by itself. Prints the size of the directory as the days go by, and exits with 1 where what is kept passes the bounds of
  * docs/operations.md. Owns its figures.
  */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { z } from 'zod'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import { acceptCommand, newCommand } from '../../actors/command.ts'
 import { Housekeeping, keepingByDefault } from '../../actors/housekeeping.ts'
@@ -23,6 +21,7 @@ import type { Report, ToldFact } from '../../domain/fact.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { migrateUp } from '../../persistence/migrate.ts'
 import { migrations } from '../../persistence/migrations/all.ts'
+import { bytesIn, bytesOf } from '../support/disk-use.ts'
 
 const dayMs = 24 * 60 * 60_000
 /** Coarser than the half minute of the real loop, which is the harder case: more is left to each round. */
@@ -125,16 +124,6 @@ function overBounds({ commands, bytes, largestLog, liveTable }: Grown, days: num
       `the live table is ${(liveTable / MB).toFixed(1)} MB, and may be ${liveTableBound / MB}`,
   ].filter((words) => words !== false)
 }
-
-const bytesIn = (folder: string): number =>
-  readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
-
-const bytesOf = (db: Database, table: string): Promise<number> =>
-  db.pool.oneFirst(
-    sql.type(z.object({ bytes: z.number() }))`select pg_total_relation_size(${table}::regclass) as bytes`,
-  )
 
 async function figures(db: Database, folder: string) {
   const tables = ['actor', 'actor_archive', 'actor_log', 'fact', 'command', 'task_event']

@@ -9,7 +9,8 @@ import { deathAt, heir } from './deaths.ts'
 import type { Command } from '../../domain/command.ts'
 import { finalOf, type Load } from './load.ts'
 import type { CrashPoint } from './doomed/doom.ts'
-import { isLong, sized, storm } from './storm.ts'
+import { isLong, sized } from './seed.ts'
+import { storm } from './storm.ts'
 
 interface Case {
   readonly point: CrashPoint

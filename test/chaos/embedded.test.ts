@@ -6,7 +6,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hasDisks, makeDisk } from './disk.ts'
-import { sayLeftOut, sized, storm, usualWords } from './storm.ts'
+import { sized } from './seed.ts'
+import { sayLeftOut, storm, usualWords } from './storm.ts'
 
 const senders = 12
 const minuteMs = 60_000

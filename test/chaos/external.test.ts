@@ -10,10 +10,10 @@ import { freePort } from '../support/console.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import type { Member } from './fleet.ts'
 import type { Load } from './load.ts'
-import type { Chance } from './seed.ts'
+import { type Chance, isLong, sized } from './seed.ts'
 import { cutOff, freshUrlOn, killBackend } from './server-faults.ts'
 import type { Stage } from './stage.ts'
-import { isLong, meanOf, sized, storm, usualWords } from './storm.ts'
+import { meanOf, storm, usualWords } from './storm.ts'
 
 const senders = 12
 const workersCount = 3

@@ -17,8 +17,7 @@ import { startSdkPeer } from '../support/peers/sdk.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { beside } from './beside.ts'
 import { fateOfSend, longSizes, misdeeds, shortSizes, type Misdeed } from './hostile-faults.ts'
-import { chanceOf } from './seed.ts'
-import { isLong, sized } from './storm.ts'
+import { chanceOf, isLong, sized } from './seed.ts'
 
 const sizes = isLong ? longSizes : shortSizes
 const dialects = [

@@ -14,7 +14,7 @@ import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
 import { deliveries, endOf, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
-import { sized } from './storm.ts'
+import { sized } from './seed.ts'
 import { readView } from '../support/views.ts'
 
 const numRuns = sized(15, 300)

@@ -12,7 +12,8 @@ import { dialects } from './dialects.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import type { Member } from './fleet.ts'
 import type { Load } from './load.ts'
-import { isLong, storm } from './storm.ts'
+import { isLong } from './seed.ts'
+import { storm } from './storm.ts'
 import type { Stage } from './stage.ts'
 
 interface Case {

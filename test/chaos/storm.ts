@@ -8,11 +8,6 @@ import type { Load } from './load.ts'
 import { chanceOf, suiteSeed, type Chance } from './seed.ts'
 import { Stage, type StageOptions } from './stage.ts'
 
-export const isLong = process.env['SIGNALBOX_CHAOS_PASS'] === 'long'
-
-/** A scenario's size: what the suite can afford, and what a night can. */
-export const sized = (short: number, long: number): number => (isLong ? long : short)
-
 /** All plots, mostly the quick one; answers take up to 40 ms, so that there is always something under way. */
 export function usualWords(n: number, chance: Chance): string {
   const delayMs = chance.whole(0, 40)

@@ -1,5 +1,5 @@
 /**
- * The long pass: the same scenarios at a night's sizes (`sized` in storm.ts), one at a time, so that one does not disturb the
+ * The long pass: the same scenarios at a night's sizes (`sized` in seed.ts), one at a time, so that one does not disturb the
  * other's clocks. About an hour. `SIGNALBOX_CHAOS_SEED` chooses another storm.
  */
 import { resolve } from 'node:path'

@@ -5,7 +5,8 @@
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import type { CrashPoint } from './doomed/doom.ts'
-import { isLong, sized, storm, usualWords } from './storm.ts'
+import { isLong, sized } from './seed.ts'
+import { storm, usualWords } from './storm.ts'
 
 const senders = 12
 

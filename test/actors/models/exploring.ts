@@ -3,11 +3,10 @@
  * so that `SIGNALBOX_CHAOS_SEED` chooses other ones (test/chaos/seed.ts). Owns no model.
  */
 import fc from 'fast-check'
-import { suiteSeed } from '../../chaos/seed.ts'
+import { sized, suiteSeed } from '../../chaos/seed.ts'
 import type { Stage } from './stage.ts'
 
 const longRuns = 400
-const isLong = process.env['SIGNALBOX_CHAOS_PASS'] === 'long'
 
 /** Each walk leaves its actors behind, where the next one's worker does not come across them. A failure names seed and path. */
 export async function explore<T extends [unknown, ...unknown[]]>(
@@ -15,7 +14,7 @@ export async function explore<T extends [unknown, ...unknown[]]>(
   property: fc.IAsyncPropertyWithHooks<T>,
   shortRuns: number,
 ): Promise<void> {
-  const numRuns = isLong ? longRuns : shortRuns
+  const numRuns = sized(shortRuns, longRuns)
   const walk = property.afterEach(() => stage.retire())
   await fc.assert(walk, { numRuns, seed: suiteSeed, endOnFailure: true })
 }
