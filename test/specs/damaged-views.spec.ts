@@ -1,6 +1,6 @@
 /** Views of a task whose rows are damaged: what cannot be read says so, everything else is shown, and the operator is told once. */
 import { sql } from 'slonik'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { rebuildTask } from '../../actors/rebuild.ts'
 import { longValue } from '../../domain/part-text.ts'
@@ -31,6 +31,8 @@ describe.each(bothDatabases)('a damaged task on %s', (database) => {
       ids.push(String(done.result?.localId))
     }
     taskId = ids.toSorted((a, b) => (a < b ? -1 : 1))[1] ?? ''
+    // Nothing more is heard of them: what is put behind a task's events stays their last.
+    await vi.waitUntil(async () => (await subscriptions()) === 0, { timeout: 20_000, interval: 20 })
     // As an agent's stream leaves it, and whole by what the task's events say.
     const { taskId: remote, contextId } = (await viewOf()) ?? {}
     const artifact = { artifactId: 'long', parts: [{ text: said }] }
@@ -49,6 +51,9 @@ describe.each(bothDatabases)('a damaged task on %s', (database) => {
     await peer.close()
   })
 
+  const subscriptions = () =>
+    house.db.pool.oneFirst(sql.type(z.object({ left: z.number() }))`
+      select count(*)::int as left from actor where kind = 'subscription'`)
   const viewOf = async () => {
     const reply = await house.api.get(`/api/tasks/${taskId}`)
     expect(reply.status).toBe(200)
