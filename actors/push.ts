@@ -157,7 +157,7 @@ export const pushKind = (pushing: Pushing): Kind => ({
   machine: pushMachine,
   pollMs: 500,
   leaseMs: 15_000,
-  concurrency: 8,
+  concurrency: 16,
   laneLimit: 4,
   claimLimit: 8,
   work: {

@@ -368,6 +368,8 @@ export const reconciliationKind = (reconciling: Reconciling): Kind => ({
   leaseMs: 15_000,
   concurrency: 2,
   laneLimit: 1,
+  // One reader is for those that answer: eighty agents that hang, ten seconds each, would have both for minutes.
+  doubt: { count: 'failures', places: 1 },
   // A timer that rings here finds the other place free, instead of waiting for the next poll.
   claimLimit: 1,
   work: {

@@ -162,7 +162,8 @@ export class System {
       runtime: this.runtime,
       instruments: time,
       extensionHost,
-      isDiscovered: (agentId) => this.worker.hasRoom('command', agentId) && discovery.isAtHand(agentId),
+      isDiscovered: (agentId) =>
+        this.worker.hasRoom({ kind: 'command', lane: agentId, isDoubted: false }) && discovery.isAtHand(agentId),
     })
     const { runtime, pool, artifacts } = this
     const rates = new RateCounter(db, options.limits ?? rateLimits, monotonic)

@@ -3,37 +3,22 @@
  * known, what a person can do next. Owns the sentences for every state of every kind; which states need an eye is the
  * machines' own tag, and a test holds the two together. Commands' ends are command-explanation.ts.
  */
-import type { ActorWait, DeliveryRecord } from './actor.ts'
-import type { CommandEvidence } from './evidence.ts'
+import { waiting } from './actor-wait.ts'
 import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
-import { withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
+import { listOf, withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerBy, answerDeadlineMs } from './lost-answer.ts'
-import { isAbandoned, isHolderSilent, stuckAfterMs, streamOpenAfterMs } from './patience.ts'
-import type { Settlement } from './settlement.ts'
+import { isAbandoned, isHolderSilent, streamOpenAfterMs } from './patience.ts'
+import { firstTimer, leftSince, type Seen } from './seen-actor.ts'
 import {
   askedMeanwhile,
   isOverdue,
-  leftWaiting,
   nextTryOf,
   nothingLost,
   sinceKnown,
   unfollowedTitle,
   unreadTitle,
 } from './unread-agent.ts'
-
-/** An actor with what is on record about it elsewhere. */
-export interface Seen {
-  /** When it was seen so, by the server's clock: nobody is called missing by what is old. */
-  readonly at: string
-  readonly actor: ActorDetail
-  readonly wait: ActorWait | null
-  readonly since: string | null
-  readonly holderSeenAt: string | null
-  readonly delivery: DeliveryRecord | null
-  readonly evidence: CommandEvidence | null
-  readonly settlement: Settlement | null
-}
 
 const quiet = (title: string, ...sentences: readonly string[]): Explanation => ({
   tone: 'quiet',
@@ -81,15 +66,6 @@ const isStreaming = ({ at, actor: { work, lease } }: Seen): boolean =>
 const triedNow = (seen: Seen): string =>
   seen.wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
 
-const firstTimer = ({ actor: { timers } }: Seen): string | null =>
-  timers.map(({ dueAt }) => dueAt).toSorted()[0] ?? null
-
-/** Its timer is over, and nobody has taken it up: since when; null where that is not so. By what was seen, for old news accuses nobody. */
-const leftSince = (seen: Seen): string | null => {
-  const dueAt = firstTimer(seen)
-  return seen.actor.lease === null && dueAt !== null && isOverdue(dueAt, Date.parse(seen.at)) ? dueAt : null
-}
-
 /** Nobody takes it up, so who would ask for the task meanwhile is not promised either. */
 const isLeft = (seen: Seen): boolean => (seen.wait === null ? leftSince(seen) !== null : seen.wait.taken.length === 0)
 
@@ -134,8 +110,6 @@ const ended =
     const action = delivery?.action ?? 'send'
     return explainCommand({ status, error, action }, delivery, evidence, settlement) ?? quiet(status)
   }
-
-const listOf = (...sentences: readonly (string | null)[]): string[] => sentences.filter((sentence) => sentence !== null)
 
 /** By kind and the path to the live state. What is missing here is told in the machine's own words, see `unknown`. */
 const table: Readonly<Record<string, Explain>> = {
@@ -312,72 +286,6 @@ function silent(seen: Seen, nowMs: number): Explanation | null {
 export const isUnheard = (seen: Seen, nowMs: number): boolean => {
   const dueAt = firstTimer(seen)
   return seen.wait !== null || seen.actor.lease !== null || (dueAt !== null && isOverdue(dueAt, nowMs))
-}
-
-/** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
-function waiting(seen: Seen, nowMs: number): Explanation | null {
-  const { wait } = seen
-  if (wait === null) return untaken(seen) ?? left(seen)
-  const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
-  return {
-    tone: late ? 'warn' : 'quiet',
-    title: isFull(wait) ? 'Waits for a place' : 'Waits for a worker',
-    sentences: listOf(
-      placesTaken(wait),
-      wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
-    ),
-    known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
-    remedies: ['see-queues'],
-  }
-}
-
-/** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
-function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
-  if (work === null || work.startedAt !== null || lease !== null) return null
-  const late = Date.parse(at) - Date.parse(updatedAt) > stuckAfterMs
-  return {
-    tone: late ? 'warn' : 'quiet',
-    title: 'Waits for a worker or a place',
-    sentences: [
-      'It is due, and no worker has taken it up: none runs, or all places for its kind are taken. It begins as soon as one is free.',
-    ],
-    known: [{ words: 'As it is since', at: updatedAt }],
-    remedies: [],
-  }
-}
-
-/** A timer that is over is not work yet, and waits for a worker like it. */
-function left(seen: Seen): Explanation | null {
-  const since = leftSince(seen)
-  if (since === null || Date.parse(seen.at) - Date.parse(since) <= stuckAfterMs) return null
-  return {
-    tone: 'warn',
-    title: 'Waits for a worker',
-    sentences: [leftWaiting],
-    known: [{ words: 'Due', at: since }],
-    remedies: [],
-  }
-}
-
-const isFull = ({ taken, places, perAgent }: ActorWait): boolean =>
-  taken.length > 0 && taken.every((each) => each.taken >= places || each.ofLane >= perAgent)
-
-/** An answer is not waited for longer than that, so neither is its place taken. */
-const freeBy = ({ taken, perAgent, requestSince }: ActorWait): Known[] =>
-  requestSince === null || !taken.some(({ ofLane }) => ofLane >= perAgent)
-    ? []
-    : [{ words: 'The first place of its agent is free by about', at: answerBy(requestSince) }]
-
-/** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
-function placesTaken(wait: ActorWait): string {
-  const { taken, places, perAgent } = wait
-  if (taken.length === 0) return 'No process works on its kind at the moment. One that runs takes it within a second.'
-  const by = taken.map(({ owner, taken: held, ofLane }) => {
-    const atAgent = ofLane === 0 ? '' : `, ${ofLane} of them for the same agent`
-    const most = ofLane >= perAgent && perAgent < places ? ', which may have no more' : ''
-    return `${held} of ${places} places are taken by ${owner}${atAgent}${most}`
-  })
-  return `${by.join('; ')}. ${isFull(wait) ? 'It begins as soon as one is free.' : 'It begins within a second.'}`
 }
 
 const order = { bad: 0, warn: 1, quiet: 2 } as const

@@ -22,5 +22,9 @@ export interface Explanation {
   readonly remedies: readonly Remedy[]
 }
 
+/** Those of these sentences that there are. */
+export const listOf = (...sentences: readonly (string | null)[]): string[] =>
+  sentences.filter((sentence) => sentence !== null)
+
 /** A sentence that somebody else wrote, with one full stop. */
 export const withStop = (said: string): string => said.trim().replace(/[.!?]?$/, (end) => end || '.')

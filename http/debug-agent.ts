@@ -22,8 +22,8 @@ const schema = {
 export const agentTroubleRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
   const attention = attentionStates(chartsOf(system.kinds))
   const places = kindsWithPlaces.flatMap((kind) => {
-    const perAgent = system.kinds[kind]?.laneLimit
-    return perAgent === undefined ? [] : [{ kind, perAgent }]
+    const row = system.kinds[kind]
+    return row === undefined ? [] : [{ kind, places: row.concurrency, perAgent: row.laneLimit }]
   })
   const config = { permission: 'read' } as const
   app.get('/api/agents/:agentId/troubles', { config, schema }, async (request): Promise<AgentTroubles> => {

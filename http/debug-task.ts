@@ -50,11 +50,12 @@ export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, d
     const at = records[0]?.seenAt ?? instruments.now().toISOString()
     const actors: ActorAnswer[] = []
     for (const record of records) {
-      const wait = await readWait(db.pool, viewer, record.kind, record.id)
+      const kind = system.kinds[record.kind]
+      const wait = placesOf(await readWait(db.pool, viewer, record, kind?.doubt?.count), kind, record.snapshot.context)
       const actor = detailOf(record, definitions)
       const since = await readFailingSince(db.pool, record)
       const holderSeenAt = await readSeenAt(db.pool, record.leaseOwner)
-      actors.push({ at, actor, wait: placesOf(wait, system.kinds[record.kind]), since, holderSeenAt, ...ofNoCommand })
+      actors.push({ at, actor, wait, since, holderSeenAt, ...ofNoCommand })
     }
     return { at, actors, heard: [...(await readHeard(db.pool, id))] }
   })

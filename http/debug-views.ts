@@ -17,12 +17,13 @@ import {
   type StateValue,
 } from '../domain/chart.ts'
 import type { LivingChart } from '../actors/charts.ts'
-import type { Kind } from '../actors/loop/kinds.ts'
+import { isDoubted, type Kind } from '../actors/loop/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/patience.ts'
 import { shownCause } from '../domain/lost-answer.ts'
 import { eventWords, guardWords } from '../domain/next-words.ts'
 import type { ActorRecord, AttentionState, LogRecord } from '../persistence/actor-views.ts'
+import type { Snapshot } from '../persistence/actors.ts'
 import type { StoredWait } from '../persistence/queue-views.ts'
 import type { SendRecord } from '../persistence/unsettled-sends.ts'
 import { isUuid } from '../domain/uuid.ts'
@@ -83,8 +84,19 @@ function eventOf(event: Happened | null): ActorStep['event'] {
 }
 
 /** Why it waits, with the places that a process has for its kind. */
-export const placesOf = (wait: StoredWait | null, kind: Kind | undefined): ActorWait | null =>
-  wait && kind ? { ...wait, places: kind.concurrency, perAgent: kind.laneLimit } : null
+export const placesOf = (
+  wait: StoredWait | null,
+  kind: Kind | undefined,
+  context: Snapshot['context'],
+): ActorWait | null =>
+  wait && kind
+    ? {
+        ...wait,
+        places: kind.concurrency,
+        perAgent: kind.laneLimit,
+        ...(kind.doubt && isDoubted(kind, context) ? { perDoubted: kind.doubt.places } : {}),
+      }
+    : null
 
 /** Every state that a machine of ours marks for a person to look at, as its rows store it. */
 export const attentionStates = (definitions: Definitions): readonly AttentionState[] =>

@@ -126,12 +126,12 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const record = await actorOf(asked, ref)
   const { db, viewer, kinds, definitions } = asked
   const { kind, id } = record
-  const wait = await readWait(db, viewer, kind, id)
+  const wait = await readWait(db, viewer, record, kinds[kind]?.doubt?.count)
   const send = kind === 'command' ? await findSend(db, viewer, id) : null
   return {
     at: record.seenAt,
     actor: detailOf(record, definitions),
-    wait: placesOf(wait, kinds[kind]),
+    wait: placesOf(wait, kinds[kind], record.snapshot.context),
     since: await readFailingSince(db, record),
     holderSeenAt: await readSeenAt(db, record.leaseOwner),
     delivery: send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand)),

@@ -12,11 +12,16 @@ import type { Connection } from './connection.ts'
 import { isHeardOf } from './processes.ts'
 import { held } from './visibility.ts'
 
-/** How much of a kind one process does for one agent at once. */
+/** How much of a kind one process does at once, and at most for one agent. */
 export interface AgentPlaces {
   readonly kind: string
+  readonly places: number
   readonly perAgent: number
 }
+
+/** In the database's words what domain/shares.ts says: `h` is what one process holds, `limits` its places. */
+const share = sql.fragment`
+  case when limits.most >= limits.places then limits.most else greatest(1, least(limits.most, (limits.places - h.taken_by_all) / 3)) end`
 
 /**
  * To who holds the whole agent, for the places are of the agent and not of a task. Who waits for a moment waits for a worker to look;
@@ -31,24 +36,24 @@ export async function readFullPlaces(
   const { organizationId } = viewer
   const rows = await db.any(sql.type(z.custom<AgentTroubles['full'][number]>())`
     with holding as (
-      select a.kind, (count(*) filter (where a.lane = ${agentId}))::int as taken,
+      select a.kind, (count(*) filter (where a.lane = ${agentId}))::int as taken, count(*)::int as taken_by_all,
         min(a.work_started_at) filter (where a.lane = ${agentId} and a.work = 'deliver') as since
       from actor a
       where a.kind = any(${sql.array(
         places.map(({ kind }) => kind),
         'text',
       )})
-        and a.wake_at is not null and a.lease_until > now() and a.organization_id = ${organizationId}
+        and a.wake_at is not null and a.lease_until > now()
         and ${isHeardOf(sql.fragment`a.lease_owner`)}
         and ${held(viewer, 'read', sql.fragment`${agentId}::uuid`, null)}
       group by a.kind, a.lease_owner
     ), taken as (
-      select h.kind, sum(h.taken)::int as taken, (count(*) * limits.most)::int as places, min(h.since) as since
+      select h.kind, sum(h.taken)::int as taken, sum(${share})::int as places, min(h.since) as since
       from holding h join ${sql.unnest(
-        places.map(({ kind, perAgent }) => [kind, perAgent]),
-        ['text', 'int4'],
-      )} as limits(kind, most) on limits.kind = h.kind
-      group by h.kind, limits.most having min(h.taken) >= limits.most
+        places.map(({ kind, places: all, perAgent }) => [kind, all, perAgent]),
+        ['text', 'int4', 'int4'],
+      )} as limits(kind, places, most) on limits.kind = h.kind
+      group by h.kind having bool_and(h.taken >= ${share})
     )
     select f.kind, f.taken, f.places, w.waiting, w."oldestDueAt", f.since as "requestSince"
     from taken f cross join lateral (

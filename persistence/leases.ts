@@ -14,6 +14,8 @@ export interface Claim {
   readonly leaseMs: number
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
+  /** Of what failed last, by this count in a machine's context, the process has no room for more: it stays where it is, too. */
+  readonly exceptFailing?: string
   /** How far back to look, where all that fell due before is theirs; absent: at everything that is due. */
   readonly reachMs?: number
   /** Names for the leases that are granted, `limit` of them: whoever never hears the answer knows what it may have taken. */
@@ -64,6 +66,8 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       ? sql.fragment`(lease_token is null and updated_at > now() + interval '1 second' and wake_at >= updated_at)`
       : sql.fragment`false`
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
+  const answering =
+    claim.exceptFailing === undefined ? sql.fragment`` : sql.fragment`and not ${failedLast(claim.exceptFailing)}`
   const recent =
     claim.reachMs === undefined
       ? sql.fragment``
@@ -75,7 +79,7 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
         case when ${ahead} then wake_at else now() end as seen_at,
         (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
       from actor
-      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${recent}
+      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${answering} ${recent}
       order by ${fairness(claim.lanes)} wake_at limit ${claim.limit} for update skip locked
     ), numbered as (
       select due.*, row_number() over () as n from due
@@ -108,6 +112,10 @@ export function claimFor(
   // Behind a pooler only a transaction is told to be on disk before it is acknowledged, and the first byte follows a claim.
   return db.pool.transaction((tx) => claimActors(tx, claim, others))
 }
+
+/** Whether an actor's last try failed, by a count in its machine's context (Kind.doubt, actors/loop/kinds.ts). */
+export const failedLast = (count: string): FragmentSqlToken =>
+  sql.fragment`(coalesce((snapshot->'context'->>${count})::float8, 0) > 0)`
 
 /** Hardly ever is there one, and then the statement is without it. */
 const isUnheard = (tokens: readonly string[]) =>

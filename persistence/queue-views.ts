@@ -9,7 +9,9 @@ import { mayEver, type Viewer } from '../domain/access.ts'
 import { stuckAfterMs } from '../domain/patience.ts'
 import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswer } from '../domain/queue.ts'
 import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
+import type { ActorRef } from './actors.ts'
 import type { Connection } from './connection.ts'
+import { failedLast } from './leases.ts'
 import { isHeardOf, readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
@@ -126,6 +128,7 @@ const Taken = z.object({
   owner: z.string(),
   taken: z.number(),
   ofLane: z.number(),
+  ofDoubted: z.number(),
   requestSince: z.string().nullable(),
 })
 const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead: z.number() })
@@ -139,12 +142,12 @@ export interface StoredWait {
   readonly requestSince: string | null
 }
 
-/** Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
+/** `doubt`: the count by which its kind tells what failed last. Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
 export async function readWait(
   db: Connection,
   { organizationId, role }: Viewer,
-  kind: string,
-  id: string,
+  { kind, id }: ActorRef,
+  doubt?: string,
 ): Promise<StoredWait | null> {
   if (!mayEver(role, 'administer')) return null
   const waiting = await db.maybeOne(sql.type(Waiting)`
@@ -158,8 +161,10 @@ export async function readWait(
       and a.wake_at <= now() - case when a.work is null then ${stuckAfterMs} else 0 end * interval '1 millisecond'`)
   if (!waiting) return null
   const { lane, dueAt, ahead } = waiting
+  const doubted = doubt === undefined ? sql.fragment`false` : failedLast(doubt)
   const taken = await db.any(sql.type(Taken)`
     select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane",
+      (count(*) filter (where ${doubted}))::int as "ofDoubted",
       min(work_started_at) filter (where lane = ${lane} and kind = 'command' and work = 'deliver') as "requestSince"
     from actor
     where kind = ${kind} and wake_at is not null and lease_until > now() and organization_id = ${organizationId}

@@ -65,8 +65,13 @@ export interface Kind {
   readonly leaseMs: number
   /** Pieces of work under way at once, a process. */
   readonly concurrency: number
-  /** How many of them in one lane: one agent that hangs must leave room for the others. */
+  /** How many of them in one lane at most: agents that hang must leave room for the others (domain/shares.ts). */
   readonly laneLimit: number
+  /**
+   * Work that failed last, by a count in its machine's context, has at most so many of the places: waiting for those that hang takes none
+   * of the others from those that answer.
+   */
+  readonly doubt?: { readonly count: string; readonly places: number }
   /** Rows claimed at once. */
   readonly claimLimit: number
   /** How long work may keep its place while others wait for one (turns.ts); for ever, where it is not said. */
@@ -81,5 +86,9 @@ export interface Kind {
   /** Writes what people read of actors that moved; asks for all its statements at once, for COMMIT leaves with them. */
   readonly project?: (batch: BatchContext, moved: readonly Projected[]) => Promise<void>
 }
+
+/** Whether its last try failed, where that matters for its place. */
+export const isDoubted = ({ doubt }: Kind, context: Readonly<Record<string, unknown>>): boolean =>
+  doubt !== undefined && Number(context[doubt.count] ?? 0) > 0
 
 export type Kinds = Readonly<Record<string, Kind>>

@@ -22,6 +22,8 @@ export interface HeldLease {
   readonly work: string
   /** Whose queue it is in: an agent, for work that talks to one. */
   readonly lane: string | null
+  /** It failed last (Kind.doubt). */
+  readonly isDoubted: boolean
   readonly leaseMs: number
   readonly abort: AbortController
   /** Ends the work's turn: others wait for its place. */
@@ -59,6 +61,12 @@ export class Leases {
     let n = 0
     for (const lease of this.#held.values())
       if (lease.ref.kind === kind && (lane === undefined || lease.lane === lane)) n++
+    return n
+  }
+
+  countDoubted(kind: string): number {
+    let n = 0
+    for (const { ref, isDoubted } of this.#held.values()) if (ref.kind === kind && isDoubted) n++
     return n
   }
 

@@ -3,7 +3,7 @@
  * which its next work begins. Does not move anything (batch.ts) and does not know whose room it is (worker.ts).
  */
 import type { ActorRef, ActorRow, ActorWrite, LeaseWrite, Snapshot } from '../../persistence/actors.ts'
-import type { Kind } from './kinds.ts'
+import { isDoubted, type Kind } from './kinds.ts'
 import type { Intake, Launch, Spawn } from './step.ts'
 
 export interface Living {
@@ -80,10 +80,12 @@ export function leaseForWork(
   if (actor.work === null || actor.lease.kind !== 'none') return null
   const { ref, organizationId, lane, carry, work, continuing, snapshot } = actor
   const reserved = continuing === null
-  if (reserved && !intake.takeRoom(ref.kind, lane)) return 'leftDue'
+  const seat = { kind: ref.kind, lane, isDoubted: isDoubted(kind, snapshot.context) }
+  if (reserved && !intake.takeRoom(seat)) return 'leftDue'
   const token = continuing?.token ?? intake.newToken()
   actor.lease = { kind: 'take', token, owner: intake.owner, leaseMs: kind.leaseMs }
   actor.workStartedAt = at.toISOString()
   const { context } = snapshot
-  return { ref, organizationId, context, work, token, lane, trustedFrom: startedAt, carry, reserved }
+  const given = { ref, organizationId, context, work, token, carry }
+  return { ...given, lane, isDoubted: seat.isDoubted, trustedFrom: startedAt, reserved }
 }

@@ -5,8 +5,8 @@
  * back, waits for seconds and never for ever.
  */
 interface Look {
-  /** Lanes whose rows were left where they are. */
-  readonly lanes: ReadonlySet<string>
+  /** Whose rows were left where they are. */
+  readonly leftOut: ReadonlySet<string>
   /** Of what had fallen due by then nothing is left but theirs. Monotonic milliseconds. */
   readonly upTo: number
   /** When everything was looked at last. */
@@ -16,7 +16,8 @@ interface Look {
 /** A claim that was answered. */
 export interface Claimed {
   readonly kind: string
-  readonly fullLanes: readonly string[]
+  /** Lanes whose rows were left where they are, and `doubted` where all that failed last was. */
+  readonly leftOut: readonly string[]
   /** As `reach` said. */
   readonly reach: number | undefined
   /** When it was asked for, monotonic milliseconds. */
@@ -33,22 +34,22 @@ export class PassedOver {
   readonly #byKind = new Map<string, Look>()
 
   /** How far back a claim has to look, milliseconds; undefined: at everything that is due. */
-  reach(kind: string, fullLanes: readonly string[], now: number): number | undefined {
+  reach(kind: string, leftOut: readonly string[], now: number): number | undefined {
     const last = this.#byKind.get(kind)
     if (!last || now - last.wholeAt >= wholeEveryMs) return undefined
-    // A lane that has room again has rows of any age.
-    const full = new Set(fullLanes)
-    return [...last.lanes].every((lane) => full.has(lane)) ? now - last.upTo + lateMs : undefined
+    // What has room again has rows of any age.
+    const full = new Set(leftOut)
+    return [...last.leftOut].every((lane) => full.has(lane)) ? now - last.upTo + lateMs : undefined
   }
 
-  note({ kind, fullLanes, reach, at, lastDueMs }: Claimed): void {
+  note({ kind, leftOut, reach, at, lastDueMs }: Claimed): void {
     const last = this.#byKind.get(kind)
-    if (fullLanes.length === 0) this.#byKind.delete(kind)
+    if (leftOut.length === 0) this.#byKind.delete(kind)
     else {
       const upTo = at - Math.max(0, lastDueMs ?? 0)
-      const lanes = new Set(fullLanes)
-      if (reach === undefined || !last) this.#byKind.set(kind, { lanes, upTo, wholeAt: at })
-      else this.#byKind.set(kind, { lanes, upTo: Math.max(upTo, last.upTo), wholeAt: last.wholeAt })
+      const left = new Set(leftOut)
+      if (reach === undefined || !last) this.#byKind.set(kind, { leftOut: left, upTo, wholeAt: at })
+      else this.#byKind.set(kind, { leftOut: left, upTo: Math.max(upTo, last.upTo), wholeAt: last.wholeAt })
     }
   }
 }

@@ -1,16 +1,25 @@
 /**
- * How much may be under way in this process at once, and how much of it for one agent, so that one that hangs leaves places
- * for the others. Counts what is held (lease.ts) and what is promised while its commit or claim is under way. Does not decide
- * who gets a place.
+ * How much may be under way in this process at once, how much of it for one agent, and how much of what failed last, so that
+ * those that hang leave places for the others. Counts what is held (lease.ts) and what is promised while its commit or claim is
+ * under way. Does not decide who gets a place.
  */
+import { shareOf } from '../../domain/shares.ts'
 import type { Kind, Kinds } from './kinds.ts'
 import type { Leases } from './lease.ts'
+import type { Seat } from './step.ts'
 import { lanesOf } from './turns.ts'
+
+/** Who has no more room here. */
+export interface Full {
+  readonly lanes: readonly string[]
+  /** All that failed last (Kind.doubt). */
+  readonly doubted: boolean
+}
 
 export class Room {
   readonly #kinds: Kinds
   readonly #leases: Leases
-  /** Promised for work whose commit or claim is under way, by kind and by lane. */
+  /** Promised for work whose commit or claim is under way, by kind, by lane, and of what is doubted. */
   readonly #reserved = new Map<string, number>()
 
   constructor(kinds: Kinds, leases: Leases) {
@@ -26,34 +35,57 @@ export class Room {
 
   /** Places of a kind that nobody has or was promised. */
   free(kind: string): number {
-    return this.kind(kind).concurrency - this.#leases.count(kind) - (this.#reserved.get(kind) ?? 0)
+    return this.kind(kind).concurrency - this.#leases.count(kind) - this.#promised(kind)
   }
 
-  has(kind: string, lane: string | null): boolean {
-    return this.free(kind) > 0 && !this.#isFull(kind, lane)
+  /** How many to claim at once: no more than one lane may have, for they may all be of one. */
+  claimable(name: string): number {
+    return Math.min(this.kind(name).claimLimit, this.free(name), this.#share(name))
   }
 
-  reserve(kind: string, lane: string | null, by: number): void {
-    for (const key of lane === null ? [kind] : [kind, `${kind} ${lane}`]) {
-      const left = (this.#reserved.get(key) ?? 0) + by
+  has({ kind, lane, isDoubted }: Seat): boolean {
+    return this.free(kind) > 0 && !this.#isFull(kind, lane) && !(isDoubted && this.#isFullOfDoubt(kind))
+  }
+
+  /** Promises places, or takes the promise back: `by` is 1 or -1, or as many as a claim may bring, of whatever lane. */
+  reserve({ kind, lane, isDoubted }: Seat, by: number): void {
+    const keys = [kind, ...(lane === null ? [] : [`${kind} ${lane}`]), ...(isDoubted ? [doubtOf(kind)] : [])]
+    for (const key of keys) {
+      const left = this.#promised(key) + by
       if (left > 0) this.#reserved.set(key, left)
       else this.#reserved.delete(key)
     }
   }
 
-  #isFull(kind: string, lane: string | null): boolean {
-    if (lane === null) return false
-    const taken = this.#leases.count(kind, lane) + (this.#reserved.get(`${kind} ${lane}`) ?? 0)
-    return taken >= this.kind(kind).laneLimit
-  }
-
-  fullLanes(kind: string): string[] {
+  full(kind: string): Full {
     const lanes = new Set(this.#leases.list().flatMap(({ ref, lane }) => (ref.kind === kind && lane ? [lane] : [])))
-    return [...lanes].filter((lane) => this.#isFull(kind, lane))
+    return { lanes: [...lanes].filter((lane) => this.#isFull(kind, lane)), doubted: this.#isFullOfDoubt(kind) }
   }
 
   /** Where work takes turns, what each lane has here: the one with the least comes first. */
   turnsOf(kind: string): ReadonlyMap<string, number> {
     return this.kind(kind).turnMs === undefined ? new Map() : lanesOf(this.#leases.list(), kind)
   }
+
+  #promised(key: string): number {
+    return this.#reserved.get(key) ?? 0
+  }
+
+  #isFull(kind: string, lane: string | null): boolean {
+    if (lane === null) return false
+    return this.#leases.count(kind, lane) + this.#promised(`${kind} ${lane}`) >= this.#share(kind)
+  }
+
+  #share(kind: string): number {
+    const { concurrency: places, laneLimit: perAgent } = this.kind(kind)
+    return shareOf({ places, perAgent, taken: places - this.free(kind) })
+  }
+
+  #isFullOfDoubt(kind: string): boolean {
+    const { doubt } = this.kind(kind)
+    return doubt !== undefined && this.#leases.countDoubted(kind) + this.#promised(doubtOf(kind)) >= doubt.places
+  }
 }
+
+/** No lane is called so: those are ids. */
+const doubtOf = (kind: string): string => `${kind} doubted`

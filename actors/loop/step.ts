@@ -46,6 +46,8 @@ export interface Launch {
   readonly work: string
   readonly token: string
   readonly lane: string | null
+  /** Its last try failed (Kind.doubt). */
+  readonly isDoubted: boolean
   /** Monotonic milliseconds before which the lease cannot have been granted. */
   readonly trustedFrom: number
   readonly carry?: unknown
@@ -53,10 +55,17 @@ export interface Launch {
   readonly reserved: boolean
 }
 
+/** What a place is asked for with: of which kind, in whose queue, and whether its last try failed (Kind.doubt). */
+export interface Seat {
+  readonly kind: string
+  readonly lane: string | null
+  readonly isDoubted: boolean
+}
+
 /** Lets a batch take leases for work it makes due, as far as this process has room. */
 export interface Intake {
   readonly owner: string
-  takeRoom(kind: string, lane: string | null): boolean
+  takeRoom(seat: Seat): boolean
   /** The commit failed: the work is not begun. */
   giveBack(launch: Launch): void
   newToken(): string

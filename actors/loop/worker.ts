@@ -18,9 +18,10 @@ import type { Report } from '../../domain/fact.ts'
 import { Bell } from './bell.ts'
 import { workEnded, type WorkEnded } from '../diagnostics.ts'
 import { PassedOver } from './passed-over.ts'
+import { Postponements } from './postponements.ts'
 import { Room } from './room.ts'
-import { ActorGone, type Intake, type Launch, type Step } from './step.ts'
-import type { Done, Held, Kinds } from './kinds.ts'
+import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
+import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import { repeated } from './outlast.ts'
 import type { Log } from '../log.ts'
@@ -41,10 +42,6 @@ const passesLimit = 50
 /** An outcome that cannot be written is tried again while its lease is trusted: 250 ms, doubled, 5 s at most. */
 const retryFromMs = 250
 const retryToMs = 5_000
-/** A row that cannot be moved is left alone: 5 s, doubled, 10 min at most. */
-const postponeFromMs = 5_000
-const postponeToMs = 600_000
-const postponedRemembered = 10_000
 
 export class Worker implements Intake {
   /** Names this process in leases, for people: it decides nothing but who is alive on an embedded database. */
@@ -56,7 +53,7 @@ export class Worker implements Intake {
   readonly #working = new Set<Promise<unknown>>()
   readonly #claiming = new Set<Promise<unknown>>()
   readonly #bells = new Map<string, Bell>()
-  readonly #postponed = new Map<string, number>()
+  readonly #postponements = new Postponements()
   readonly #unheard = new UnheardClaims()
   readonly #passedOver = new PassedOver()
   /** Kinds of which something due may wait in its row for room here. */
@@ -79,17 +76,17 @@ export class Worker implements Intake {
     this.#unwatch = this.leases.watch(() => this.#o.instruments.monotonic())
   }
 
-  /** Whether work of this kind and lane would begin here at once. */
-  hasRoom(kind: string, lane: string | null): boolean {
-    return this.#state === 'open' && this.#room.has(kind, lane)
+  /** Whether such work would begin here at once. */
+  hasRoom(seat: Seat): boolean {
+    return this.#state === 'open' && this.#room.has(seat)
   }
 
-  takeRoom(kind: string, lane: string | null): boolean {
-    if (!this.hasRoom(kind, lane)) {
-      this.#crowded.add(kind)
+  takeRoom(seat: Seat): boolean {
+    if (!this.hasRoom(seat)) {
+      this.#crowded.add(seat.kind)
       return false
     }
-    this.#room.reserve(kind, lane, 1)
+    this.#room.reserve(seat, 1)
     return true
   }
 
@@ -98,7 +95,7 @@ export class Worker implements Intake {
   }
 
   giveBack(launch: Launch): void {
-    if (launch.reserved) this.#room.reserve(launch.ref.kind, launch.lane, -1)
+    if (launch.reserved) this.#room.reserve({ ...launch, kind: launch.ref.kind }, -1)
   }
 
   // --- doing work -----------------------------------------------------------------------------------------------------
@@ -129,9 +126,9 @@ export class Worker implements Intake {
   }
 
   #begin(launch: Launch): void {
-    const { ref, token, work, lane, trustedFrom } = launch
+    const { ref, token, work, lane, isDoubted: doubted, trustedFrom } = launch
     const { leaseMs } = this.#room.kind(ref.kind)
-    const lease = this.leases.hold({ ref, token, work, lane, leaseMs, trustedFrom })
+    const lease = this.leases.hold({ ref, token, work, lane, isDoubted: doubted, leaseMs, trustedFrom })
     const done: Promise<unknown> = this.#perform(launch, lease).finally(() => {
       this.leases.drop(lease)
       this.#working.delete(done)
@@ -267,24 +264,28 @@ export class Worker implements Intake {
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
     const kind = this.#room.kind(name)
-    const limit = Math.min(kind.claimLimit, this.#room.free(name))
+    const limit = this.#room.claimable(name)
     if (limit <= 0 || this.#state !== 'open') return false
-    this.#room.reserve(name, null, limit)
+    // Before the claim's own promise, which may go to any of them.
+    const full = this.#room.full(name)
+    const promised = { kind: name, lane: null, isDoubted: false }
+    this.#room.reserve(promised, limit)
     this.#crowded.delete(name)
     try {
       const before = this.#o.instruments.monotonic()
-      const fullLanes = this.#room.fullLanes(name)
-      const reach = this.#passedOver.reach(name, fullLanes, before)
+      const leftOut = full.doubted ? [...full.lanes, 'doubted'] : full.lanes
+      const reach = this.#passedOver.reach(name, leftOut, before)
       const claim = {
         kind: name,
         limit,
         leaseMs: kind.leaseMs,
-        fullLanes,
+        fullLanes: full.lanes,
         lanes: this.#room.turnsOf(name),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
         ...(reach === undefined ? {} : { reachMs: reach }),
+        ...(full.doubted && kind.doubt ? { exceptFailing: kind.doubt.count } : {}),
       }
       const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
@@ -292,15 +293,15 @@ export class Worker implements Intake {
         throw error
       })
       const mayBeMore = due.length === limit
-      if (mayBeMore || fullLanes.length > 0) this.#crowded.add(name)
+      if (mayBeMore || leftOut.length > 0) this.#crowded.add(name)
       const lastDueMs = mayBeMore ? Math.min(...due.map(({ dueMs }) => dueMs)) : null
       // Where lanes take turns, the last that was taken is not the one that fell due last.
       if (lastDueMs === null || claim.lanes.size === 0)
-        this.#passedOver.note({ kind: name, fullLanes, reach, at: before, lastDueMs })
+        this.#passedOver.note({ kind: name, leftOut, reach, at: before, lastDueMs })
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
       return mayBeMore
     } finally {
-      this.#room.reserve(name, null, -limit)
+      this.#room.reserve(promised, -limit)
     }
   }
 
@@ -309,11 +310,10 @@ export class Worker implements Intake {
     const key = `${actor.kind}/${actor.id}`
     try {
       await this.#take(actor, claimedAt)
-      this.#postponed.delete(key)
+      this.#postponements.forget(key)
     } catch (error) {
       if (isOutage(error)) throw error
-      const pauseMs = Math.min(postponeToMs, (this.#postponed.get(key) ?? postponeFromMs / 2) * 2)
-      if (this.#postponed.size < postponedRemembered) this.#postponed.set(key, pauseMs)
+      const pauseMs = this.#postponements.next(key)
       this.#o.log.error({ err: error, actor: key, pauseMs }, 'an actor cannot be moved and is left alone')
       await postponeActor(this.#o.db.pool, actor, pauseMs)
     }
@@ -327,7 +327,8 @@ export class Worker implements Intake {
       if (!actor.begun) {
         // A drain may have passed while the claim was under way: what it took and did not begin goes back.
         if (this.#state !== 'open') return releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
-        return this.#begin({ ref, organizationId, context, work, token, lane, trustedFrom, reserved: false })
+        const seat = { lane, isDoubted: isDoubted(this.#room.kind(ref.kind), context), reserved: false }
+        return this.#begin({ ref, organizationId, context, work, token, trustedFrom, ...seat })
       }
       await this.#move({ ref, event: { type: 'interrupted' }, told: [], lease: { token, work }, cause: 'worker' })
     }

@@ -78,6 +78,7 @@ describe('a lease whose holder does not reach the database', () => {
       token,
       work: 'follow',
       lane: null,
+      isDoubted: false,
       leaseMs,
       trustedFrom: monotonic(),
     })
@@ -227,7 +228,14 @@ describe('a lease whose row is locked from outside', () => {
 })
 
 describe('a process that stands still', () => {
-  const held = { ref: { kind: 'test', id: newToken() }, token: newToken(), work: 'follow', lane: null, leaseMs }
+  const held = {
+    ref: { kind: 'test', id: newToken() },
+    token: newToken(),
+    work: 'follow',
+    lane: null,
+    isDoubted: false,
+    leaseMs,
+  }
 
   it('keeps a lease that is its own all the same, if it is renewed at once', async () => {
     const leases = new Leases()

@@ -12,7 +12,7 @@ import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/dat
 const kind = 'command'
 
 describe('how far back a claim looks', () => {
-  const all = { kind, fullLanes: ['x'], reach: undefined, lastDueMs: null }
+  const all = { kind, leftOut: ['x'], reach: undefined, lastDueMs: null }
 
   it('is to the beginning, first of all and every five seconds', () => {
     const passed = new PassedOver()
@@ -27,10 +27,10 @@ describe('how far back a claim looks', () => {
 
   it('is to the beginning when an agent has room again, and not when one more has none', () => {
     const passed = new PassedOver()
-    passed.note({ ...all, fullLanes: ['x', 'y'], at: 1_000 })
+    passed.note({ ...all, leftOut: ['x', 'y'], at: 1_000 })
     expect(passed.reach(kind, ['x'], 1_100)).toBeUndefined()
     expect(passed.reach(kind, ['x', 'y', 'z'], 1_100)).toBe(2_100)
-    passed.note({ ...all, fullLanes: [], at: 1_200 })
+    passed.note({ ...all, leftOut: [], at: 1_200 })
     expect(passed.reach(kind, ['x', 'y'], 1_300)).toBeUndefined()
   })
 
@@ -70,7 +70,7 @@ describe('how far back a claim looks', () => {
           expect(taken).toEqual(open.slice(0, limit))
           const last = taken.at(-1)
           const lastDueMs = last && taken.length === limit ? now - last.dueAt : null
-          passed.note({ kind, fullLanes: full, reach, at: now, lastDueMs })
+          passed.note({ kind, leftOut: full, reach, at: now, lastDueMs })
           rows = rows.filter((row) => !taken.includes(row))
         }
       }),

@@ -106,8 +106,8 @@ describe('the rhythm of the background loops, by the specification', () => {
       const leases = new Leases()
       // Nobody's row: the first renewal that is asked for finds that it went to somebody else.
       const ref = { kind: 'command', id: crypto.randomUUID() }
-      const parts = { ref, token: crypto.randomUUID(), work: 'deliver', lane: null, leaseMs, trustedFrom: 0 }
-      const lease = leases.hold(parts)
+      const parts = { ref, token: crypto.randomUUID(), work: 'deliver', lane: null, isDoubted: false }
+      const lease = leases.hold({ ...parts, leaseMs, trustedFrom: 0 })
       now = leaseMs / 3 - 1
       await leases.renewDue(house.db, () => now)
       expect(lease.abort.signal.aborted, `${leaseMs} ms, before a third`).toBe(false)

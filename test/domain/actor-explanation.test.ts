@@ -5,7 +5,8 @@ import { liveLeaves, activeNodes, pathsOf, spaced, whatCanHappen, type StateValu
 import { commandErrors } from '../../domain/command.ts'
 import { refusals } from '../../domain/refusal.ts'
 import { explainCommand } from '../../domain/command-explanation.ts'
-import { explainActor, hasWords, type Seen } from '../../domain/actor-explanation.ts'
+import { explainActor, hasWords } from '../../domain/actor-explanation.ts'
+import type { Seen } from '../../domain/seen-actor.ts'
 import { leaseGraceMs, stuckAfterMs } from '../../domain/patience.ts'
 import { answeredError, answeredStatus, lostAnswers, shownCause } from '../../domain/lost-answer.ts'
 import { eventWords, guardWords } from '../../domain/next-words.ts'
@@ -106,6 +107,12 @@ describe('work that nobody does', () => {
       'Waits for a place',
     ],
     [
+      'all of its agent while others take some',
+      [{ owner: 'a/1', taken: 5, ofLane: 2 }],
+      '5 of 8 places are taken by a/1, 2 of them for the same agent, which may have no more at the moment.',
+      'Waits for a place',
+    ],
+    [
       'room elsewhere',
       [
         { owner: 'a/1', taken: 8, ofLane: 0 },
@@ -124,6 +131,23 @@ describe('work that nobody does', () => {
     const [late] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs + stuckAfterMs)
     expect(late).toMatchObject({ tone: 'warn', title, remedies: ['see-queues'] })
   })
+})
+
+it('says of what failed last that the places for such are taken', () => {
+  const wait = { dueAt: at(-1), ahead: 0, places: 2, perAgent: 1, perDoubted: 1, requestSince: null }
+  const told = (ofDoubted: number) => {
+    const taken = [{ owner: 'a/1', taken: 1, ofLane: 0, ofDoubted }]
+    const actor = actorIn('reconciliation', 'checking', {
+      work: { id: 'check', startedAt: null },
+      context: { failures: 3, reason: 'HTTP 503' },
+    })
+    return explainActor(seen(actor, { wait: { ...wait, taken } }), nowMs)[0]
+  }
+  expect(told(1)).toMatchObject({ title: 'Waits for a place' })
+  expect(told(1)?.sentences.join(' ')).toContain(
+    '1 of 2 places are taken by a/1, 1 of them where the last try failed, too: those may have no more. It begins as soon as one is free.',
+  )
+  expect(told(0)).toMatchObject({ title: 'Waits for a worker' })
 })
 
 describe('a following that fails and waits for a place', () => {

@@ -1,6 +1,6 @@
 /** Actors as they are seen, for tests of what is said of them. Nothing here is wrong with any of them unless asked for. */
 import type { ActorDetail, StateValue } from '../../domain/chart.ts'
-import type { Seen } from '../../domain/actor-explanation.ts'
+import type { Seen } from '../../domain/seen-actor.ts'
 
 export const nowMs = Date.parse('2026-11-21T12:00:00Z')
 export const at = (ms: number): string => new Date(nowMs + ms).toISOString()

@@ -29,6 +29,7 @@ const attention = [
 ]
 const archivedRows = 30_000
 const administrator = administratorOf(ours)
+const subscription = (id: string) => ({ kind: 'subscription', id })
 
 describe('the index of unusual ends', () => {
   it('holds every end that a machine marks, and none of those that nearly everything has', () => {
@@ -208,14 +209,14 @@ describe('many actors', () => {
   })
 
   it('tells of work that waits how many wait before it, and whose places are taken', async () => {
-    const wait = await readWait(fresh.db.pool, administrator, 'subscription', 'a0000000-0000-7000-8000-000000000004')
+    const wait = await readWait(fresh.db.pool, administrator, subscription('a0000000-0000-7000-8000-000000000004'))
     expect(wait).toMatchObject({ ahead: 1, taken: [{ owner: 'host/1', taken: 2, ofLane: 1 }] })
     const ofTimer = (overdueMs: number) =>
       fresh.db.pool.transaction(async (tx) => {
         const id = 'a0000000-0000-7000-8000-00000000000b'
         const due = sql.fragment`now() - ${overdueMs} * interval '1 millisecond'`
         await tx.query(sql.unsafe`update actor set wake_at = ${due} where kind = 'subscription' and id = ${id}`)
-        const found = await readWait(tx, administrator, 'subscription', id)
+        const found = await readWait(tx, administrator, subscription(id))
         await tx.query(sql.unsafe`update actor set wake_at = null where kind = 'subscription' and id = ${id}`)
         return found
       })
@@ -228,14 +229,13 @@ describe('many actors', () => {
     expect(await ofTimer(stuckAfterMs)).toMatchObject({ taken: [] })
     await fresh.db.pool.query(sql.unsafe`delete from process`)
     expect(
-      await readWait(fresh.db.pool, administrator, 'subscription', 'a0000000-0000-7000-8000-000000000001'),
+      await readWait(fresh.db.pool, administrator, subscription('a0000000-0000-7000-8000-000000000001')),
     ).toBeNull()
     expect(
       await readWait(
         fresh.db.pool,
         { ...administrator, organizationId: theirs },
-        'subscription',
-        'a0000000-0000-7000-8000-000000000004',
+        subscription('a0000000-0000-7000-8000-000000000004'),
       ),
     ).toBeNull()
   })

@@ -91,7 +91,7 @@ it('is told to who holds one skill by its own tasks, and by nothing of the agent
 })
 
 describe('an agent’s places', () => {
-  const places = [{ kind: 'command', perAgent: 4 }]
+  const places = [{ kind: 'command', places: 16, perAgent: 4 }]
   const full = (viewer = administrator) => readFullPlaces(fresh.db.pool, viewer, small, places)
   /** What one process does for an agent, or what waits where nobody does it. */
   const rowsOf = (agentId: string, owner: string | null, count: number) =>

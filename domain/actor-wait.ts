@@ -1,0 +1,95 @@
+/**
+ * Why work that is due is not done, in words: whose places are taken, or that nobody works. What a place is, and who may have
+ * how many of them, is shares.ts; the states an actor waits in are actor-explanation.ts.
+ */
+import type { ActorWait } from './actor.ts'
+import { listOf, type Explanation, type Known } from './explanation.ts'
+import { answerBy } from './lost-answer.ts'
+import { stuckAfterMs } from './patience.ts'
+import { leftSince, type Seen } from './seen-actor.ts'
+import { shareOf } from './shares.ts'
+import { leftWaiting } from './unread-agent.ts'
+
+/** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
+export function waiting(seen: Seen, nowMs: number): Explanation | null {
+  const { wait } = seen
+  if (wait === null) return untaken(seen) ?? left(seen)
+  const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
+  return {
+    tone: late ? 'warn' : 'quiet',
+    title: isFull(wait) ? 'Waits for a place' : 'Waits for a worker',
+    sentences: listOf(
+      placesTaken(wait),
+      wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
+    ),
+    known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
+    remedies: ['see-queues'],
+  }
+}
+
+/** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
+function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
+  if (work === null || work.startedAt !== null || lease !== null) return null
+  const late = Date.parse(at) - Date.parse(updatedAt) > stuckAfterMs
+  return {
+    tone: late ? 'warn' : 'quiet',
+    title: 'Waits for a worker or a place',
+    sentences: [
+      'It is due, and no worker has taken it up: none runs, or all places for its kind are taken. It begins as soon as one is free.',
+    ],
+    known: [{ words: 'As it is since', at: updatedAt }],
+    remedies: [],
+  }
+}
+
+/** A timer that is over is not work yet, and waits for a worker like it. */
+function left(seen: Seen): Explanation | null {
+  const since = leftSince(seen)
+  if (since === null || Date.parse(seen.at) - Date.parse(since) <= stuckAfterMs) return null
+  return {
+    tone: 'warn',
+    title: 'Waits for a worker',
+    sentences: [leftWaiting],
+    known: [{ words: 'Due', at: since }],
+    remedies: [],
+  }
+}
+
+type Held = ActorWait['taken'][number]
+
+const isLaneFull = ({ taken, ofLane }: Held, { places, perAgent }: ActorWait): boolean =>
+  ofLane >= shareOf({ places, perAgent, taken })
+const isDoubtFull = ({ ofDoubted = 0 }: Held, { perDoubted }: ActorWait): boolean =>
+  perDoubted !== undefined && ofDoubted >= perDoubted
+
+const isFull = (wait: ActorWait): boolean =>
+  wait.taken.length > 0 &&
+  wait.taken.every((each) => each.taken >= wait.places || isLaneFull(each, wait) || isDoubtFull(each, wait))
+
+/** An answer is not waited for longer than that, so neither is its place taken. */
+const freeBy = (wait: ActorWait): Known[] =>
+  wait.requestSince === null || !wait.taken.some((each) => isLaneFull(each, wait))
+    ? []
+    : [{ words: 'The first place of its agent is free by about', at: answerBy(wait.requestSince) }]
+
+/** Less than it may ever have: what others take is missing. */
+const forNow = ({ ofLane }: Held, { perAgent }: ActorWait): string => (ofLane < perAgent ? ' at the moment' : '')
+
+/** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
+function placesTaken(wait: ActorWait): string {
+  const { taken, places, perAgent } = wait
+  if (taken.length === 0) return 'No process works on its kind at the moment. One that runs takes it within a second.'
+  const by = taken.map((each) => {
+    const { owner, taken: held, ofLane, ofDoubted = 0 } = each
+    const atAgent = ofLane === 0 ? '' : `, ${ofLane} of them for the same agent`
+    const most =
+      isLaneFull(each, wait) && perAgent < places && held < places
+        ? `, which may have no more${forNow(each, wait)}`
+        : ''
+    const doubted = isDoubtFull(each, wait)
+      ? `, ${ofDoubted} of them where the last try failed, too: those may have no more`
+      : ''
+    return `${held} of ${places} places are taken by ${owner}${atAgent}${most}${doubted}`
+  })
+  return `${by.join('; ')}. ${isFull(wait) ? 'It begins as soon as one is free.' : 'It begins within a second.'}`
+}
