@@ -118,8 +118,9 @@ class Fleet {
 
   async crash(): Promise<void> {
     const awayMs = this.#chance.whole(200, sized(1_000, 8_000))
-    await this.#stage.broken('PostgreSQL crashed', async () => {
-      await postgres.crash()
+    const how = this.#chance.next() < 0.5 ? 'quit' : 'kill'
+    await this.#stage.broken(`PostgreSQL crashed, ${how}`, async () => {
+      await postgres.crash(how)
       const from = performance.now()
       await this.#stage.until(() => performance.now() - from > awayMs)
       await postgres.recover()

@@ -40,7 +40,7 @@ describe('a PostgreSQL that crashes', () => {
       Array.from({ length: 10 }, (_, i) => running.send(agentId, { text: 'direct' }, `c${i}`)),
     )
     await peer.received(10)
-    await postgres.crash()
+    await postgres.crash('quit')
     // The answers arrive while there is no database to write them to.
     peer.script.release()
     await postgres.recover()
@@ -55,7 +55,7 @@ describe('a PostgreSQL that crashes', () => {
     const localId = String(result?.localId)
     await expect.poll(() => peer.callsOf('SubscribeToTask')).toBe(1)
     const taskId = peer.taskIds().at(-1)
-    await postgres.crash()
+    await postgres.crash('quit')
     // Nobody can ask now whether the stream brought anything.
     peer.script.emit(String(taskId), { statusUpdate: 'no such thing' })
     await postgres.recover()

@@ -57,10 +57,11 @@ describe('F6: a PostgreSQL that goes away', () => {
           await load.reached(load.accepted + chance.whole(1, 5))
         }
         for (let i = 0; i < sized(1, 10); i++) {
-          await away('crash', async () => {
-            await postgres.crash()
-            await postgres.recover()
-          })
+          for (const how of ['quit', 'kill'] as const)
+            await away(`crash, ${how}`, async () => {
+              await postgres.crash(how)
+              await postgres.recover()
+            })
           await away('restart', () => postgres.restart())
         }
         enough.abort()
@@ -72,7 +73,7 @@ describe('F6: a PostgreSQL that goes away', () => {
           load,
           figures: {
             cuts,
-            crashes: sized(1, 10),
+            crashes: 2 * sized(1, 10),
             restarts: sized(1, 10),
             maxRecoveryMs: recoveryMs,
             beforeBytes,
