@@ -21,7 +21,8 @@ const rounds = sized(1, 8)
 /** The long pass waits for the product's own minute. Renewed by each third, so that a busy machine does not let one run out. */
 const leaseMs = sized(8_000, 60_000)
 const slowMs = 3_000
-const startsLimit = 10
+/** The database is away for eight seconds at most, and a start in vain may take half of one. */
+const startsMs = 60_000
 /** The latter are the server's and the driver's own words for a connection that is cut in the middle of a transaction. */
 const databaseAway = /The database cannot be reached|\(57P0\d\)|Connection terminated|and is not queryable/
 
@@ -101,11 +102,12 @@ class Fleet {
 
   /** A process that finds no database when it starts says so and ends; whoever manages it starts it again. */
   async #started(start: () => Promise<Member>): Promise<Member> {
-    for (let tries = 1; ; tries++) {
+    for (const from = performance.now(); ;) {
       try {
         return await start()
       } catch (error) {
-        if (!(error instanceof Error) || !databaseAway.test(error.message) || tries === startsLimit) throw error
+        if (!(error instanceof Error) || !databaseAway.test(error.message) || performance.now() - from > startsMs)
+          throw error
         this.startsInVain += 1
       }
     }
