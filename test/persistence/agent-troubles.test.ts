@@ -119,6 +119,18 @@ describe('an agent’s places', () => {
     expect(await full()).toMatchObject([{ taken: 4, places: 4 }])
   })
 
+  it('are fewer where others take so many that a third of what is free is less than it may ever have', async () => {
+    await rowsOf(small, 'a', 2)
+    await rowsOf(crowded, 'a', 7)
+    await rowsOf(small, null, 1)
+    // Of sixteen nine are taken: two for each.
+    expect(await full()).toMatchObject([{ taken: 2, places: 2, waiting: 1 }])
+    expect(shareOf({ places: 16, perAgent: 4, taken: 9 })).toBe(2)
+    await fresh.db.pool.query(sql.unsafe`delete from actor where kind = 'command' and id in (
+      select id from actor where kind = 'command' and lane = ${crowded} limit 3)`)
+    expect(await full()).toEqual([])
+  })
+
   it('are not wanting where one process has room for it', async () => {
     await rowsOf(small, 'a', 4)
     await rowsOf(crowded, 'c', 1)
