@@ -1,4 +1,4 @@
-/** How the tests run: one project a floor, four files at a time, with one real PostgreSQL for all of them. */
+/** How the tests run: one project a floor, five files at a time, each with a real PostgreSQL of its own (test/support/global.ts). */
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './test/support/longest-first.ts'
@@ -17,7 +17,7 @@ const project = (name: string, extra = {}) => ({
   test: {
     name,
     include: [`test/${name}/**/*.{test,spec}.ts`],
-    // Patience, not a promise: four files share two cores. Vitest's own second for a poll is short for that.
+    // Patience, not a promise: five files share two cores. Vitest's own second for a poll is short for that.
     testTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
@@ -36,8 +36,8 @@ export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/global.ts'],
-    // Two for each of two cores: of what two took, a third was waiting for the product's own clocks. A PGlite takes 0.5 GB.
-    maxWorkers: 4,
+    // For two cores: of what two took a third was waiting for the product's own clocks, of what four took a fifth. A PGlite takes 0.5 GB.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     // The published push sender tells every call on the console; the OpenID provider, and Lit, that they are none for production.
     onConsoleLog: (log) =>

@@ -101,7 +101,7 @@ it('has what was typed before its code was there, and nothing of that reaches th
   const asked = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()
   const page = await open((opened) =>
-    opened.route(/\/palette-\w+\.js$/, async (route) => {
+    opened.route(/\/palette-[\w-]{8}\.js$/, async (route) => {
       asked.resolve()
       await held.promise
       await route.continue()
