@@ -66,14 +66,25 @@ const isFull = (wait: ActorWait): boolean =>
   wait.taken.length > 0 &&
   wait.taken.every((each) => each.taken >= wait.places || isLaneFull(each, wait) || isDoubtFull(each, wait))
 
+/** Once one of its agent is over. */
+const oneLess = (each: Held): Held => ({ ...each, taken: each.taken - 1, ofLane: each.ofLane - 1 })
+
 /** An answer is not waited for longer than that, so neither is its place taken. */
 const freeBy = (wait: ActorWait): Known[] =>
-  wait.requestSince === null || !wait.taken.some((each) => isLaneFull(each, wait))
+  wait.requestSince === null || !wait.taken.some((each) => isLaneFull(each, wait) && !isLaneFull(oneLess(each), wait))
     ? []
     : [{ words: 'The first place of its agent is free by about', at: answerBy(wait.requestSince) }]
 
 /** Less than it may ever have: what others take is missing. */
 const forNow = ({ ofLane }: Held, { perAgent }: ActorWait): string => (ofLane < perAgent ? ' at the moment' : '')
+
+function beginning(wait: ActorWait): string {
+  if (!isFull(wait)) return 'It begins within a second.'
+  const isShared = wait.taken.some(
+    (each) => isLaneFull(each, wait) && each.taken < wait.places && each.ofLane < wait.perAgent,
+  )
+  return isShared ? 'It begins as soon as fewer are taken.' : 'It begins as soon as one is free.'
+}
 
 /** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
 function placesTaken(wait: ActorWait): string {
@@ -91,5 +102,5 @@ function placesTaken(wait: ActorWait): string {
       : ''
     return `${held} of ${places} places are taken by ${owner}${atAgent}${most}${doubted}`
   })
-  return `${by.join('; ')}. ${isFull(wait) ? 'It begins as soon as one is free.' : 'It begins within a second.'}`
+  return `${by.join('; ')}. ${beginning(wait)}`
 }

@@ -2,6 +2,7 @@
  * How queues and loops stand, in words and a tone: what is said beside a number so that a colour never stands alone. Pure, by
  * times that are handed in. Does not own the numbers (domain/queue.ts), nor processes and the whole (domain/system-words.ts).
  */
+import { shareOf } from './shares.ts'
 import { stuckAfterMs } from './patience.ts'
 import { isolated } from './isolation.ts'
 import type { HeldLeases, KindQueue, LoopView, OutageCause } from './queue.ts'
@@ -76,7 +77,9 @@ function queueTrouble(
     return { what: 'Waits for room', why: `${places.taken} of ${places.limit} places are taken` }
   const { busiest } = queue
   const which =
-    busiest !== null && places !== null && busiest.held >= places.perAgent ? `, as ${isolated(busiest.name)} has` : ''
+    busiest !== null && places !== null && busiest.held >= shareOf({ ...places, places: places.limit })
+      ? `, as ${isolated(busiest.name)} has`
+      : ''
   return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}` }
 }
 

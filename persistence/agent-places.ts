@@ -48,7 +48,7 @@ export async function readFullPlaces(
         and ${held(viewer, 'read', sql.fragment`${agentId}::uuid`, null)}
       group by a.kind, a.lease_owner
     ), taken as (
-      select h.kind, sum(h.taken)::int as taken, sum(${share})::int as places, min(h.since) as since
+      select h.kind, sum(h.taken)::int as taken, sum(greatest(h.taken, ${share}))::int as places, min(h.since) as since
       from holding h join ${sql.unnest(
         places.map(({ kind, places: all, perAgent }) => [kind, all, perAgent]),
         ['text', 'int4', 'int4'],

@@ -14,7 +14,10 @@ export interface Claim {
   readonly leaseMs: number
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
-  /** Of what failed last, by this count in a machine's context, the process has no room for more: it stays where it is, too. */
+  /**
+   * Of what failed last, by this count in a machine's context, the process has no room for more: it stays where it is, too. Not so what
+   * somebody had begun: that its holder is gone is to be told.
+   */
   readonly exceptFailing?: string
   /** How far back to look, where all that fell due before is theirs; absent: at everything that is due. */
   readonly reachMs?: number
@@ -67,7 +70,9 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       : sql.fragment`false`
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
   const answering =
-    claim.exceptFailing === undefined ? sql.fragment`` : sql.fragment`and not ${failedLast(claim.exceptFailing)}`
+    claim.exceptFailing === undefined
+      ? sql.fragment``
+      : sql.fragment`and (lease_token is not null or not ${failedLast(claim.exceptFailing)})`
   const recent =
     claim.reachMs === undefined
       ? sql.fragment``
@@ -115,7 +120,8 @@ export function claimFor(
 
 /** Whether an actor's last try failed, by a count in its machine's context (Kind.doubt, actors/loop/kinds.ts). */
 export const failedLast = (count: string): FragmentSqlToken =>
-  sql.fragment`(coalesce((snapshot->'context'->>${count})::float8, 0) > 0)`
+  sql.fragment`(case when jsonb_typeof(snapshot->'context'->${count}) = 'number'
+    then (snapshot->'context'->>${count})::numeric > 0 else false end)`
 
 /** Hardly ever is there one, and then the statement is without it. */
 const isUnheard = (tokens: readonly string[]) =>

@@ -38,9 +38,11 @@ export class Room {
     return this.kind(kind).concurrency - this.#leases.count(kind) - this.#promised(kind)
   }
 
-  /** How many to claim at once: no more than one lane may have, for they may all be of one. */
+  /** How many to claim at once: no more than any lane that has room may still have, for they may all be of that one. */
   claimable(name: string): number {
-    return Math.min(this.kind(name).claimLimit, this.free(name), this.#share(name))
+    const share = this.#share(name)
+    const left = [...this.#lanes(name).values()].map((taken) => share - taken).filter((n) => n > 0)
+    return Math.min(this.kind(name).claimLimit, this.free(name), share, ...left)
   }
 
   has({ kind, lane, isDoubted }: Seat): boolean {
@@ -58,8 +60,21 @@ export class Room {
   }
 
   full(kind: string): Full {
-    const lanes = new Set(this.#leases.list().flatMap(({ ref, lane }) => (ref.kind === kind && lane ? [lane] : [])))
-    return { lanes: [...lanes].filter((lane) => this.#isFull(kind, lane)), doubted: this.#isFullOfDoubt(kind) }
+    const share = this.#share(kind)
+    const full = [...this.#lanes(kind)].filter(([, taken]) => taken >= share)
+    return { lanes: full.map(([lane]) => lane), doubted: this.#isFullOfDoubt(kind) }
+  }
+
+  /** Of each lane, what it holds or was promised. */
+  #lanes(kind: string): ReadonlyMap<string, number> {
+    const lanes = new Map(lanesOf(this.#leases.list(), kind))
+    const promised = `${kind} `
+    for (const [key, count] of this.#reserved) {
+      if (!key.startsWith(promised) || key === doubtOf(kind)) continue
+      const lane = key.slice(promised.length)
+      lanes.set(lane, (lanes.get(lane) ?? 0) + count)
+    }
+    return lanes
   }
 
   /** Where work takes turns, what each lane has here: the one with the least comes first. */

@@ -119,7 +119,8 @@ it('has what was typed before its code was there, and nothing of that reaches th
   await page.keyboard.press('Escape')
   await find(page).waitFor({ state: 'detached' })
   expect(await page.getByRole('textbox', { name: 'Agent Card URL' }).count()).toBe(0)
-  // The page has its keys again.
+  // The page has its keys again: with the next frame, for until then the field that is gone has the focus.
+  await expect.poll(() => page.evaluate(() => document.activeElement?.localName)).toBe('body')
   await page.keyboard.press('n')
   await page.getByRole('textbox', { name: 'Agent Card URL' }).waitFor()
   await page.context().close()

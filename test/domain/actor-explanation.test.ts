@@ -109,7 +109,7 @@ describe('work that nobody does', () => {
     [
       'all of its agent while others take some',
       [{ owner: 'a/1', taken: 5, ofLane: 2 }],
-      '5 of 8 places are taken by a/1, 2 of them for the same agent, which may have no more at the moment.',
+      '5 of 8 places are taken by a/1, 2 of them for the same agent, which may have no more at the moment. It begins as soon as fewer are taken.',
       'Waits for a place',
     ],
     [

@@ -35,14 +35,17 @@ describe('a queue', () => {
   })
 
   it('is said to wait for the agent that hangs, where one has all its places taken', () => {
-    const waits = (atAgent: number) => {
+    const waits = (atAgent: number, taken = 5) => {
+      const shared = { taken, limit: 32, perAgent: 4 }
       const busiest = { name: 'Ledger Agent', held: atAgent }
-      return queueStanding({ ...queue(stuckAfterMs), busiest }, all([held()]), places(5), nowMs).words
+      return queueStanding({ ...queue(stuckAfterMs), busiest }, all([held()]), shared, nowMs).words
     }
     expect(waits(4)).toBe(
       'Waits: for room, or for an agent that has all its places taken, as \u2068Ledger Agent\u2069 has',
     )
     expect(waits(3)).not.toContain('Ledger Agent')
+    // It may have a third of what is free, where that is less.
+    expect(waits(3, 24)).toContain('Ledger Agent')
   })
 
   it.each([
