@@ -136,14 +136,14 @@ const fairness = (lanes: ReadonlyMap<string, number> = new Map()) =>
     : sql.fragment`coalesce((select h.held from ${sql.unnest([...lanes], ['uuid', 'int4'])} as h(lane, held)
         where h.lane = actor.lane), 0),`
 
-/** How many of a kind are due for a second already, by lane: whoever had room would have taken them. */
-export async function countWaiting(db: Connection, kind: string): Promise<number> {
-  return db.oneFirst(sql.type(Waiting)`
-    select count(*)::int4 as waiting from (
-      select from actor where kind = ${kind} and wake_at <= now() - interval '1 second' limit ${waitingCounted}) due`)
+/** The lanes of those of a kind that are due for a second already, the oldest first: whoever had room would have taken them. */
+export async function waitingLanes(db: Connection, kind: string): Promise<readonly (string | null)[]> {
+  return db.anyFirst(sql.type(Waiting)`
+    select lane from actor where kind = ${kind} and wake_at <= now() - interval '1 second'
+    order by wake_at limit ${waitingCounted}`)
 }
 
-const Waiting = z.object({ waiting: z.number() })
+const Waiting = z.object({ lane: z.string().nullable() })
 /** More than anybody has places for. */
 const waitingCounted = 100
 

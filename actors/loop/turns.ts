@@ -4,7 +4,7 @@
  * its machine puts it back in line.
  */
 import type { Database } from '../../persistence/database.ts'
-import { countWaiting } from '../../persistence/leases.ts'
+import { waitingLanes } from '../../persistence/leases.ts'
 import type { Kinds } from './kinds.ts'
 import type { HeldLease, Leases } from './lease.ts'
 
@@ -19,20 +19,35 @@ export function lanesOf(leases: readonly HeldLease[], kind: string): ReadonlyMap
   return lanes
 }
 
-/** Who gives up a place for so many that wait: of the fullest lane first, in it the quiet before the busy, then the oldest. */
+/**
+ * Who gives up a place for those that wait, by their lanes: of the fullest lane first, in it the quiet before the busy, then the
+ * oldest. Who is busy stays for more turns, but not where a lane that waits has fewer places by two: to it one goes after one turn.
+ */
 export function whoYields(
   held: readonly HeldLease[],
-  waiting: number,
+  waiting: readonly (string | null)[],
   turnMs: number,
   now: number,
 ): readonly HeldLease[] {
   const isBusy = (lease: HeldLease): boolean => now - lease.busyAt < turnMs / 2
-  const lanes = Map.groupBy(held, ({ lane }) => lane)
-  const fullness = ({ lane }: HeldLease): number => lanes.get(lane)?.length ?? 0
-  return held
-    .filter((lease) => now - lease.since >= (isBusy(lease) ? busyTurns * turnMs : turnMs))
-    .toSorted((a, b) => fullness(b) - fullness(a) || Number(isBusy(a)) - Number(isBusy(b)) || a.since - b.since)
-    .slice(0, waiting)
+  const lanes = new Map([...Map.groupBy(held, ({ lane }) => lane)].map(([lane, all]) => [lane, all.length]))
+  const places = (lane: string | null): number => lanes.get(lane) ?? 0
+  const ripe = held
+    .filter((lease) => now - lease.since >= turnMs)
+    .toSorted((a, b) => places(b.lane) - places(a.lane) || Number(isBusy(a)) - Number(isBusy(b)) || a.since - b.since)
+  const usual = ripe.filter((lease) => now - lease.since >= (isBusy(lease) ? busyTurns * turnMs : turnMs))
+  const yielding = new Set(usual.slice(0, waiting.length))
+  for (const { lane } of yielding) lanes.set(lane, places(lane) - 1)
+  // What yields anyway goes to the emptiest first; these are for those of them that it does not reach.
+  const emptiest = waiting.toSorted((a, b) => places(a) - places(b)).slice(yielding.size)
+  for (const lane of emptiest) {
+    const from = ripe.find((lease) => !yielding.has(lease) && places(lease.lane) > places(lane) + 1)
+    if (!from) continue
+    yielding.add(from)
+    lanes.set(from.lane, places(from.lane) - 1)
+    lanes.set(lane, places(lane) + 1)
+  }
+  return [...yielding]
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -42,8 +57,8 @@ export async function endTurns(db: Database, kinds: Kinds, leases: Leases, now: 
   for (const [name, { turnMs, concurrency, unhurried = none }] of Object.entries(kinds)) {
     if (turnMs === undefined) continue
     const held = leases.list().filter(({ ref }) => ref.kind === name)
-    if (held.length < concurrency || whoYields(held, held.length, turnMs, now).length === 0) continue
-    const waiting = await countWaiting(db.pool, name)
+    if (held.length < concurrency || !held.some(({ since }) => now - since >= turnMs)) continue
+    const waiting = await waitingLanes(db.pool, name)
     const { yes: slow = [], no: quick = [] } = Object.groupBy(held, ({ work }) => (unhurried.has(work) ? 'yes' : 'no'))
     // What does not hear of its turn at once must not use up the turns of those that do.
     for (const lease of [...whoYields(quick, waiting, turnMs, now), ...whoYields(slow, waiting, turnMs, now)])

@@ -32,8 +32,8 @@ describe('who gives up a place', () => {
   const quiet = { since: 20_000, busy: 20_000 }
 
   it('is nobody while nobody waits, and nobody who had no turn yet', () => {
-    expect(whoYields([held('a', 'x', quiet)], 0, turnMs, now)).toEqual([])
-    expect(whoYields([held('a', 'x', { since: 9_999, busy: 9_999 })], 1, turnMs, now)).toEqual([])
+    expect(whoYields([held('a', 'x', quiet)], [], turnMs, now)).toEqual([])
+    expect(whoYields([held('a', 'x', { since: 9_999, busy: 9_999 })], ['y'], turnMs, now)).toEqual([])
   })
 
   it('is first of the agent that has most, there the quiet before the busy, then the oldest', () => {
@@ -43,13 +43,24 @@ describe('who gives up a place', () => {
       held('young', 'x', { since: 10_000, busy: 10_000 }),
       held('old', 'x', quiet),
     ]
-    expect(ids(whoYields(all, 4, turnMs, now))).toEqual(['old', 'young', 'busy', 'lonely'])
-    expect(ids(whoYields(all, 1, turnMs, now))).toEqual(['old'])
+    expect(ids(whoYields(all, ['x', 'x', 'y', 'y'], turnMs, now))).toEqual(['old', 'young', 'busy', 'lonely'])
+    expect(ids(whoYields(all, ['x'], turnMs, now))).toEqual(['old'])
   })
 
   it('is somebody busy only after three turns', () => {
-    expect(whoYields([held('a', 'x', { since: 29_999, busy: 10 })], 1, turnMs, now)).toEqual([])
-    expect(ids(whoYields([held('a', 'x', { since: 30_000, busy: 10 })], 1, turnMs, now))).toEqual(['a'])
+    expect(whoYields([held('a', 'x', { since: 29_999, busy: 10 })], ['y'], turnMs, now)).toEqual([])
+    expect(ids(whoYields([held('a', 'x', { since: 30_000, busy: 10 })], ['y'], turnMs, now))).toEqual(['a'])
+  })
+
+  it('is somebody busy after one turn, where an agent waits that has fewer places by two', () => {
+    const busy = { since: 10_000, busy: 10 }
+    const all = ['a', 'b', 'c'].map((id) => held(id, 'x', busy)).concat(held('d', 'y', { ...busy, since: 10_001 }))
+    expect(ids(whoYields(all, ['x', 'x'], turnMs, now))).toEqual([])
+    expect(ids(whoYields(all, ['x', 'z', 'x'], turnMs, now))).toEqual(['a'])
+    // To the second of the same agent none goes: then it would have as many.
+    expect(ids(whoYields(all, ['z', 'z', 'v'], turnMs, now))).toEqual(['a', 'b'])
+    const young = ['a', 'b', 'c'].map((id) => held(id, 'x', { since: 9_999, busy: 10 }))
+    expect(whoYields(young, ['z'], turnMs, now)).toEqual([])
   })
 
   it('counts places by lane, of one kind', () => {
