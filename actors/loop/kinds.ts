@@ -87,8 +87,10 @@ export interface Kind {
   readonly project?: (batch: BatchContext, moved: readonly Projected[]) => Promise<void>
 }
 
-/** Whether its last try failed, where that matters for its place. */
-export const isDoubted = ({ doubt }: Kind, context: Readonly<Record<string, unknown>>): boolean =>
-  doubt !== undefined && Number(context[doubt.count] ?? 0) > 0
+/** Whether its last try failed, where that matters for its place; in the database's words persistence/leases.ts. */
+export function failedLast({ doubt }: Kind, context: Readonly<Record<string, unknown>>): boolean {
+  const count = doubt && context[doubt.count]
+  return typeof count === 'number' && count > 0
+}
 
 export type Kinds = Readonly<Record<string, Kind>>

@@ -57,16 +57,10 @@ export class Leases {
     return [...this.#held.values()]
   }
 
-  count(kind: string, lane?: string): number {
+  /** How many of a kind; `of`: of these only those of which it is true. */
+  count(kind: string, of: (lease: HeldLease) => boolean = () => true): number {
     let n = 0
-    for (const lease of this.#held.values())
-      if (lease.ref.kind === kind && (lane === undefined || lease.lane === lane)) n++
-    return n
-  }
-
-  countDoubted(kind: string): number {
-    let n = 0
-    for (const { ref, isDoubted } of this.#held.values()) if (ref.kind === kind && isDoubted) n++
+    for (const lease of this.#held.values()) if (lease.ref.kind === kind && of(lease)) n++
     return n
   }
 

@@ -3,7 +3,7 @@
  * which its next work begins. Does not move anything (batch.ts) and does not know whose room it is (worker.ts).
  */
 import type { ActorRef, ActorRow, ActorWrite, LeaseWrite, Snapshot } from '../../persistence/actors.ts'
-import { isDoubted, type Kind } from './kinds.ts'
+import { failedLast, type Kind } from './kinds.ts'
 import type { Intake, Launch, Spawn } from './step.ts'
 
 export interface Living {
@@ -80,12 +80,11 @@ export function leaseForWork(
   if (actor.work === null || actor.lease.kind !== 'none') return null
   const { ref, organizationId, lane, carry, work, continuing, snapshot } = actor
   const reserved = continuing === null
-  const seat = { kind: ref.kind, lane, isDoubted: isDoubted(kind, snapshot.context) }
-  if (reserved && !intake.takeRoom(seat)) return 'leftDue'
+  const { context } = snapshot
+  const isDoubted = failedLast(kind, context)
+  if (reserved && !intake.takeRoom({ kind: ref.kind, lane, isDoubted })) return 'leftDue'
   const token = continuing?.token ?? intake.newToken()
   actor.lease = { kind: 'take', token, owner: intake.owner, leaseMs: kind.leaseMs }
   actor.workStartedAt = at.toISOString()
-  const { context } = snapshot
-  const given = { ref, organizationId, context, work, token, carry }
-  return { ...given, lane, isDoubted: seat.isDoubted, trustedFrom: startedAt, reserved }
+  return { ref, organizationId, context, work, token, lane, isDoubted, trustedFrom: startedAt, carry, reserved }
 }

@@ -9,18 +9,26 @@ import type { Leases } from './lease.ts'
 import type { Seat } from './step.ts'
 import { lanesOf } from './turns.ts'
 
-/** Who has no more room here. */
-export interface Full {
-  readonly lanes: readonly string[]
-  /** All that failed last (Kind.doubt). */
-  readonly doubted: boolean
+/** What a claim may take here, and what it has to leave where it is. */
+export interface Opening {
+  /** No more than any lane that has room may still have, for they may all be of that one. */
+  readonly limit: number
+  readonly fullLanes: readonly string[]
+  /** There is no room for more that failed last (Kind.doubt). */
+  readonly isFullOfDoubt: boolean
+}
+
+/** Places for work whose commit or claim is under way. */
+interface Promised {
+  all: number
+  doubted: number
+  readonly lanes: Map<string, number>
 }
 
 export class Room {
   readonly #kinds: Kinds
   readonly #leases: Leases
-  /** Promised for work whose commit or claim is under way, by kind, by lane, and of what is doubted. */
-  readonly #reserved = new Map<string, number>()
+  readonly #promised = new Map<string, Promised>()
 
   constructor(kinds: Kinds, leases: Leases) {
     this.#kinds = kinds
@@ -33,74 +41,68 @@ export class Room {
     return kind
   }
 
-  /** Places of a kind that nobody has or was promised. */
-  free(kind: string): number {
-    return this.kind(kind).concurrency - this.#leases.count(kind) - this.#promised(kind)
-  }
-
-  /** How many to claim at once: no more than any lane that has room may still have, for they may all be of that one. */
-  claimable(name: string): number {
-    const share = this.#share(name)
-    const left = [...this.#lanes(name).values()].map((taken) => share - taken).filter((n) => n > 0)
-    return Math.min(this.kind(name).claimLimit, this.free(name), share, ...left)
-  }
-
-  has({ kind, lane, isDoubted }: Seat): boolean {
-    return this.free(kind) > 0 && !this.#isFull(kind, lane) && !(isDoubted && this.#isFullOfDoubt(kind))
-  }
-
-  /** Promises places, or takes the promise back: `by` is 1 or -1, or as many as a claim may bring, of whatever lane. */
-  reserve({ kind, lane, isDoubted }: Seat, by: number): void {
-    const keys = [kind, ...(lane === null ? [] : [`${kind} ${lane}`]), ...(isDoubted ? [doubtOf(kind)] : [])]
-    for (const key of keys) {
-      const left = this.#promised(key) + by
-      if (left > 0) this.#reserved.set(key, left)
-      else this.#reserved.delete(key)
-    }
-  }
-
-  full(kind: string): Full {
-    const share = this.#share(kind)
-    const full = [...this.#lanes(kind)].filter(([, taken]) => taken >= share)
-    return { lanes: full.map(([lane]) => lane), doubted: this.#isFullOfDoubt(kind) }
-  }
-
-  /** Of each lane, what it holds or was promised. */
-  #lanes(kind: string): ReadonlyMap<string, number> {
-    const lanes = new Map(lanesOf(this.#leases.list(), kind))
-    const promised = `${kind} `
-    for (const [key, count] of this.#reserved) {
-      if (!key.startsWith(promised) || key === doubtOf(kind)) continue
-      const lane = key.slice(promised.length)
-      lanes.set(lane, (lanes.get(lane) ?? 0) + count)
-    }
-    return lanes
-  }
-
   /** Where work takes turns, what each lane has here: the one with the least comes first. */
   turnsOf(kind: string): ReadonlyMap<string, number> {
     return this.kind(kind).turnMs === undefined ? new Map() : lanesOf(this.#leases.list(), kind)
   }
 
-  #promised(key: string): number {
-    return this.#reserved.get(key) ?? 0
+  has({ kind, lane, isDoubted }: Seat): boolean {
+    const free = this.#free(kind)
+    if (free <= 0 || (isDoubted && this.#isFullOfDoubt(kind))) return false
+    if (lane === null) return true
+    const taken = this.#leases.count(kind, (lease) => lease.lane === lane) + (this.#of(kind).lanes.get(lane) ?? 0)
+    return taken < this.#share(kind, free)
   }
 
-  #isFull(kind: string, lane: string | null): boolean {
-    if (lane === null) return false
-    return this.#leases.count(kind, lane) + this.#promised(`${kind} ${lane}`) >= this.#share(kind)
+  opening(name: string): Opening {
+    const free = this.#free(name)
+    const share = this.#share(name, free)
+    const lanes = [...this.#lanes(name)]
+    const left = lanes.map(([, taken]) => share - taken).filter((n) => n > 0)
+    return {
+      limit: Math.min(this.kind(name).claimLimit, free, share, ...left),
+      fullLanes: lanes.flatMap(([lane, taken]) => (taken >= share ? [lane] : [])),
+      isFullOfDoubt: this.#isFullOfDoubt(name),
+    }
   }
 
-  #share(kind: string): number {
+  /** Promises places, or takes the promise back: `by` is 1 or -1, or as many as a claim may bring, of whatever lane. */
+  reserve({ kind, lane, isDoubted }: Seat, by: number): void {
+    const promised = this.#of(kind)
+    promised.all += by
+    if (isDoubted) promised.doubted += by
+    if (lane === null) return
+    const left = (promised.lanes.get(lane) ?? 0) + by
+    if (left > 0) promised.lanes.set(lane, left)
+    else promised.lanes.delete(lane)
+  }
+
+  #of(kind: string): Promised {
+    const promised = this.#promised.get(kind) ?? { all: 0, doubted: 0, lanes: new Map<string, number>() }
+    this.#promised.set(kind, promised)
+    return promised
+  }
+
+  /** Places that nobody has or was promised. */
+  #free(kind: string): number {
+    return this.kind(kind).concurrency - this.#leases.count(kind) - this.#of(kind).all
+  }
+
+  #share(kind: string, free: number): number {
     const { concurrency: places, laneLimit: perAgent } = this.kind(kind)
-    return shareOf({ places, perAgent, taken: places - this.free(kind) })
+    return shareOf({ places, perAgent, taken: places - free })
+  }
+
+  /** Of each lane, what it holds or was promised. */
+  #lanes(kind: string): ReadonlyMap<string, number> {
+    const lanes = new Map(lanesOf(this.#leases.list(), kind))
+    for (const [lane, count] of this.#of(kind).lanes) lanes.set(lane, (lanes.get(lane) ?? 0) + count)
+    return lanes
   }
 
   #isFullOfDoubt(kind: string): boolean {
     const { doubt } = this.kind(kind)
-    return doubt !== undefined && this.#leases.countDoubted(kind) + this.#promised(doubtOf(kind)) >= doubt.places
+    if (doubt === undefined) return false
+    return this.#leases.count(kind, ({ isDoubted }) => isDoubted) + this.#of(kind).doubted >= doubt.places
   }
 }
-
-/** No lane is called so: those are ids. */
-const doubtOf = (kind: string): string => `${kind} doubted`

@@ -35,7 +35,7 @@ export function whoYields(
   const ripe = held
     .filter((lease) => now - lease.since >= turnMs)
     .toSorted((a, b) => places(b.lane) - places(a.lane) || Number(isBusy(a)) - Number(isBusy(b)) || a.since - b.since)
-  const usual = ripe.filter((lease) => now - lease.since >= (isBusy(lease) ? busyTurns * turnMs : turnMs))
+  const usual = ripe.filter((lease) => !isBusy(lease) || now - lease.since >= busyTurns * turnMs)
   const yielding = new Set(usual.slice(0, waiting.length))
   for (const { lane } of yielding) lanes.set(lane, places(lane) - 1)
   // What yields anyway goes to the emptiest first; these are for those of them that it does not reach.

@@ -21,7 +21,7 @@ import { PassedOver } from './passed-over.ts'
 import { Postponements } from './postponements.ts'
 import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
-import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
+import { failedLast, type Done, type Held, type Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import { repeated } from './outlast.ts'
 import type { Log } from '../log.ts'
@@ -126,9 +126,9 @@ export class Worker implements Intake {
   }
 
   #begin(launch: Launch): void {
-    const { ref, token, work, lane, isDoubted: doubted, trustedFrom } = launch
+    const { ref, token, work, lane, isDoubted, trustedFrom } = launch
     const { leaseMs } = this.#room.kind(ref.kind)
-    const lease = this.leases.hold({ ref, token, work, lane, isDoubted: doubted, leaseMs, trustedFrom })
+    const lease = this.leases.hold({ ref, token, work, lane, isDoubted, leaseMs, trustedFrom })
     const done: Promise<unknown> = this.#perform(launch, lease).finally(() => {
       this.leases.drop(lease)
       this.#working.delete(done)
@@ -264,28 +264,27 @@ export class Worker implements Intake {
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
     const kind = this.#room.kind(name)
-    const limit = this.#room.claimable(name)
+    // Before the claim's own promise, which may go to any lane.
+    const { limit, fullLanes, isFullOfDoubt } = this.#room.opening(name)
     if (limit <= 0 || this.#state !== 'open') return false
-    // Before the claim's own promise, which may go to any of them.
-    const full = this.#room.full(name)
     const promised = { kind: name, lane: null, isDoubted: false }
     this.#room.reserve(promised, limit)
     this.#crowded.delete(name)
     try {
       const before = this.#o.instruments.monotonic()
-      const leftOut = full.doubted ? [...full.lanes, 'doubted'] : full.lanes
+      const leftOut = isFullOfDoubt ? [...fullLanes, 'doubted'] : fullLanes
       const reach = this.#passedOver.reach(name, leftOut, before)
       const claim = {
         kind: name,
         limit,
         leaseMs: kind.leaseMs,
-        fullLanes: full.lanes,
+        fullLanes,
         lanes: this.#room.turnsOf(name),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
         ...(reach === undefined ? {} : { reachMs: reach }),
-        ...(full.doubted && kind.doubt ? { exceptFailing: kind.doubt.count } : {}),
+        ...(isFullOfDoubt && kind.doubt ? { exceptFailing: kind.doubt.count } : {}),
       }
       const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
@@ -327,7 +326,7 @@ export class Worker implements Intake {
       if (!actor.begun) {
         // A drain may have passed while the claim was under way: what it took and did not begin goes back.
         if (this.#state !== 'open') return releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
-        const seat = { lane, isDoubted: isDoubted(this.#room.kind(ref.kind), context), reserved: false }
+        const seat = { lane, isDoubted: failedLast(this.#room.kind(ref.kind), context), reserved: false }
         return this.#begin({ ref, organizationId, context, work, token, trustedFrom, ...seat })
       }
       await this.#move({ ref, event: { type: 'interrupted' }, told: [], lease: { token, work }, cause: 'worker' })
