@@ -20,11 +20,12 @@ import {
 import { readAgent } from '../persistence/agents.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import { Bell } from './loop/bell.ts'
-import { Searching, searchesFor, type Patience, type SearchTools } from './evidence.ts'
+import { Searching, searchesFor, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { plainWords, refusalWords } from './agent-words.ts'
-import { guarded, readPage } from './reconciliation-list.ts'
+import { guarded, readPage, type PageLook } from './reconciliation-list.ts'
 import { Silences } from './reconciliation-silences.ts'
+import { Turn, usualPatience, type ReconcilingPatience } from './reconciliation-turn.ts'
 import { remember } from './remember.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
@@ -35,13 +36,6 @@ export interface ReconcilingTools extends SearchTools {
   readonly now: () => Date
 }
 
-export interface ReconcilingPatience extends Patience {
-  /** For the turn of one scope: then it leaves its place and goes on later. */
-  readonly turnMs: number
-}
-
-/** An agent that hangs, or hangs where one task is asked for, costs one of two readers ten seconds, and less and less often. */
-const usualPatience: ReconcilingPatience = { readMs: 10_000, searchMs: 10_000, turnMs: 15_000 }
 /** Of which nothing was heard for so long: what a stream tells of at the moment needs no asking. */
 const quietMs = 10_000
 const tasksPerTurn = 100
@@ -57,34 +51,15 @@ const answersRemembered = 10_000
 const noAnswer = 'The agent did not answer in time.'
 const agentRemoved = 'The agent was removed.'
 const forgotten = 'The agent no longer knows the task.'
+/** No answer by a reader that does not wait for long: the scope comes again, to the other. */
+const cutShort = Symbol('cut short')
 
 const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ output, told })
-
-/** One scope's turn at a reader: from when its agent is known how to be reached. */
-class Turn {
-  readonly scope: Scope
-  /** The scope's own. */
-  readonly id: string
-  readonly told: Fact[] = []
-  readonly #endMs: number
-  readonly #monotonic: () => number
-
-  constructor(scope: Scope, id: string, turnMs: number, monotonic: () => number) {
-    this.scope = scope
-    this.id = id
-    this.#monotonic = monotonic
-    this.#endMs = monotonic() + turnMs
-  }
-
-  get isOver(): boolean {
-    return this.#monotonic() >= this.#endMs
-  }
-}
 
 export class Reconciling {
   readonly #t: ReconcilingTools
   readonly #patience: ReconcilingPatience
-  readonly #searching: Searching
+  readonly #searching: Readonly<Record<'quick' | 'patient', Searching>>
   /** Of a task: at which version which answer was folded in. */
   readonly #answers = new Map<string, string>()
   readonly #silences: Silences
@@ -93,7 +68,15 @@ export class Reconciling {
     this.#t = tools
     this.#silences = new Silences(tools.monotonic)
     this.#patience = patience
-    this.#searching = new Searching(tools, patience)
+    const { quickMs, searchMs } = patience
+    this.#searching = {
+      quick: new Searching(tools, { readMs: quickMs, searchMs }),
+      patient: new Searching(tools, patience),
+    }
+  }
+
+  #turn(scope: Scope, id: string, isQuick: boolean): Turn {
+    return new Turn({ scope, id, isQuick, patience: this.#patience, monotonic: this.#t.monotonic })
   }
 
   async check(actor: LeasedActor, held: Held): Promise<Done> {
@@ -117,10 +100,13 @@ export class Reconciling {
       if (line.kind === 'gone') return checked({ kind: 'gone', reason }, told)
       return checked({ kind: 'failed', reason, after, progressed: false }, told)
     }
-    const turn = new Turn(scope, actor.ref.id, this.#patience.turnMs, this.#t.monotonic)
+    const turn = this.#turn(scope, actor.ref.id, !actor.isDoubted)
     const unreached = await this.#search(turn, line, sought, held)
-    if (unreached !== null) return checked({ kind: 'failed', reason: unreached, after, progressed: false }, turn.told)
-    return checked(this.#dated(actor, await this.#ask(turn, line, tasks, held)), turn.told)
+    if (unreached === cutShort) return checked(turn.paced({ kind: 'more', after }), turn.told)
+    if (unreached !== null)
+      return checked(turn.paced({ kind: 'failed', reason: unreached, after, progressed: false }), turn.told)
+    const asked = await this.#ask(turn, line, { tasks, after: fromStart ? null : after }, held)
+    return checked(turn.paced(turn.isCutShort ? asked : this.#dated(actor, asked)), turn.told)
   }
 
   /** Says with what was found whether the list is due by the clock; an agent that answers nothing is not asked sooner. */
@@ -133,10 +119,19 @@ export class Reconciling {
   }
 
   /** Null, or why the agent could not be reached. */
-  async #search(turn: Turn, line: AgentLine, sought: readonly SoughtCommand[], held: Held): Promise<string | null> {
+  async #search(
+    turn: Turn,
+    line: AgentLine,
+    sought: readonly SoughtCommand[],
+    held: Held,
+  ): Promise<string | typeof cutShort | null> {
+    const searching = this.#searching[turn.isQuick ? 'quick' : 'patient']
     for (const commands of searchesFor(sought)) {
       if (turn.isOver) return null
-      const { looks, reached } = await this.#searching.look(line, commands, held.signal)
+      const answered = turn.timing()
+      const { looks, reached } = await searching.look(line, commands, held.signal)
+      answered()
+      if (!reached && turn.isCutShort) return cutShort
       commands.forEach(({ commandId, looks: looksBefore }, i) => {
         const look = looks[i]
         if (look) turn.told.push({ type: 'command.looked_for', commandId, looksBefore, ...look })
@@ -146,7 +141,12 @@ export class Reconciling {
     return null
   }
 
-  async #ask(turn: Turn, line: AgentLine, tasks: readonly UnfinishedTask[], held: Held): Promise<CheckOutcome> {
+  async #ask(
+    turn: Turn,
+    line: AgentLine,
+    { tasks, after: before }: { readonly tasks: readonly UnfinishedTask[]; readonly after: string | null },
+    held: Held,
+  ): Promise<CheckOutcome> {
     let after: string | null = null
     let read = 0
     let unusable = 0
@@ -155,9 +155,11 @@ export class Reconciling {
     for (const task of tasks) {
       if (turn.isOver && after !== null)
         return silent ? { kind: 'failed', reason, after, progressed: true } : { kind: 'more', after }
+      const asked = after ?? before
       after = task.id
       if (this.#silences.rests(task.id)) continue
-      const seen = await this.#askFor(line, task, held)
+      const seen = await this.#askFor(turn, line, task, held)
+      if (seen.kind === 'silent' && turn.isCutShort) return { kind: 'more', after: asked }
       if (seen.kind === 'silent') this.#silences.silent(turn.id, task.id, read > 0)
       else this.#silences.answered(turn.id, task.id)
       if (seen.kind === 'lost')
@@ -185,13 +187,16 @@ export class Reconciling {
    * `silent`: no answer. `unusable`: an answer that says nothing about the task. `lost`: asking again soon cannot help, for the
    * agent does not know it, or it is larger than what may be read: 25 MB every fifteen seconds would be read for nothing.
    */
-  async #askFor(line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
+  async #askFor(turn: Turn, line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
+    const answered = turn.timing()
     const keep = async (event: SeenEvent): Promise<void> => {
+      answered()
       if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
       await this.#commit(line, task, event, held)
     }
-    const options = { deadlineMs: this.#patience.readMs, keep }
+    const options = { deadlineMs: turn.readMs, keep }
     const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
+    answered()
     if (look.kind === 'unread' && look.oversized)
       return { kind: 'lost', reason: plainWords(look.message), oversized: true }
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
@@ -235,12 +240,16 @@ export class Reconciling {
     if ('kind' in line)
       return line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) }
     // From here: what is found after a whole turn of looking for the agent would otherwise be called read, and was not.
-    const turn = new Turn(scope, actor.ref.id, this.#patience.turnMs, this.#t.monotonic)
+    const turn = this.#turn(scope, actor.ref.id, false)
+    return turn.paced(await this.#readList(turn, line, held))
+  }
+
+  async #readList(turn: Turn, line: AgentLine, held: Held): Promise<ListOutcome> {
     let pageToken = ''
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
       const params = pageToken === '' ? common : { ...common, pageToken }
-      const read = await readPage(this.#t, line, params, held.signal, this.#patience.readMs)
+      const read = await this.#page(turn, line, params, held)
       if (read.kind === 'unsupported') return read
       if (read.kind === 'unread') return { kind: 'failed', reason: read.message }
       const failed = await this.#heal(turn, line, { params, tasks: read.page.tasks }, held)
@@ -249,6 +258,13 @@ export class Reconciling {
       if (pageToken === '') break
     }
     return { kind: 'listed' }
+  }
+
+  async #page(turn: Turn, line: AgentLine, params: Params['list'], { signal }: Held): Promise<PageLook> {
+    const answered = turn.timing()
+    const read = await readPage(this.#t, line, params, signal, turn.readMs)
+    answered()
+    return read
   }
 
   /** Null, or why the agent could not be read. */
@@ -261,7 +277,7 @@ export class Reconciling {
       const task = told.get(known.remoteId)
       if (!task || turn.isOver || !isNews(task, known)) continue
       // It answers for its list: what it is silent about is taken from there, and it is not waited for once more.
-      const seen: Seen = isSilent ? { kind: 'silent', reason: noAnswer } : await this.#askFor(line, known, held)
+      const seen: Seen = isSilent ? { kind: 'silent', reason: noAnswer } : await this.#askFor(turn, line, known, held)
       isSilent = seen.kind === 'silent'
       if (seen.kind !== 'seen') unshown.push(known)
       if (seen.kind === 'lost' && seen.oversized) neverShown.push(known)
@@ -270,7 +286,7 @@ export class Reconciling {
     // stay without them, because a finished task is not asked for again.
     if (unshown.length === 0 || turn.isOver) return null
     const whole = { ...params, historyLength: listHistory, includeArtifacts: true }
-    const read = await readPage(this.#t, line, whole, held.signal, this.#patience.readMs)
+    const read = await this.#page(turn, line, whole, held)
     if (read.kind === 'unread' && !read.oversized) return read.message
     if (read.kind !== 'page') {
       for (const known of neverShown) await this.#takeState(line, known, told.get(known.remoteId), held)
@@ -369,7 +385,7 @@ export const reconciliationKind = (reconciling: Reconciling): Kind => ({
   concurrency: 2,
   laneLimit: 1,
   // One reader is for those that answer: eighty agents that hang, ten seconds each, would have both for minutes.
-  doubt: { count: 'failures', places: 1 },
+  doubt: { counts: ['failures', 'slow'], places: 1 },
   // A timer that rings here finds the other place free, instead of waiting for the next poll.
   claimLimit: 1,
   work: {

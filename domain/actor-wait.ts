@@ -98,7 +98,7 @@ function placesTaken(wait: ActorWait): string {
         ? `, which may have no more${forNow(each, wait)}`
         : ''
     const doubted = isDoubtFull(each, wait)
-      ? `, ${ofDoubted} of them where the last try failed, too: those may have no more`
+      ? `, ${ofDoubted} of them where the last try failed or was slow, too: those may have no more`
       : ''
     return `${held} of ${places} places are taken by ${owner}${atAgent}${most}${doubted}`
   })

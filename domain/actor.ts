@@ -70,14 +70,14 @@ export const ActorWait = z.object({
   dueAt: z.string(),
   /** Of its kind, due before it and not held; counted up to a limit (domain/queue.ts). */
   ahead: z.number(),
-  /** `ofLane`: of these, for the same agent. `ofDoubted`: of these, for whom the last try failed. */
+  /** `ofLane`: of these, for the same agent. `ofDoubted`: of these, for whom the last try failed or was slow. */
   taken: z.array(
     z.object({ owner: z.string(), taken: z.number(), ofLane: z.number(), ofDoubted: z.optional(z.number()) }),
   ),
   /** Places of one process for this kind, and how many of them one agent may take (shares.ts). */
   places: z.number(),
   perAgent: z.number(),
-  /** Its own last try failed, and all for whom that is so may take so many of them; absent where that is not so, or no matter. */
+  /** Its own last try failed or was slow, and all for whom that is so may take so many of them; absent where that is not so, or no matter. */
   perDoubted: z.optional(z.number()),
   /** Since when the oldest request to the same agent is on its way; null where there is none. */
   requestSince: z.nullable(z.string()),

@@ -51,7 +51,7 @@ export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, d
     const actors: ActorAnswer[] = []
     for (const record of records) {
       const kind = system.kinds[record.kind]
-      const wait = placesOf(await readWait(db.pool, viewer, record, kind?.doubt?.count), kind, record.snapshot.context)
+      const wait = placesOf(await readWait(db.pool, viewer, record, kind?.doubt?.counts), kind, record.snapshot.context)
       const actor = detailOf(record, definitions)
       const since = await readFailingSince(db.pool, record)
       const holderSeenAt = await readSeenAt(db.pool, record.leaseOwner)

@@ -17,7 +17,7 @@ import {
   type StateValue,
 } from '../domain/chart.ts'
 import type { LivingChart } from '../actors/charts.ts'
-import { failedLast, type Kind } from '../actors/loop/kinds.ts'
+import { isDoubted, type Kind } from '../actors/loop/kinds.ts'
 import type { ActorWait, DeliveryRecord } from '../domain/actor.ts'
 import { isAbandoned } from '../domain/patience.ts'
 import { shownCause } from '../domain/lost-answer.ts'
@@ -94,7 +94,7 @@ export const placesOf = (
         ...wait,
         places: kind.concurrency,
         perAgent: kind.laneLimit,
-        ...(kind.doubt && failedLast(kind, context) ? { perDoubted: kind.doubt.places } : {}),
+        ...(kind.doubt && isDoubted(kind, context) ? { perDoubted: kind.doubt.places } : {}),
       }
     : null
 

@@ -126,7 +126,7 @@ async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const record = await actorOf(asked, ref)
   const { db, viewer, kinds, definitions } = asked
   const { kind, id } = record
-  const wait = await readWait(db, viewer, record, kinds[kind]?.doubt?.count)
+  const wait = await readWait(db, viewer, record, kinds[kind]?.doubt?.counts)
   const send = kind === 'command' ? await findSend(db, viewer, id) : null
   return {
     at: record.seenAt,

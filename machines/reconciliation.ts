@@ -12,9 +12,10 @@ import { work, type Interrupted } from './work.ts'
  * `gone`: the agent was removed. `failed`: the agent could not be read; the pass goes on after the cursor, so that one task
  * that cannot be read does not keep the others from being asked for, and `progressed` says whether any other was read. Progress
  * and no cursor: that was the end of the pass. `isListOld`: the list was read longer ago than four quick passes take.
+ * `isSlow`: an answer took long, or was not waited for any longer by a reader that is for quick ones.
  */
 export type CheckOutcome = (
-  | { readonly kind: 'more'; readonly after: string }
+  | { readonly kind: 'more'; readonly after: string | null }
   | { readonly kind: 'busy' }
   | { readonly kind: 'idle' }
   | { readonly kind: 'gone'; readonly reason: string }
@@ -24,14 +25,14 @@ export type CheckOutcome = (
       readonly after: string | null
       readonly progressed: boolean
     }
-) & { readonly isListOld?: boolean }
+) & { readonly isListOld?: boolean; readonly isSlow?: boolean }
 
 /** `unsupported`: agents of A2A 0.3, and those that say so, have no list. `at`: when it was asked for, ISO 8601. */
 export type ListOutcome = (
   | { readonly kind: 'listed' }
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'failed'; readonly reason: string }
-) & { readonly at?: string }
+) & { readonly at?: string; readonly isSlow?: boolean }
 
 /** The scope has something to look at. Brings its name, for a machine is born without one. */
 export interface Wanted {
@@ -47,6 +48,8 @@ export const callableStates = ['resting', 'pausing'] as const
 const passesPerList = 4
 /** 1 s doubled six times is over the limit of 60 s. */
 const failuresLimit = 7
+/** Quick answers after which an agent is not called slow any more: two passes with a list each. */
+const quickLooks = 10
 
 const isListDue = (passes: number, { isListOld }: CheckOutcome): boolean =>
   passes + 1 >= passesPerList || isListOld === true
@@ -54,7 +57,7 @@ const isListDue = (passes: number, { isListOld }: CheckOutcome): boolean =>
 const isOfOneTask = (outcome: CheckOutcome): outcome is CheckOutcome & { kind: 'failed' } =>
   outcome.kind === 'failed' && outcome.progressed
 
-const cursorIn = (outcome: CheckOutcome): { after?: string } =>
+const cursorIn = (outcome: CheckOutcome): { after?: string | null } =>
   outcome.kind === 'more' ? { after: outcome.after } : {}
 const failureIn = (outcome: CheckOutcome): { after?: string | null; reason?: string } =>
   outcome.kind === 'failed' ? { after: outcome.after, reason: outcome.reason } : {}
@@ -63,6 +66,14 @@ const listIn = (outcome: ListOutcome): { listReason: string | null; listedAt?: s
   listReason: outcome.kind === 'failed' ? outcome.reason : null,
   ...(outcome.at === undefined ? {} : { listedAt: outcome.at }),
 })
+
+/** `event`: with which a look ended; one that was interrupted says nothing of the agent. */
+type Ended = { readonly type: string; readonly output?: { readonly isSlow?: boolean } }
+function paceAfter(slow: number, event: Ended): { slow?: number } {
+  if (event.output === undefined) return {}
+  if (event.output.isSlow) return { slow: quickLooks }
+  return slow > 0 ? { slow: slow - 1 } : {}
+}
 
 export const reconciliationMachine = setup({
   types: {
@@ -81,6 +92,8 @@ export const reconciliationMachine = setup({
       listReason: string | null
       /** When the list was asked for last, ISO 8601; not there before the first time. */
       listedAt?: string
+      /** How many quick answers it takes until the agent is not called slow any more; not there before it was slow. */
+      slow?: number
     },
     events: {} as Interrupted | Wanted,
     emitted: {} as MachineFact,
@@ -105,6 +118,7 @@ export const reconciliationMachine = setup({
     beginAnew: assign({ after: null }),
     countPass: assign({ passes: ({ context }) => Math.min(context.passes + 1, passesPerList) }),
     forgetPasses: assign({ passes: 0 }),
+    notePace: assign(({ context, event }) => paceAfter(context.slow ?? 0, event)),
     noteDefect: assign({ reason: 'The look could not be finished.' }),
     noteListDefect: assign({ listReason: 'The list could not be read.' }),
   },
@@ -131,6 +145,7 @@ export const reconciliationMachine = setup({
     checking: {
       tags: 'round of looks',
       description: 'Asks for each unfinished task.',
+      exit: 'notePace',
       invoke: {
         id: 'check',
         src: 'check',
@@ -233,6 +248,7 @@ export const reconciliationMachine = setup({
     listing: {
       tags: 'round of looks',
       description: "Reads the agent's list of tasks, as far as a bound.",
+      exit: 'notePace',
       invoke: {
         id: 'list',
         src: 'list',

@@ -15,10 +15,10 @@ export interface Claim {
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
   /**
-   * Of what failed last, by this count in a machine's context, the process has no room for more: it stays where it is, too. Not so what
-   * somebody had begun: that its holder is gone is to be told.
+   * Of what failed or was slow last, by any of these counts in a machine's context, the process has no room for more: it stays where it is, too. Not so
+   * what somebody had begun: that its holder is gone is to be told.
    */
-  readonly exceptFailing?: string
+  readonly exceptDoubted?: readonly string[]
   /** How far back to look, where all that fell due before is theirs; absent: at everything that is due. */
   readonly reachMs?: number
   /** Names for the leases that are granted, `limit` of them: whoever never hears the answer knows what it may have taken. */
@@ -70,9 +70,9 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       : sql.fragment`false`
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
   const answering =
-    claim.exceptFailing === undefined
+    claim.exceptDoubted === undefined
       ? sql.fragment``
-      : sql.fragment`and (lease_token is not null or not ${failedLast(claim.exceptFailing)})`
+      : sql.fragment`and (lease_token is not null or not ${isDoubted(claim.exceptDoubted)})`
   const recent =
     claim.reachMs === undefined
       ? sql.fragment``
@@ -118,10 +118,12 @@ export function claimFor(
   return db.pool.transaction((tx) => claimActors(tx, claim, others))
 }
 
-/** Whether an actor's last try failed, by a count in its machine's context (Kind.doubt, actors/loop/kinds.ts). */
-export const failedLast = (count: string): FragmentSqlToken =>
-  sql.fragment`(case when jsonb_typeof(snapshot->'context'->${count}) = 'number'
-    then (snapshot->'context'->>${count})::numeric > 0 else false end)`
+/** Whether an actor's last try failed or was slow, by counts in its machine's context (Kind.doubt, actors/loop/kinds.ts). */
+export const isDoubted = (counts: readonly string[]): FragmentSqlToken =>
+  sql.fragment`exists (
+    select from unnest(${sql.array([...counts], 'text')}) as counted(name)
+    where case when jsonb_typeof(snapshot->'context'->counted.name) = 'number'
+      then (snapshot->'context'->>counted.name)::numeric > 0 else false end)`
 
 /** Hardly ever is there one, and then the statement is without it. */
 const isUnheard = (tokens: readonly string[]) =>

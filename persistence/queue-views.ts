@@ -11,7 +11,7 @@ import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswe
 import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { ActorRef } from './actors.ts'
 import type { Connection } from './connection.ts'
-import { failedLast } from './leases.ts'
+import { isDoubted } from './leases.ts'
 import { isHeardOf, readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
@@ -142,12 +142,12 @@ export interface StoredWait {
   readonly requestSince: string | null
 }
 
-/** `doubt`: the count by which its kind tells what failed last. Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
+/** `doubt`: the counts by which its kind tells what failed or was slow last. Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
 export async function readWait(
   db: Connection,
   { organizationId, role }: Viewer,
   { kind, id }: ActorRef,
-  doubt?: string,
+  doubt?: readonly string[],
 ): Promise<StoredWait | null> {
   if (!mayEver(role, 'administer')) return null
   const waiting = await db.maybeOne(sql.type(Waiting)`
@@ -161,7 +161,7 @@ export async function readWait(
       and a.wake_at <= now() - case when a.work is null then ${stuckAfterMs} else 0 end * interval '1 millisecond'`)
   if (!waiting) return null
   const { lane, dueAt, ahead } = waiting
-  const doubted = doubt === undefined ? sql.fragment`false` : failedLast(doubt)
+  const doubted = doubt === undefined ? sql.fragment`false` : isDoubted(doubt)
   const taken = await db.any(sql.type(Taken)`
     select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane",
       (count(*) filter (where ${doubted}))::int as "ofDoubted",

@@ -14,6 +14,8 @@ export interface LeasedActor {
   readonly ref: ActorRef
   readonly organizationId: string
   readonly context: Readonly<Record<string, unknown>>
+  /** It has one of the places for what failed or was slow last (Kind.doubt). */
+  readonly isDoubted: boolean
   /** What the spawner had in hand (Spawn); absent when the work begins later, by a claim. */
   readonly carry?: unknown
   /** Monotonic milliseconds before which its lease cannot have been granted, nor anything been read that it carries. */
@@ -68,10 +70,10 @@ export interface Kind {
   /** How many of them in one lane at most: agents that hang must leave room for the others (domain/shares.ts). */
   readonly laneLimit: number
   /**
-   * Work that failed last, by a count in its machine's context, has at most so many of the places: waiting for those that hang takes none
-   * of the others from those that answer.
+   * Work that failed or was slow last, by any of these counts in its machine's context, has at most so many of the places: waiting for
+   * those that hang takes none of the others from those that answer.
    */
-  readonly doubt?: { readonly count: string; readonly places: number }
+  readonly doubt?: { readonly counts: readonly string[]; readonly places: number }
   /** Rows claimed at once. */
   readonly claimLimit: number
   /** How long work may keep its place while others wait for one (turns.ts); for ever, where it is not said. */
@@ -87,10 +89,11 @@ export interface Kind {
   readonly project?: (batch: BatchContext, moved: readonly Projected[]) => Promise<void>
 }
 
-/** Whether its last try failed, where that matters for its place; in the database's words persistence/leases.ts. */
-export function failedLast({ doubt }: Kind, context: Readonly<Record<string, unknown>>): boolean {
-  const count = doubt && context[doubt.count]
-  return typeof count === 'number' && count > 0
-}
+/** Whether its last try failed or was slow, where that matters for its place; in the database's words persistence/leases.ts. */
+export const isDoubted = ({ doubt }: Pick<Kind, 'doubt'>, context: Readonly<Record<string, unknown>>): boolean =>
+  doubt?.counts.some((name) => {
+    const count = context[name]
+    return typeof count === 'number' && count > 0
+  }) ?? false
 
 export type Kinds = Readonly<Record<string, Kind>>

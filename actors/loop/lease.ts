@@ -22,7 +22,7 @@ export interface HeldLease {
   readonly work: string
   /** Whose queue it is in: an agent, for work that talks to one. */
   readonly lane: string | null
-  /** It failed last (Kind.doubt). */
+  /** It failed or was slow last (Kind.doubt). */
   readonly isDoubted: boolean
   readonly leaseMs: number
   readonly abort: AbortController

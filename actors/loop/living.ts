@@ -3,7 +3,7 @@
  * which its next work begins. Does not move anything (batch.ts) and does not know whose room it is (worker.ts).
  */
 import type { ActorRef, ActorRow, ActorWrite, LeaseWrite, Snapshot } from '../../persistence/actors.ts'
-import { failedLast, type Kind } from './kinds.ts'
+import { isDoubted, type Kind } from './kinds.ts'
 import type { Intake, Launch, Spawn } from './step.ts'
 
 export interface Living {
@@ -81,10 +81,10 @@ export function leaseForWork(
   const { ref, organizationId, lane, carry, work, continuing, snapshot } = actor
   const reserved = continuing === null
   const { context } = snapshot
-  const isDoubted = failedLast(kind, context)
-  if (reserved && !intake.takeRoom({ kind: ref.kind, lane, isDoubted })) return 'leftDue'
+  const seat = { lane, isDoubted: isDoubted(kind, context) }
+  if (reserved && !intake.takeRoom({ kind: ref.kind, ...seat })) return 'leftDue'
   const token = continuing?.token ?? intake.newToken()
   actor.lease = { kind: 'take', token, owner: intake.owner, leaseMs: kind.leaseMs }
   actor.workStartedAt = at.toISOString()
-  return { ref, organizationId, context, work, token, lane, isDoubted, trustedFrom: startedAt, carry, reserved }
+  return { ref, organizationId, context, work, token, ...seat, trustedFrom: startedAt, carry, reserved }
 }

@@ -16,7 +16,7 @@ interface Look {
 /** A claim that was answered. */
 export interface Claimed {
   readonly kind: string
-  /** Lanes whose rows were left where they are, and `doubted` where all that failed last was. */
+  /** Lanes whose rows were left where they are, and `doubted` where all that failed or was slow last was. */
   readonly leftOut: readonly string[]
   /** As `reach` said. */
   readonly reach: number | undefined

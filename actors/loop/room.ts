@@ -1,5 +1,5 @@
 /**
- * How much may be under way in this process at once, how much of it for one agent, and how much of what failed last, so that
+ * How much may be under way in this process at once, how much of it for one agent, and how much of what failed or was slow, so that
  * those that hang leave places for the others. Counts what is held (lease.ts) and what is promised while its commit or claim is
  * under way. Does not decide who gets a place.
  */
@@ -14,7 +14,7 @@ export interface Opening {
   /** No more than any lane that has room may still have, for they may all be of that one. */
   readonly limit: number
   readonly fullLanes: readonly string[]
-  /** There is no room for more that failed last (Kind.doubt). */
+  /** There is no room for more that failed or was slow last (Kind.doubt). */
   readonly isFullOfDoubt: boolean
 }
 

@@ -46,7 +46,7 @@ export interface Launch {
   readonly work: string
   readonly token: string
   readonly lane: string | null
-  /** Its last try failed (Kind.doubt). */
+  /** Its last try failed or was slow (Kind.doubt). */
   readonly isDoubted: boolean
   /** Monotonic milliseconds before which the lease cannot have been granted. */
   readonly trustedFrom: number
@@ -55,7 +55,7 @@ export interface Launch {
   readonly reserved: boolean
 }
 
-/** What a place is asked for with: of which kind, in whose queue, and whether its last try failed (Kind.doubt). */
+/** What a place is asked for with: of which kind, in whose queue, and whether its last try failed or was slow (Kind.doubt). */
 export interface Seat {
   readonly kind: string
   readonly lane: string | null

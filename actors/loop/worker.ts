@@ -21,7 +21,7 @@ import { PassedOver } from './passed-over.ts'
 import { Postponements } from './postponements.ts'
 import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
-import { failedLast, type Done, type Held, type Kinds } from './kinds.ts'
+import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
 import { repeated } from './outlast.ts'
 import type { Log } from '../log.ts'
@@ -284,7 +284,7 @@ export class Worker implements Intake {
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
         ...(reach === undefined ? {} : { reachMs: reach }),
-        ...(isFullOfDoubt && kind.doubt ? { exceptFailing: kind.doubt.count } : {}),
+        ...(isFullOfDoubt && kind.doubt ? { exceptDoubted: kind.doubt.counts } : {}),
       }
       const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
@@ -326,7 +326,7 @@ export class Worker implements Intake {
       if (!actor.begun) {
         // A drain may have passed while the claim was under way: what it took and did not begin goes back.
         if (this.#state !== 'open') return releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
-        const seat = { lane, isDoubted: failedLast(this.#room.kind(ref.kind), context), reserved: false }
+        const seat = { lane, isDoubted: isDoubted(this.#room.kind(ref.kind), context), reserved: false }
         return this.#begin({ ref, organizationId, context, work, token, trustedFrom, ...seat })
       }
       await this.#move({ ref, event: { type: 'interrupted' }, told: [], lease: { token, work }, cause: 'worker' })

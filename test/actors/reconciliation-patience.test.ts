@@ -44,7 +44,10 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     const discovery = new Discovery({ db, outbound, instruments, trust: new CardTrust(), extensionHost, door })
     const artifacts = new ArtifactStore('unused', { newName: newToken, now })
     const parts = { db, discovery, door, artifacts, pool: new ParserPool({ threads: 1 }), sidebandUris: [] }
-    return new Reconciling({ ...parts, newToken, now, monotonic }, { readMs, searchMs: readMs, turnMs })
+    return new Reconciling(
+      { ...parts, newToken, now, monotonic },
+      { quickMs: readMs, readMs, searchMs: readMs, turnMs },
+    )
   }
 
   const held: Held = {
@@ -58,6 +61,7 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     ref: { kind: 'reconciliation', id: agentId },
     organizationId: running.viewer.organizationId,
     context: { agentId, tenant: '', failures: 1 },
+    isDoubted: true,
     trustedFrom: 0,
   })
 

@@ -19,6 +19,7 @@ const Row = z.object({
   timers: z.record(z.string(), z.object({ dueAt: z.string() })),
   context: z.object({
     failures: z.number(),
+    slow: z.optional(z.number()),
     passes: z.number(),
     after: z.string().nullable(),
     reason: z.string().nullable(),

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { Kinds } from '../../actors/loop/kinds.ts'
 import { Leases } from '../../actors/loop/lease.ts'
 import { Room } from '../../actors/loop/room.ts'
+import { usualPatience } from '../../actors/reconciliation-turn.ts'
 import { shareOf } from '../../domain/shares.ts'
 import { commandMachine } from '../../machines/command.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
@@ -98,6 +99,7 @@ const narrow = ({ command, ...kinds }: Kinds): Kinds => ({
 })
 const agents = 6
 const sendsEach = 6
+const { quickMs } = usualPatience
 
 describe.each(bothDatabases)('%s: while six agents hang, with more for each than it may have', (database) => {
   async function agentOf(running: RunningSystem): Promise<{ peer: RawPeer; agentId: string }> {
@@ -155,7 +157,14 @@ describe.each(bothDatabases)('%s: while six agents hang, with more for each than
     for (const { peer } of hung) peer.script.release()
   })
 
-  it('those whose last look failed have one reader, and those that answer the other', async () => {
+  it.each([
+    ['those whose last look failed', 'failures', { fault: 'reset', performed: false }],
+    [
+      'those that were slow, whether they answer in the end or not,',
+      'slow',
+      { fault: 'delay', delayMs: quickMs + 500 },
+    ],
+  ] as const)('%s have one reader, and those that answer the other', async (_who, count, first) => {
     const running = await freshSystem(database, { rhythm: followsNothing })
     onTestFinished(() => running.close())
     const scopes = new Scopes(running)
@@ -163,18 +172,18 @@ describe.each(bothDatabases)('%s: while six agents hang, with more for each than
     for (const { agentId } of all) await running.finished((await running.send(agentId, { text: 'hold' })).id)
     const [well, ...hung] = all
     if (!well) throw new Error('No agent was made.')
-    /** Looks until one fails, and no more: the next hangs. */
-    const hasFailed = async (agentId: string): Promise<boolean> => {
-      const row = await scopes.row(agentId)
-      if (row?.context.failures === 1) return true
-      await scopes.begin(agentId)
+    /** Looks until it counts, and no more: the next hangs. */
+    const isCounted = async (agentId: string): Promise<boolean> => {
+      const { context, work } = (await scopes.row(agentId)) ?? {}
+      if ((context?.[count] ?? 0) > 0) return true
+      if (work === null) await scopes.begin(agentId)
       return false
     }
-    for (const { peer, agentId } of hung) {
-      peer.script.fault('GetTask', { fault: 'reset', performed: false }, 1)
+    for (const { peer } of hung) {
+      peer.script.fault('GetTask', first, 1)
       peer.script.fault('GetTask', { fault: 'hang-before-head' }, Infinity)
-      await expect.poll(() => hasFailed(agentId), patience).toBe(true)
     }
+    for (const { agentId } of hung) await expect.poll(() => isCounted(agentId), patience).toBe(true)
     const Held = z.object({ id: z.string(), isHeld: z.boolean() })
     const due = () =>
       running.db.pool.any(sql.type(Held)`
@@ -183,15 +192,32 @@ describe.each(bothDatabases)('%s: while six agents hang, with more for each than
     const reading = async () => (await due()).filter(({ isHeld }) => isHeld).map(({ id }) => id)
     for (const { agentId } of hung) await scopes.begin(agentId)
     await expect.poll(reading, patience).toHaveLength(1)
-    const [first = ''] = await reading()
+    const [holder = ''] = await reading()
     // All three are due, and each would have a reader for ten seconds.
     for (let n = 0; n < 3; n++) {
       expect((await scopes.turn(well.agentId)).value).toBe('pausing')
       expect((await reading()).length).toBeLessThanOrEqual(1)
     }
     // Its place goes to the next of them.
-    await hung.find(({ agentId }) => agentId === first)?.peer.close()
-    const others = hung.map(({ agentId }) => agentId).filter((id) => id !== first)
+    await hung.find(({ agentId }) => agentId === holder)?.peer.close()
+    const others = hung.map(({ agentId }) => agentId).filter((id) => id !== holder)
     await expect.poll(async () => (await reading()).filter((id) => others.includes(id)), patience).toHaveLength(1)
+  })
+
+  it('one that answers slowly is asked again with more patience, and what it says counts', async () => {
+    const running = await freshSystem(database, { rhythm: followsNothing })
+    onTestFinished(() => running.close())
+    const scopes = new Scopes(running)
+    const { peer, agentId } = await agentOf(running)
+    await running.finished((await running.send(agentId, { text: 'hold' })).id)
+    peer.script.fault('GetTask', { fault: 'delay', delayMs: quickMs + 500 }, 2)
+    const asked = peer.callsOf('GetTask')
+    const { value, context } = await scopes.turn(agentId)
+    expect([value, context.slow, context.failures, context.after]).toEqual(['yielding', 10, 0, null])
+    await scopes.begin(agentId)
+    await expect.poll(async () => (await scopes.row(agentId))?.value, patience).toBe('pausing')
+    expect((await scopes.row(agentId))?.context).toMatchObject({ slow: 10, failures: 0, reason: null })
+    expect(peer.callsOf('GetTask')).toBe(asked + 2)
+    expect((await scopes.turn(agentId)).context.slow).toBe(9)
   })
 })

@@ -145,7 +145,7 @@ it('says of what failed last that the places for such are taken', () => {
   }
   expect(told(1)).toMatchObject({ title: 'Waits for a place' })
   expect(told(1)?.sentences.join(' ')).toContain(
-    '1 of 2 places are taken by a/1, 1 of them where the last try failed, too: those may have no more. It begins as soon as one is free.',
+    '1 of 2 places are taken by a/1, 1 of them where the last try failed or was slow, too: those may have no more. It begins as soon as one is free.',
   )
   expect(told(0)).toMatchObject({ title: 'Waits for a worker' })
 })

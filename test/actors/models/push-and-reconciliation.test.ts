@@ -167,6 +167,8 @@ interface Scope {
   passes: number
   reason: string | null
   listReason: string | null
+  /** Quick answers until its agent is not called slow any more; absent before it was. */
+  slow?: number
   /** What people are told, in order. */
   readonly told: string[]
 }
@@ -191,7 +193,14 @@ function failed(model: Scope, reason: string): void {
   if (model.failures === 2) model.told.push('reconciliation.failing')
 }
 
+/** Slow for ten quick answers from the last that was not. */
+function paced(model: Scope, { isSlow = false }: CheckOutcome | ListOutcome): void {
+  if (isSlow) model.slow = 10
+  else if (model.slow !== undefined) model.slow = Math.max(0, model.slow - 1)
+}
+
 function checked(model: Scope, outcome: CheckOutcome): void {
+  paced(model, outcome)
   const listIsDue = model.passes >= 3 || outcome.isListOld === true
   if (outcome.kind === 'failed') {
     model.after = outcome.after
@@ -245,6 +254,7 @@ const check = (outcome: CheckOutcome) =>
 const list = (outcome: ListOutcome) =>
   scopeStep(`list ${outcome.kind}`, async (model, { hand }) => {
     if (model.state !== 'listing' || (await hand.report('list', done('list', outcome))) === 'none') return
+    paced(model, outcome)
     const listReason = outcome.kind === 'failed' ? outcome.reason : null
     const isUnread = model.failures > 0
     const goesOn = outcome.kind !== 'failed' && model.after !== null
@@ -292,6 +302,8 @@ const looks: readonly CheckOutcome[] = [
   { kind: 'busy', isListOld: true },
   { kind: 'more', after: 'hundredth' },
   { kind: 'more', after: 'hundredth', isListOld: true },
+  { kind: 'more', after: null, isSlow: true },
+  { kind: 'busy', isSlow: true },
   failure(false, null),
   failure(false, 'seventh'),
   failure(true, 'seventh'),
@@ -313,7 +325,12 @@ const scopePlan = fc.commands(
     ...times(
       2,
       fc
-        .constantFrom<ListOutcome>({ kind: 'listed' }, { kind: 'unsupported' }, { kind: 'failed', reason: 'No list.' })
+        .constantFrom<ListOutcome>(
+          { kind: 'listed' },
+          { kind: 'unsupported' },
+          { kind: 'listed', isSlow: true },
+          { kind: 'failed', reason: 'No list.' },
+        )
         .map(list),
     ),
     fc.constant(scopeRing),
