@@ -25,8 +25,8 @@ export interface Claim {
   readonly tokens?: readonly string[]
   /** Tokens of claims whose answer was lost. Nothing can have begun under them, so their rows are free. */
   readonly unheard?: readonly string[]
-  /** How many this process holds in each lane, where the lane with the fewest is to come first. */
-  readonly lanes?: ReadonlyMap<string, number>
+  /** Where lanes take turns, each one's place in their order; who has none had no turn yet, and comes first. */
+  readonly turns?: ReadonlyMap<string, number>
   /** Its timers are dates, which ring by the calendar wherever a clock is set (actors/loop/kinds.ts). */
   readonly byCalendar?: true
 }
@@ -77,15 +77,16 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
     claim.reachMs === undefined
       ? sql.fragment``
       : sql.fragment`and wake_at > now() - ${claim.reachMs} * interval '1 millisecond'`
+  const turns = takingTurns(claim.turns)
   return db.any(sql.type(Due)`
     with due as (
       select kind, id, work_started_at is not null and not ${justMarked} as begun,
         work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
         case when ${ahead} then wake_at else now() end as seen_at,
         (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
-      from actor
+      from actor ${turns.join}
       where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${answering} ${recent}
-      order by ${fairness(claim.lanes)} wake_at limit ${claim.limit} for update skip locked
+      order by ${turns.order} wake_at limit ${claim.limit} for update of actor skip locked
     ), numbered as (
       select due.*, row_number() over () as n from due
     )
@@ -131,23 +132,33 @@ const isUnheard = (tokens: readonly string[]) =>
     ? sql.fragment`false`
     : sql.fragment`coalesce(lease_token = any(${sql.array([...tokens], 'uuid')}), false)`
 
-/** Without lanes the index alone gives the order. */
-const fairness = (lanes: ReadonlyMap<string, number> = new Map()) =>
-  lanes.size === 0
-    ? sql.fragment``
-    : sql.fragment`coalesce((select h.held from ${sql.unnest([...lanes], ['uuid', 'int4'])} as h(lane, held)
-        where h.lane = actor.lane), 0),`
+/** Where nobody takes turns, the index alone gives the order. */
+const takingTurns = (turns: ReadonlyMap<string, number> = new Map()) =>
+  turns.size === 0
+    ? { join: sql.fragment``, order: sql.fragment`` }
+    : {
+        join: sql.fragment`left join ${sql.unnest([...turns], ['uuid', 'int4'])} as turn(of_lane, number) on turn.of_lane = actor.lane`,
+        order: sql.fragment`turn.number nulls first,`,
+      }
 
-/** The lanes of those of a kind that are due for a second already, the oldest first: whoever had room would have taken them. */
+/**
+ * The lanes of those of a kind that are due for a second already, the oldest first: whoever had room would have taken them. Of the oldest
+ * and of the newest: behind a crowd of one lane may stand the first of another.
+ */
 export async function waitingLanes(db: Connection, kind: string): Promise<readonly (string | null)[]> {
-  return db.anyFirst(sql.type(Waiting)`
-    select lane from actor where kind = ${kind} and wake_at <= now() - interval '1 second'
-    order by wake_at limit ${waitingCounted}`)
+  const lanes = await db.any(sql.type(Waiting)`
+    with due as (select lane, id, wake_at from actor where kind = ${kind} and wake_at <= now() - interval '1 second')
+    select lane, least(count(*), ${placesCounted})::int as waiting from (
+      (select * from due order by wake_at limit ${waitingCounted})
+      union (select * from due order by wake_at desc limit ${waitingCounted})) seen
+    group by lane order by min(wake_at)`)
+  return lanes.flatMap(({ lane, waiting }) => Array.from({ length: waiting }, () => lane))
 }
 
-const Waiting = z.object({ lane: z.string().nullable() })
-/** More than anybody has places for. */
-const waitingCounted = 100
+const Waiting = z.object({ lane: z.string().nullable(), waiting: z.number() })
+const waitingCounted = 2_000
+/** More than any lane has places. */
+const placesCounted = 100
 
 export interface LeaseOf {
   readonly ref: ActorRef

@@ -7,6 +7,7 @@
 import type { Database } from '../../persistence/database.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { renewLeases } from '../../persistence/leases.ts'
+import { Served } from './served.ts'
 
 /** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
 export class LeaseLost extends Error {
@@ -48,6 +49,7 @@ export const isTrusted = (lease: HeldLease, now: number): boolean =>
 export class Leases {
   /** By token; work that follows under the same token takes the place of the work before it. */
   readonly #held = new Map<string, HeldLease>()
+  readonly served = new Served()
 
   get size(): number {
     return this.#held.size
@@ -75,10 +77,12 @@ export class Leases {
       isLocked: false,
     }
     this.#held.set(lease.token, held)
+    this.served.note(held, since)
     return held
   }
 
-  drop(lease: HeldLease): void {
+  drop(lease: HeldLease, now: number): void {
+    this.served.note(lease, now)
     if (this.#held.get(lease.token) === lease) this.#held.delete(lease.token)
   }
 

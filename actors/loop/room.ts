@@ -41,9 +41,13 @@ export class Room {
     return kind
   }
 
-  /** Where work takes turns, what each lane has here: the one with the least comes first. */
+  /** Where work takes turns, in which order its lanes do: the one with the least here first, of these who had a place longest ago. */
   turnsOf(kind: string): ReadonlyMap<string, number> {
-    return this.kind(kind).turnMs === undefined ? new Map() : lanesOf(this.#leases.list(), kind)
+    if (this.kind(kind).turnMs === undefined) return new Map()
+    const held = lanesOf(this.#leases.list(), kind)
+    const known = [...new Set([...this.#leases.served.of(kind).keys(), ...held.keys()])]
+    const inOrder = known.toSorted((a, b) => (held.get(a) ?? 0) - (held.get(b) ?? 0))
+    return new Map(inOrder.map((lane, i) => [lane, i]))
   }
 
   has({ kind, lane, isDoubted }: Seat): boolean {

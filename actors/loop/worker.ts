@@ -130,7 +130,7 @@ export class Worker implements Intake {
     const { leaseMs } = this.#room.kind(ref.kind)
     const lease = this.leases.hold({ ref, token, work, lane, isDoubted, leaseMs, trustedFrom })
     const done: Promise<unknown> = this.#perform(launch, lease).finally(() => {
-      this.leases.drop(lease)
+      this.leases.drop(lease, this.#o.instruments.monotonic())
       this.#working.delete(done)
       // Only where somebody was turned away: a claim for every piece of work that ends is a statement a command, for nothing.
       if (this.#crowded.has(ref.kind)) this.nudge(ref.kind)
@@ -279,7 +279,7 @@ export class Worker implements Intake {
         limit,
         leaseMs: kind.leaseMs,
         fullLanes,
-        lanes: this.#room.turnsOf(name),
+        turns: this.#room.turnsOf(name),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
@@ -295,7 +295,7 @@ export class Worker implements Intake {
       if (mayBeMore || leftOut.length > 0) this.#crowded.add(name)
       const lastDueMs = mayBeMore ? Math.min(...due.map(({ dueMs }) => dueMs)) : null
       // Where lanes take turns, the last that was taken is not the one that fell due last.
-      if (lastDueMs === null || claim.lanes.size === 0)
+      if (lastDueMs === null || claim.turns.size === 0)
         this.#passedOver.note({ kind: name, leftOut, reach, at: before, lastDueMs })
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
       return mayBeMore

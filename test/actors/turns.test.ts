@@ -1,11 +1,15 @@
 /** Taking turns at the places that long work keeps: who is asked to go, and that nobody waits for ever behind a quiet stream. */
 import { sql } from 'slonik'
 import { describe, expect, it } from 'vitest'
+import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
+import type { Kind } from '../../actors/loop/kinds.ts'
 import { Leases, type HeldLease } from '../../actors/loop/lease.ts'
-import { endTurns, lanesOf, whoYields } from '../../actors/loop/turns.ts'
-import { bothDatabases } from '../support/databases.ts'
-import { startRawPeer } from '../support/peers/raw.ts'
+import { Room } from '../../actors/loop/room.ts'
+import { endTurns, lanesOf, whoYields, type Queue } from '../../actors/loop/turns.ts'
+import { claimFor } from '../../persistence/leases.ts'
+import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
 
 const Kind = z.object({ kind: z.string() })
@@ -26,14 +30,19 @@ function held(id: string, lane: string, ago: { readonly since: number; readonly 
   lease.busyAt = now - ago.busy
   return lease
 }
+/** All of them had a place a while ago. */
+const queue = (...waiting: readonly string[]): Queue => ({
+  waiting,
+  served: new Map(waiting.map((lane) => [lane, now - 60_000])),
+})
 const ids = (leases: readonly HeldLease[]): string[] => leases.map(({ ref }) => ref.id)
 
 describe('who gives up a place', () => {
   const quiet = { since: 20_000, busy: 20_000 }
 
   it('is nobody while nobody waits, and nobody who had no turn yet', () => {
-    expect(whoYields([held('a', 'x', quiet)], [], turnMs, now)).toEqual([])
-    expect(whoYields([held('a', 'x', { since: 9_999, busy: 9_999 })], ['y'], turnMs, now)).toEqual([])
+    expect(whoYields([held('a', 'x', quiet)], queue(), turnMs, now)).toEqual([])
+    expect(whoYields([held('a', 'x', { since: 9_999, busy: 9_999 })], queue('y'), turnMs, now)).toEqual([])
   })
 
   it('is first of the agent that has most, there the quiet before the busy, then the oldest', () => {
@@ -43,24 +52,54 @@ describe('who gives up a place', () => {
       held('young', 'x', { since: 10_000, busy: 10_000 }),
       held('old', 'x', quiet),
     ]
-    expect(ids(whoYields(all, ['x', 'x', 'y', 'y'], turnMs, now))).toEqual(['old', 'young', 'busy', 'lonely'])
-    expect(ids(whoYields(all, ['x'], turnMs, now))).toEqual(['old'])
+    expect(ids(whoYields(all, queue('x', 'x', 'y', 'y'), turnMs, now))).toEqual(['old', 'young', 'busy', 'lonely'])
+    expect(ids(whoYields(all, queue('x'), turnMs, now))).toEqual(['old'])
   })
 
   it('is somebody busy only after three turns', () => {
-    expect(whoYields([held('a', 'x', { since: 29_999, busy: 10 })], ['y'], turnMs, now)).toEqual([])
-    expect(ids(whoYields([held('a', 'x', { since: 30_000, busy: 10 })], ['y'], turnMs, now))).toEqual(['a'])
+    expect(whoYields([held('a', 'x', { since: 29_999, busy: 10 })], queue('y'), turnMs, now)).toEqual([])
+    expect(ids(whoYields([held('a', 'x', { since: 30_000, busy: 10 })], queue('y'), turnMs, now))).toEqual(['a'])
   })
 
   it('is somebody busy after one turn, where an agent waits that has fewer places by two', () => {
     const busy = { since: 10_000, busy: 10 }
     const all = ['a', 'b', 'c'].map((id) => held(id, 'x', busy)).concat(held('d', 'y', { ...busy, since: 10_001 }))
-    expect(ids(whoYields(all, ['x', 'x'], turnMs, now))).toEqual([])
-    expect(ids(whoYields(all, ['x', 'z', 'x'], turnMs, now))).toEqual(['a'])
+    expect(ids(whoYields(all, queue('x', 'x'), turnMs, now))).toEqual([])
+    expect(ids(whoYields(all, queue('x', 'z', 'x'), turnMs, now))).toEqual(['a'])
     // To the second of the same agent none goes: then it would have as many.
-    expect(ids(whoYields(all, ['z', 'z', 'v'], turnMs, now))).toEqual(['a', 'b'])
+    expect(ids(whoYields(all, queue('z', 'z', 'v'), turnMs, now))).toEqual(['a', 'b'])
     const young = ['a', 'b', 'c'].map((id) => held(id, 'x', { since: 9_999, busy: 10 }))
-    expect(whoYields(young, ['z'], turnMs, now)).toEqual([])
+    expect(whoYields(young, queue('z'), turnMs, now)).toEqual([])
+  })
+
+  it('is somebody who was quiet for a fifth of a turn, for an agent that had no place for minutes', () => {
+    const all = [
+      held('busy', 'x', { since: 9_000, busy: 1_999 }),
+      held('young', 'x', { since: 1_999, busy: 1_999 }),
+      held('second', 'x', { since: 2_000, busy: 2_000 }),
+      held('first', 'x', { since: 2_001, busy: 2_000 }),
+      held('lonely', 'y', { since: 9_000, busy: 9_000 }),
+    ]
+    const yielding = (waiting: readonly string[], served: readonly [string, number][]) =>
+      ids(whoYields(all, { waiting, served: new Map(served) }, turnMs, now))
+    expect(yielding(['z', 'z', 'z'], [])).toEqual(['first'])
+    expect(yielding(['z', 'v', 'w', 'u'], [])).toEqual(['first', 'second', 'lonely'])
+    expect(
+      yielding(
+        ['z', 'v'],
+        [
+          ['z', now - 300_000],
+          ['v', now - 299_999],
+        ],
+      ),
+    ).toEqual(['first'])
+    // Who has a place here is served, however long ago it began.
+    expect(yielding(['x', 'y'], [])).toEqual([])
+  })
+
+  it('is nobody besides, where places become free for the new ones anyway', () => {
+    const all = [held('over', 'x', quiet), held('half', 'y', { since: 5_000, busy: 5_000 })]
+    expect(ids(whoYields(all, { waiting: ['x', 'z'], served: new Map() }, turnMs, now))).toEqual(['over'])
   })
 
   it('counts places by lane, of one kind', () => {
@@ -72,6 +111,44 @@ describe('who gives up a place', () => {
       ]),
     )
     expect(lanesOf(all, 'command')).toEqual(new Map())
+  })
+})
+
+describe('whose turn it is', () => {
+  it('is of who has least, then of whose last was longest ago, and of who had none before all', () => {
+    const leases = new Leases()
+    const room = new Room({ subscription: { turnMs, concurrency: 8 } as Kind }, leases)
+    const [x, y, z] = ['x', 'y', 'z'].map((lane, i) =>
+      leases.hold({ ...held(lane, lane, { since: 0, busy: 0 }), trustedFrom: i }),
+    )
+    const order = () => [...room.turnsOf('subscription').keys()]
+    expect(order()).toEqual(['x', 'y', 'z'])
+    for (const [i, lease] of [y, z, x].entries()) if (lease) leases.drop(lease, 10 + i)
+    expect(order()).toEqual(['y', 'z', 'x'])
+    leases.hold({ ...held('y again', 'y', { since: 0, busy: 0 }), trustedFrom: 20 })
+    expect(order()).toEqual(['z', 'x', 'y'])
+  })
+
+  it.each(bothDatabases)('is told to the claim, on %s', async (database) => {
+    const { db, close } = await freshDatabase(database)
+    const [first, second, third] = [uuidv7(), uuidv7(), uuidv7()]
+    for (const [i, lane] of [first, first, second, third].entries())
+      await db.pool.query(sql.unsafe`
+        insert into actor (kind, id, organization_id, lane, machine_version, revision, snapshot, work, timers, wake_at, created_at, updated_at)
+        values ('subscription', gen_random_uuid(), gen_random_uuid(), ${lane}, '1', 1, '{}', 'follow', '{}',
+          now() - interval '5 seconds' + ${i} * interval '1 millisecond', now(), now())`)
+    const claim = { kind: 'subscription', limit: 1, leaseMs: 15_000, fullLanes: [] }
+    const turns = new Map([
+      [second, 0],
+      [first, 1],
+    ])
+    const taken: (string | null | undefined)[] = []
+    for (let n = 0; n < 4; n++) {
+      const [due] = await claimFor(db, { ...claim, turns }, { owner: 'a/1', held: () => [] })
+      taken.push(due?.lane)
+    }
+    expect(taken).toEqual([third, second, first, first])
+    await close()
   })
 })
 
@@ -106,6 +183,36 @@ describe.each(bothDatabases)('streams on %s', (kind) => {
     await Promise.all([many.close(), one.close()])
   })
 })
+
+it.concurrent.each(bothDatabases)(
+  'a new agent’s stream need not wait until a turn is over, however many wait, on %s',
+  async (kind) => {
+    const running = await freshSystem(kind, {
+      rhythm: ({ subscription, ...kinds }) =>
+        subscription ? { ...kinds, subscription: { ...subscription, concurrency: 4, turnMs: 25_000 } } : kinds,
+    })
+    const peers = await Promise.all(Array.from({ length: 6 }, () => startRawPeer()))
+    const [fresh, ...silent] = peers
+    const sendTo = async ({ cardUrl }: RawPeer, count: number) => {
+      const { id } = await running.system.agents.register(running.viewer, cardUrl)
+      const sent = await Promise.all(Array.from({ length: count }, () => running.send(id, { text: 'hold' })))
+      return Promise.all(sent.map((command) => running.finished(command.id)))
+    }
+    try {
+      // Fifteen streams that say nothing, and four places: one agent has none yet, and its tasks are older, too.
+      await Promise.all(silent.map((peer) => sendTo(peer, 3)))
+      const subscribed = () => silent.reduce((sum, peer) => sum + peer.callsOf('SubscribeToTask'), 0)
+      await expect.poll(subscribed, { timeout: 10_000 }).toBeGreaterThanOrEqual(4)
+      const [task] = await sendTo(fresh ?? (await startRawPeer()), 1)
+      await expect.poll(() => fresh?.callsOf('SubscribeToTask'), { timeout: 20_000 }).toBe(1)
+      fresh?.script.finish()
+      await running.task(String(task?.result?.localId), ({ state }) => state === 'TASK_STATE_COMPLETED')
+    } finally {
+      await running.close()
+      await Promise.all(peers.map((peer) => peer.close()))
+    }
+  },
+)
 
 it.concurrent.each(bothDatabases)('a look that others cut short is no failure of its agent, on %s', async (kind) => {
   const running = await freshSystem(kind, {
