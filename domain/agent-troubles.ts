@@ -1,6 +1,6 @@
 /**
  * What stands in an agent's way here: that it cannot be read, which of its tasks cannot be followed, others' sends that it did
- * not get yet, and that all its places are taken. The shape that the browser checks with, and the words. Does not own the reading (persistence/agent-troubles.ts), one's
+ * not get yet, and that all places it may have are taken. The shape that the browser checks with, and the words. Does not own the reading (persistence/agent-troubles.ts), one's
  * own sends (under-way.ts) or those that ended (unsettled-send.ts).
  */
 import * as z from 'zod/mini'
@@ -43,8 +43,9 @@ export type UnfollowedTask = z.infer<typeof UnfollowedTask>
 /** One kind of what is done for it, of which it may have no more at once while some waits. */
 const FullPlaces = z.object({
   kind: z.string(),
-  /** In all processes that work on it. */
+  /** For it, in all processes that work on it. */
   taken: z.number(),
+  /** As many as it may have at the moment; more than `taken` where they are all places there are, and others have the rest. */
   places: z.number(),
   /** Among the first of what is due, whoever it is for. */
   waiting: z.number(),
@@ -63,7 +64,7 @@ export const AgentTroubles = z.object({
   unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean() }),
   /** Others' sends that wait, or are being delivered, for longer than a moment. */
   others: z.object({ count: z.number(), isWhole: z.boolean(), oldestAt: when }),
-  /** Of sends to it and of its streams: where all its places are taken, and something waits for one for longer than a moment. */
+  /** Of sends to it and of its streams: where all places that it may have are taken, and something waits for one for longer than a moment. */
   full: z.array(FullPlaces),
   /** When its card was last read. */
   cardReadAt: when,
@@ -126,18 +127,24 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
 }
 
 /** That no more can be done for it at once: what waits is not lost, and not stuck at a worker. */
-export const fullWords = ({ kind, taken, places, waiting, oldestDueAt, requestSince }: FullPlaces): Explanation => ({
-  tone: 'warn',
-  title: `All its places for ${waitedFor[kind] ?? kind} are taken`,
-  sentences: [
-    `${taken} of ${places} places are taken. ${waiting} ${waiting === 1 ? 'waits' : 'wait'} for one, and ${waiting === 1 ? 'begins' : 'each begins'} as soon as one is free.`,
-  ],
-  known: [
-    ...at(waiting === 1 ? 'Due' : 'The oldest was due', oldestDueAt),
-    ...at('The first place is free by about', requestSince === null ? null : answerBy(requestSince)),
-  ],
-  remedies: [],
-})
+export function fullWords({ kind, taken, places, waiting, oldestDueAt, requestSince }: FullPlaces): Explanation {
+  const [isShared, isOne] = [taken < places, waiting === 1]
+  const held = isShared
+    ? `It has ${taken} of ${places} places, and others have the rest.`
+    : `${taken} of ${places} places are taken.`
+  return {
+    tone: 'warn',
+    title: `All ${isShared ? '' : 'its '}places for ${waitedFor[kind] ?? kind} are taken`,
+    sentences: [
+      `${held} ${waiting} ${isOne ? 'waits' : 'wait'} for one, and ${isOne ? 'begins' : 'each begins'} as soon as one is free.`,
+    ],
+    known: [
+      ...at(isOne ? 'Due' : 'The oldest was due', oldestDueAt),
+      ...at('The first place is free by about', requestSince === null ? null : answerBy(requestSince)),
+    ],
+    remedies: [],
+  }
+}
 
 /** Of what others sent; null: nothing of it waits. */
 export function othersWords({ others: { count, isWhole, oldestAt } }: AgentTroubles): Explanation | null {

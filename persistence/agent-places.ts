@@ -50,8 +50,8 @@ export async function readFullPlaces(
   )
   if (full.length === 0) return []
   const rows = await db.any(sql.type(z.custom<AgentTroubles['full'][number]>())`
-    select f.kind, f.taken, f.taken as places, w.waiting, w."oldestDueAt", f.since as "requestSince"
-    from ${sql.unnest(full, ['text', 'int4', 'timestamptz'])} as f(kind, taken, since) cross join lateral (
+    select f.kind, f.taken, f.places, w.waiting, w."oldestDueAt", f.since as "requestSince"
+    from ${sql.unnest(full, ['text', 'int4', 'int4', 'timestamptz'])} as f(kind, taken, places, since) cross join lateral (
       select count(*)::int as waiting, min(due.wake_at) as "oldestDueAt" from (
         select a.lane, a.wake_at from actor a
         where a.kind = f.kind and a.wake_at <= now() and a.organization_id = ${viewer.organizationId} and a.work is not null
@@ -71,13 +71,20 @@ const Holding = z.object({
   since: z.string().nullable(),
 })
 
-/** Of a kind, what all processes hold for the agent, and since when at the longest; nothing where one of them has room for it, or none runs. */
+/**
+ * Of a kind, what all processes hold for the agent, of how many places, and since when at the longest: of its own, or of all where others
+ * have those that it might have. Nothing where one of them has room for it, or none runs.
+ */
 function fullOf(
   { kind, places, perAgent }: AgentPlaces,
   holding: readonly z.infer<typeof Holding>[],
-): [kind: string, taken: number, since: string | null][] {
-  const isFull = holding.every(({ taken, takenByAll }) => taken >= shareOf({ places, perAgent, taken: takenByAll }))
+): [kind: string, taken: number, places: number, since: string | null][] {
+  const isOwnFull = ({ taken, takenByAll }: z.infer<typeof Holding>) =>
+    taken >= shareOf({ places, perAgent, taken: takenByAll })
+  const isFull = holding.every((each) => each.takenByAll >= places || isOwnFull(each))
   if (holding.length === 0 || !isFull) return []
+  const taken = holding.reduce((sum, each) => sum + each.taken, 0)
+  const takenByAll = holding.reduce((sum, each) => sum + each.takenByAll, 0)
   const [since = null] = holding.flatMap((each) => each.since ?? []).toSorted()
-  return [[kind, holding.reduce((sum, { taken }) => sum + taken, 0), since]]
+  return [[kind, taken, holding.every(isOwnFull) ? taken : takenByAll, since]]
 }

@@ -96,3 +96,13 @@ it.each([
     { words: 'The first place is free by about', at: at(4) },
   ])
 })
+
+it('places that others have, all taken', () => {
+  const full = { kind: 'subscription', taken: 1, places: 16, waiting: 2, oldestDueAt: at(2), requestSince: null }
+  expect(fullWords(full)).toMatchObject({
+    title: 'All places for following tasks are taken',
+    sentences: [
+      'It has 1 of 16 places, and others have the rest. 2 wait for one, and each begins as soon as one is free.',
+    ],
+  })
+})

@@ -132,6 +132,17 @@ describe('an agent’s places', () => {
     expect(await full()).toEqual([])
   })
 
+  it('are others’ where one agent may have all, and those have them', async () => {
+    const streams = [{ kind: 'command', places: 8, perAgent: 8 }]
+    await rowsOf(small, 'a', 1)
+    await rowsOf(crowded, 'a', 6)
+    await rowsOf(small, null, 3)
+    const told = () => readFullPlaces(fresh.db.pool, administrator, small, streams)
+    expect(await told()).toEqual([])
+    await rowsOf(crowded, 'a', 1)
+    expect(await told()).toMatchObject([{ taken: 1, places: 8, waiting: 3 }])
+  })
+
   it('are not wanting where one process has room for it', async () => {
     await rowsOf(small, 'a', 4)
     await rowsOf(crowded, 'c', 1)
