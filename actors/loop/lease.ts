@@ -7,7 +7,7 @@
 import type { Database } from '../../persistence/database.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { renewLeases } from '../../persistence/leases.ts'
-import { Served } from './served.ts'
+import { PlaceTime } from './place-time.ts'
 
 /** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
 export class LeaseLost extends Error {
@@ -49,7 +49,13 @@ export const isTrusted = (lease: HeldLease, now: number): boolean =>
 export class Leases {
   /** By token; work that follows under the same token takes the place of the work before it. */
   readonly #held = new Map<string, HeldLease>()
-  readonly served = new Served()
+  readonly placeTime = new PlaceTime()
+  readonly #turnTaking: ReadonlySet<string>
+
+  /** Kinds whose lanes take turns, and how long which had places is counted of these. */
+  constructor(turnTaking: ReadonlySet<string> = new Set()) {
+    this.#turnTaking = turnTaking
+  }
 
   get size(): number {
     return this.#held.size
@@ -57,6 +63,10 @@ export class Leases {
 
   list(): readonly HeldLease[] {
     return [...this.#held.values()]
+  }
+
+  of(kind: string): readonly HeldLease[] {
+    return this.list().filter(({ ref }) => ref.kind === kind)
   }
 
   /** How many of a kind; `of`: of these only those of which it is true. */
@@ -76,14 +86,14 @@ export class Leases {
       busyAt: since,
       isLocked: false,
     }
+    if (this.#turnTaking.has(lease.ref.kind)) this.placeTime.begin(held, this.of(lease.ref.kind), since)
     this.#held.set(lease.token, held)
-    this.served.note(held, since)
     return held
   }
 
   drop(lease: HeldLease, now: number): void {
-    this.served.note(lease, now)
     if (this.#held.get(lease.token) === lease) this.#held.delete(lease.token)
+    this.placeTime.end(lease, now)
   }
 
   /** One turn: renews what is due, and ends what went to somebody else. Call at least every second. */

@@ -41,12 +41,15 @@ export class Room {
     return kind
   }
 
-  /** Where work takes turns, in which order its lanes do: the one with the least here first, of these who had a place longest ago. */
-  turnsOf(kind: string): ReadonlyMap<string, number> {
+  /** Where work takes turns, in which order its lanes do: the one with the least here first, of these who had the least for longest. */
+  turnsOf(kind: string, now: number): ReadonlyMap<string, number> {
     if (this.kind(kind).turnMs === undefined) return new Map()
+    const { placeTime } = this.#leases
     const held = lanesOf(this.#leases.list(), kind)
-    const known = [...new Set([...this.#leases.served.of(kind).keys(), ...held.keys()])]
-    const inOrder = known.toSorted((a, b) => (held.get(a) ?? 0) - (held.get(b) ?? 0))
+    const times = placeTime.of(kind, this.#leases.of(kind), now)
+    const inOrder = [...new Set([...placeTime.lanes(kind), ...held.keys()])].toSorted(
+      (a, b) => (held.get(a) ?? 0) - (held.get(b) ?? 0) || times(a) - times(b),
+    )
     return new Map(inOrder.map((lane, i) => [lane, i]))
   }
 

@@ -7,12 +7,15 @@ import type { Database } from '../../persistence/database.ts'
 import { waitingLanes } from '../../persistence/leases.ts'
 import type { Kinds } from './kinds.ts'
 import type { HeldLease, Leases } from './lease.ts'
+import { leadMs, type PlaceTimes } from './place-time.ts'
 
 /** Work that had something to commit just now keeps its place so many turns. */
 const busyTurns = 3
-/** Whoever had no place for so long is new, and need not wait until a turn is over: for it a quiet one gives way after a fifth of its own. */
-const newAfterMs = 300_000
+/** For who had less by a turn than others, a quiet one of theirs gives way before its own turn is over, after this part of it. */
 const partOfTurn = 1 / 5
+
+export const turnTaking = (kinds: Kinds): ReadonlySet<string> =>
+  new Set(Object.entries(kinds).flatMap(([name, { turnMs }]) => (turnMs === undefined ? [] : [name])))
 
 /** Places taken by a kind, by lane. */
 export function lanesOf(leases: readonly HeldLease[], kind: string): ReadonlyMap<string, number> {
@@ -22,23 +25,19 @@ export function lanesOf(leases: readonly HeldLease[], kind: string): ReadonlyMap
   return lanes
 }
 
-/** Lanes that wait for a place, once for each piece of work, and when which was served last (served.ts). */
+/** Lanes that wait for a place, once for each piece of work, and how long which had places. */
 export interface Queue {
   readonly waiting: readonly (string | null)[]
-  readonly served: ReadonlyMap<string, number>
+  readonly times: PlaceTimes
 }
 
 /**
  * Who gives up a place for those that wait, by their lanes: of the fullest lane first, in it the quiet before the busy, then the
  * oldest. Who is busy stays for more turns, but not where a lane that waits has fewer places by two: to it one goes after one turn. And
- * to each that is new one goes at once, of those that have been quiet for a while.
+ * to a lane that has none and had little one goes at once, of those that have been quiet for a while.
  */
-export function whoYields(
-  held: readonly HeldLease[],
-  { waiting, served }: Queue,
-  turnMs: number,
-  now: number,
-): readonly HeldLease[] {
+export function whoYields(held: readonly HeldLease[], queue: Queue, turnMs: number, now: number): readonly HeldLease[] {
+  const { waiting } = queue
   const isBusy = (lease: HeldLease): boolean => now - lease.busyAt < turnMs / 2
   const lanes = new Map([...Map.groupBy(held, ({ lane }) => lane)].map(([lane, all]) => [lane, all.length]))
   const places = (lane: string | null): number => lanes.get(lane) ?? 0
@@ -57,18 +56,31 @@ export function whoYields(
     lanes.set(from.lane, places(from.lane) - 1)
     lanes.set(lane, places(lane) + 1)
   }
-  const isQuiet = (lease: HeldLease): boolean => now - Math.max(lease.since, lease.busyAt) >= turnMs * partOfTurn
-  const quiet = held.filter((lease) => !yielding.has(lease) && isQuiet(lease))
-  const fresh = [...new Set(waiting)].filter((lane) => lane !== null && isNew(lane, held, served, now))
-  // What yields anyway goes to them first (room.ts, turnsOf).
-  const unserved = fresh.length - yielding.size
-  const early = quiet.toSorted((a, b) => places(b.lane) - places(a.lane) || a.since - b.since)
-  return [...yielding, ...early.slice(0, Math.max(0, unserved))]
+  return [...yielding, ...whoGivesWay(held, yielding, queue, (lease) => now - lease.busyAt >= turnMs * partOfTurn)]
 }
 
-function isNew(lane: string, held: readonly HeldLease[], served: ReadonlyMap<string, number>, now: number): boolean {
-  const last = served.get(lane)
-  return (last === undefined || now - last >= newAfterMs) && !held.some((lease) => lease.lane === lane)
+/** For lanes that have none, those whose places had so much more time that it would be theirs. What yields anyway goes to the first of them. */
+function whoGivesWay(
+  held: readonly HeldLease[],
+  yielding: ReadonlySet<HeldLease>,
+  { waiting, times }: Queue,
+  isQuiet: (lease: HeldLease) => boolean,
+): readonly HeldLease[] {
+  const holding = new Set(held.map(({ lane }) => lane))
+  const without = [...new Set(waiting)].filter((lane) => lane !== null).filter((lane) => !holding.has(lane))
+  const unserved = without.toSorted((a, b) => times(a) - times(b)).slice(yielding.size)
+  const places = Map.groupBy(held, ({ lane }) => lane)
+  const most = (lease: HeldLease): number => places.get(lease.lane)?.length ?? 0
+  const timeOf = ({ lane }: HeldLease): number => (lane === null ? 0 : times(lane))
+  const inOrder = held
+    .filter((lease) => !yielding.has(lease) && isQuiet(lease))
+    .toSorted((a, b) => most(b) - most(a) || timeOf(b) - timeOf(a) || a.since - b.since)
+  const giving = new Set<HeldLease>()
+  for (const lane of unserved) {
+    const from = inOrder.find((lease) => !giving.has(lease) && timeOf(lease) >= times(lane) + leadMs)
+    if (from) giving.add(from)
+  }
+  return [...giving]
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -77,9 +89,9 @@ const none: ReadonlySet<string> = new Set()
 export async function endTurns(db: Database, kinds: Kinds, leases: Leases, now: number): Promise<void> {
   for (const [name, { turnMs, concurrency, unhurried = none }] of Object.entries(kinds)) {
     if (turnMs === undefined) continue
-    const held = leases.list().filter(({ ref }) => ref.kind === name)
+    const held = leases.of(name)
     if (held.length < concurrency || !held.some(({ since }) => now - since >= turnMs * partOfTurn)) continue
-    const queue = { waiting: await waitingLanes(db.pool, name), served: leases.served.of(name) }
+    const queue = { waiting: await waitingLanes(db.pool, name), times: leases.placeTime.of(name, held, now) }
     const { yes: slow = [], no: quick = [] } = Object.groupBy(held, ({ work }) => (unhurried.has(work) ? 'yes' : 'no'))
     // What does not hear of its turn at once must not use up the turns of those that do.
     for (const lease of [...whoYields(quick, queue, turnMs, now), ...whoYields(slow, queue, turnMs, now)])

@@ -27,7 +27,7 @@ import { repeated } from './outlast.ts'
 import type { Log } from '../log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
-import { endTurns } from './turns.ts'
+import { endTurns, turnTaking } from './turns.ts'
 
 export interface WorkerOptions {
   readonly db: Database
@@ -46,7 +46,7 @@ const retryToMs = 5_000
 export class Worker implements Intake {
   /** Names this process in leases, for people: it decides nothing but who is alive on an embedded database. */
   readonly owner: string
-  readonly leases = new Leases()
+  readonly leases: Leases
   readonly #o: WorkerOptions
   readonly #room: Room
   readonly #runtime: () => Runtime
@@ -64,6 +64,7 @@ export class Worker implements Intake {
   /** `runtime` is asked for when it is needed: the two know each other. */
   constructor(options: WorkerOptions, runtime: () => Runtime) {
     this.#o = options
+    this.leases = new Leases(turnTaking(options.kinds))
     this.#room = new Room(options.kinds, this.leases)
     this.#runtime = runtime
     this.owner = `${hostname()}/${process.pid}/${options.instruments.newToken().slice(-8)}`
@@ -279,7 +280,7 @@ export class Worker implements Intake {
         limit,
         leaseMs: kind.leaseMs,
         fullLanes,
-        turns: this.#room.turnsOf(name),
+        turns: this.#room.turnsOf(name, before),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Kind } from '../../actors/loop/kinds.ts'
 import { Leases, type HeldLease } from '../../actors/loop/lease.ts'
 import { Room } from '../../actors/loop/room.ts'
+import type { PlaceTimes } from '../../actors/loop/place-time.ts'
 import { endTurns, lanesOf, whoYields, type Queue } from '../../actors/loop/turns.ts'
 import { claimFor } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
@@ -30,11 +31,12 @@ function held(id: string, lane: string, ago: { readonly since: number; readonly 
   lease.busyAt = now - ago.busy
   return lease
 }
-/** All of them had a place a while ago. */
-const queue = (...waiting: readonly string[]): Queue => ({
-  waiting,
-  served: new Map(waiting.map((lane) => [lane, now - 60_000])),
-})
+const timesOf =
+  (times: Readonly<Record<string, number>>): PlaceTimes =>
+  (lane) =>
+    times[lane] ?? 0
+/** All of them had as much. */
+const queue = (...waiting: readonly string[]): Queue => ({ waiting, times: () => 0 })
 const ids = (leases: readonly HeldLease[]): string[] => leases.map(({ ref }) => ref.id)
 
 describe('who gives up a place', () => {
@@ -72,7 +74,7 @@ describe('who gives up a place', () => {
     expect(whoYields(young, queue('z'), turnMs, now)).toEqual([])
   })
 
-  it('is somebody who was quiet for a fifth of a turn, for an agent that had no place for minutes', () => {
+  it('is somebody who was quiet for a fifth of a turn, for an agent that had ten seconds less', () => {
     const all = [
       held('busy', 'x', { since: 9_000, busy: 1_999 }),
       held('young', 'x', { since: 1_999, busy: 1_999 }),
@@ -80,26 +82,23 @@ describe('who gives up a place', () => {
       held('first', 'x', { since: 2_001, busy: 2_000 }),
       held('lonely', 'y', { since: 9_000, busy: 9_000 }),
     ]
-    const yielding = (waiting: readonly string[], served: readonly [string, number][]) =>
-      ids(whoYields(all, { waiting, served: new Map(served) }, turnMs, now))
-    expect(yielding(['z', 'z', 'z'], [])).toEqual(['first'])
-    expect(yielding(['z', 'v', 'w', 'u'], [])).toEqual(['first', 'second', 'lonely'])
-    expect(
-      yielding(
-        ['z', 'v'],
-        [
-          ['z', now - 300_000],
-          ['v', now - 299_999],
-        ],
-      ),
-    ).toEqual(['first'])
-    // Who has a place here is served, however long ago it began.
-    expect(yielding(['x', 'y'], [])).toEqual([])
+    const times = timesOf({ x: 40_000, y: 30_000, z: 30_000, w: 30_001, v: 20_001, u: 20_000 })
+    const yielding = (...waiting: readonly string[]) => ids(whoYields(all, { waiting, times }, turnMs, now))
+    expect(yielding('z', 'z', 'z')).toEqual(['first'])
+    expect(yielding('w')).toEqual([])
+    // Whoever had least goes first; to those that are left one goes only if it had as much more than they.
+    expect(yielding('z', 'v')).toEqual(['first', 'second'])
+    expect(yielding('z', 'v', 'u')).toEqual(['first', 'second'])
+    expect(yielding('u', 's', 't')).toEqual(['first', 'second', 'lonely'])
+    // Who has a place here need not be given one.
+    expect(yielding('x', 'y')).toEqual([])
   })
 
   it('is nobody besides, where places become free for the new ones anyway', () => {
     const all = [held('over', 'x', quiet), held('half', 'y', { since: 5_000, busy: 5_000 })]
-    expect(ids(whoYields(all, { waiting: ['x', 'z'], served: new Map() }, turnMs, now))).toEqual(['over'])
+    expect(
+      ids(whoYields(all, { waiting: ['x', 'z'], times: timesOf({ x: 40_000, y: 40_000, z: 0 }) }, turnMs, now)),
+    ).toEqual(['over'])
   })
 
   it('counts places by lane, of one kind', () => {
@@ -115,18 +114,47 @@ describe('who gives up a place', () => {
 })
 
 describe('whose turn it is', () => {
-  it('is of who has least, then of whose last was longest ago, and of who had none before all', () => {
-    const leases = new Leases()
+  const stage = () => {
+    const leases = new Leases(new Set(['subscription']))
     const room = new Room({ subscription: { turnMs, concurrency: 8 } as Kind }, leases)
-    const [x, y, z] = ['x', 'y', 'z'].map((lane, i) =>
-      leases.hold({ ...held(lane, lane, { since: 0, busy: 0 }), trustedFrom: i }),
-    )
-    const order = () => [...room.turnsOf('subscription').keys()]
-    expect(order()).toEqual(['x', 'y', 'z'])
-    for (const [i, lease] of [y, z, x].entries()) if (lease) leases.drop(lease, 10 + i)
-    expect(order()).toEqual(['y', 'z', 'x'])
-    leases.hold({ ...held('y again', 'y', { since: 0, busy: 0 }), trustedFrom: 20 })
-    expect(order()).toEqual(['z', 'x', 'y'])
+    let nth = 0
+    const hold = (lane: string, at: number) =>
+      leases.hold({ ...held(`${lane} ${++nth}`, lane, { since: 0, busy: 0 }), trustedFrom: at })
+    const order = (at: number) => [...room.turnsOf('subscription', at).keys()]
+    const times = (at: number) => leases.placeTime.of('subscription', leases.of('subscription'), at)
+    return { leases, hold, order, times }
+  }
+
+  it('is of who has least, then of who had places for the least time', () => {
+    const { leases, hold, order } = stage()
+    const [x, y, z] = [hold('x', 0), hold('y', 0), hold('z', 0)]
+    leases.drop(x, 3_000)
+    leases.drop(y, 1_000)
+    leases.drop(z, 2_000)
+    expect(order(3_000)).toEqual(['y', 'z', 'x'])
+    hold('y', 3_000)
+    expect(order(3_000)).toEqual(['z', 'x', 'y'])
+    // Who is new here is nowhere in the order: it goes before all.
+    expect(order(3_000)).not.toContain('w')
+  })
+
+  it('is of who is new, or was away for long, by no more than ten seconds, and of nobody after more than thirty', () => {
+    const { leases, hold, times } = stage()
+    leases.drop(hold('away', 0), 0)
+    hold('there', 0)
+    hold('there', 0)
+    const least = times(3_600_000)('there')
+    expect(times(3_600_000)('away')).toBe(least - 10_000)
+    // However many are new: each is as far ahead as the first.
+    for (const lane of ['new', 'newer', 'newest']) {
+      expect(times(3_600_000)(lane)).toBe(least - 10_000)
+      hold(lane, 3_600_000)
+    }
+    // A lead is used up by having places, and not had anew each time.
+    leases.drop(hold('away', 3_600_000), 3_604_000)
+    expect(times(3_604_000)('away')).toBe(least - 10_000 + 4_000)
+    // Who had two places for an hour in which nobody wanted them need not wait until others had as much.
+    expect(times(3_700_000)('there')).toBe(times(3_700_000)('new') + 30_000)
   })
 
   it.each(bothDatabases)('is told to the claim, on %s', async (database) => {
