@@ -103,4 +103,6 @@ export interface TaskPage {
   nextPageToken: string
   pageSize: number
   totalSize: number
+  /** Entries that cannot be read and are left out; absent where there are none. */
+  unread?: number
 }

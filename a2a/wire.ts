@@ -228,15 +228,29 @@ export function parseStreamResponse(value: unknown): StreamResponse {
 /** Reads a bare task, 1.0 or 0.3 `kind`. Throws WireError. */
 export const parseTask = (value: unknown): Task => readTask(value, '')
 
-/** Reads the result of ListTasks; its counts may be left out when they are 0. Throws WireError. */
+/**
+ * Reads the result of ListTasks; its counts may be left out when they are 0. A task that cannot be read takes nothing from the others.
+ * Throws WireError.
+ */
 export function parseTaskPage(value: unknown): TaskPage {
   const json = object(value, '')
-  const tasks = list(json, 'tasks', '', (item, path) => readTask(item, path)) ?? []
+  const entries = list(json, 'tasks', '', readable) ?? []
+  const tasks = entries.filter((task) => task !== null)
   return {
     tasks,
     nextPageToken: string(json, 'nextPageToken', '') ?? '',
-    pageSize: integer(json, 'pageSize', '') ?? tasks.length,
-    totalSize: integer(json, 'totalSize', '') ?? tasks.length,
+    pageSize: integer(json, 'pageSize', '') ?? entries.length,
+    totalSize: integer(json, 'totalSize', '') ?? entries.length,
+    ...(tasks.length < entries.length ? { unread: entries.length - tasks.length } : {}),
+  }
+}
+
+function readable(entry: unknown, path: string): Task | null {
+  try {
+    return readTask(entry, path)
+  } catch (error) {
+    if (error instanceof WireError) return null
+    throw error
   }
 }
 

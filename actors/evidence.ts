@@ -97,6 +97,7 @@ export class Searching {
     const mute: string[] = []
     let pageToken = ''
     let isWhole = false
+    let isRead = true
     for (let page = 0; page < pagesLimit && !findings.complete && this.#t.monotonic() < endMs; page++) {
       const params = { ...common, historyLength, ...(pageToken === '' ? {} : { pageToken }) }
       const read = await readPage(this.#t, line, params, signal, this.#patience.readMs)
@@ -111,12 +112,13 @@ export class Searching {
       for (const task of read.page.tasks) findings.see(namesIn(task))
       mute.push(...read.page.tasks.filter(({ history }) => historyLength === 0 || isCut(history)).map(({ id }) => id))
       pageToken = read.page.nextPageToken
+      isRead &&= read.page.unread === undefined
       isWhole = pageToken === ''
       if (isWhole) break
     }
     // A list may show no history, or its end only: the newest of such tasks are read one by one.
     const each = await this.#readEach(line, mute, findings, signal, endMs)
-    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && each.isWhole } as const
+    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && isRead && each.isWhole } as const
     return { looks: findings.looks(absent), reached: each.reached }
   }
 

@@ -192,6 +192,13 @@ describe('answers', () => {
       { tasks: [task], nextPageToken: 'n', pageSize: 1, totalSize: 9 },
     ],
     ['an empty page', rest, 'list', answer(200, {}), { tasks: [], nextPageToken: '', pageSize: 0, totalSize: 0 }],
+    [
+      'a page of which one task cannot be read',
+      rest,
+      'list',
+      answer(200, { tasks: [{ ...task, id: '\0' }, task] }),
+      { tasks: [task], nextPageToken: '', pageSize: 2, totalSize: 2, unread: 1 },
+    ],
     ['an empty 204', rest, 'pushDelete', answer(204, '', ''), null],
     ['a null result', rpc, 'pushDelete', answer(200, result(null)), null],
     ['a JSON task instead of a stream', rpc, 'stream', answer(200, result({ task })), { task }],

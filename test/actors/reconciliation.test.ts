@@ -131,6 +131,26 @@ describe.each(bothDatabases)('reconciling on %s', (kind) => {
     peer.script.heal()
   })
 
+  it('takes what a list tells although one of its tasks cannot be read', async () => {
+    const { id } = await running.send(agentId, { text: 'hold' })
+    await running.finished(id)
+    const [taskId = ''] = peer.taskIds()
+    const done = { ...working(taskId, []), status: { state: 'TASK_STATE_COMPLETED' } }
+    peer.script.fault('GetTask', { fault: 'reset', performed: false }, Infinity)
+    peer.script.fault('ListTasks', page([working('\0', []), done, 'no task']), Infinity)
+    for (let n = 0; n < 4; n++) await scopes.turn(agentId)
+    expect(await openTasks()).toEqual([])
+    expect((await scopes.row(agentId))?.context.listReason).toBeNull()
+    peer.script.heal()
+  })
+
+  it('does not call a list whole of which one task cannot be read', async () => {
+    peer.script.fault('ListTasks', page([working('one', ['other'])]))
+    expect(await looked(await uncertain())).toMatchObject({ outcome: 'absent', isWhole: true })
+    peer.script.fault('ListTasks', page([working('\0', []), working('one', ['other'])]))
+    expect(await looked(await uncertain())).toMatchObject({ outcome: 'absent', isWhole: false })
+  })
+
   it('says of an agent that is gone from the network what it tried, and counts that as a look', async () => {
     const doomed = await startRawPeer()
     const { id: agent } = await running.system.agents.register(running.viewer, doomed.cardUrl)
