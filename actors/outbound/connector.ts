@@ -10,6 +10,7 @@ import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
+import { admitInterim } from './interim.ts'
 import { OutboundFailure } from './policy.ts'
 
 /** Resolves a name to all of its addresses, in the resolver's order. */
@@ -69,7 +70,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
         return
       }
       if (permits(socket.remoteAddress ?? '')) {
-        callback(null, socket)
+        callback(null, admitInterim(socket))
         return
       }
       socket.destroy()

@@ -8,6 +8,8 @@ import { freshSystem, type RunningSystem } from '../support/system.ts'
 
 const refusal = { fault: 'error', code: -32602, message: 'That is not how one asks.' } as const
 
+const endless = (status: number) => Array.from({ length: 1_000 }, () => status)
+
 /** fault, the status it must end in, the sentence, and how often the agent received the message. */
 const cases: readonly (readonly [string, RawFault, 'succeeded' | 'failed' | 'uncertain', string | null, number])[] = [
   ['an error before any work', refusal, 'failed', refusal.message, 1],
@@ -20,6 +22,8 @@ const cases: readonly (readonly [string, RawFault, 'succeeded' | 'failed' | 'unc
   ),
   ['HTTP 401', { fault: 'status', status: 401 }, 'failed', 'Agent credentials are required.', 1],
   ['HTTP 500', { fault: 'status', status: 500 }, 'uncertain', commandErrors.uncertain, 1],
+  ['100 before its answer', { fault: 'interim', statuses: [100] }, 'succeeded', null, 1],
+  ['100 without an end', { fault: 'interim', statuses: endless(100) }, 'uncertain', commandErrors.uncertain, 1],
   ['a reset after it worked', { fault: 'reset', performed: true }, 'uncertain', commandErrors.uncertain, 1],
   ['a reset before it worked', { fault: 'reset', performed: false }, 'uncertain', commandErrors.uncertain, 1],
   ['garbage', garbage, 'uncertain', commandErrors.uncertain, 1],

@@ -1,5 +1,6 @@
 /** The one door to the network: what is `unsent` and what is `lost`, and every limit. Loopback only. */
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { generate } from 'selfsigned'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -129,6 +130,22 @@ describe('lost', () => {
     ],
     ['the hints are endless', 'malformed', (socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000))],
     [
+      'the invitations to go on are endless',
+      'malformed',
+      (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(1_000)),
+    ],
+    [
+      'an invitation to go on has endless headers',
+      'too-large',
+      (socket) => socket.write(`HTTP/1.1 100 Continue\r\n${'a: b\r\n'.repeat(20_000)}`),
+    ],
+    [
+      'the agent only ever invites to go on',
+      'timeout',
+      (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(3)),
+    ],
+    ['the peer hangs up after inviting to go on', 'reset', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n')],
+    [
       'the trailers are endless',
       'too-large',
       (socket) => socket.write(`${head('transfer-encoding: chunked\r\n')}0\r\n${'a: b\r\n'.repeat(20_000)}`),
@@ -213,6 +230,63 @@ describe('an answer', () => {
     expect(listener.received).toMatch(/accept-encoding: identity\r\n/)
     expect(listener.received).toMatch(/connection: close\r\n/)
     expect(listener.received).toMatch(/\{"a":1\}$/)
+  })
+
+  describe('after interim heads that nobody asked for [RFC 9110 §15.2]', () => {
+    const body = 'HTTP/1.1 100 Continue\r\n\r\n'
+    const answer = `${head(`content-length: ${body.length}\r\n`)}${body}`
+    const whole = { kind: 'answered', status: 200, body: Buffer.from(body) }
+    const heads: [string, string][] = [
+      ['100', 'HTTP/1.1 100 Continue\r\n\r\n'],
+      ['100 without a phrase', 'HTTP/1.1 100\r\n\r\n'],
+      ['100 with fields', 'HTTP/1.1 100 Continue\r\nServer: x\r\nDate: HTTP/1.1 100\r\n\r\n'],
+      ['102', 'HTTP/1.1 102 Processing\r\n\r\n'],
+      [
+        '103, then 100 twice',
+        `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)}`,
+      ],
+      ['an empty line, then 100', '\r\nHTTP/1.1 100 Continue\r\n\r\n'],
+      ['one that no registry names', 'HTTP/1.1 199 Soon\r\n\r\n'],
+    ]
+
+    it.each(heads)('(%s) is read, and its body is not touched', async (_case, interim) => {
+      const listener = await answers(interim + answer)
+      expect(await door().exchange(post(listener.url), bounds)).toMatchObject(whole)
+    })
+
+    it('is read byte by byte, on each use of a kept connection', async () => {
+      const listener = await canary((socket, received) => {
+        if (!received.endsWith('{}')) return
+        socket.setNoDelay(true)
+        const bytes = [...Buffer.from(`HTTP/1.1 100 Continue\r\nServer: x\r\n\r\n${answer}`)]
+        const next = (): void => {
+          const byte = bytes.shift()
+          if (byte !== undefined) socket.write(Buffer.of(byte), next)
+        }
+        next()
+      })
+      const outbound = door()
+      const kept = { ...bounds, connection: 'kept' as const }
+      for (let i = 0; i < 3; i++) {
+        expect(await outbound.exchange(post(listener.url), kept)).toMatchObject(whole)
+        // undici keeps a socket only once this turn of the event loop is over.
+        await setImmediate()
+      }
+      expect(listener.connections).toBe(1)
+    })
+
+    it('is read by TLS', async () => {
+      const authority = await openAuthority()
+      const tls = await authority.server()
+      const { port } = new URL(
+        await web((_request, response) => {
+          response.writeContinue()
+          response.end('{}')
+        }, tls),
+      )
+      const sent = await door(development, { ca: [authority.ca] }).exchange(post(`https://127.0.0.1:${port}/`), bounds)
+      expect(sent).toMatchObject({ kind: 'answered', status: 200 })
+    })
   })
 
   it('that came while this process stood still is heard before its time is up', async () => {

@@ -73,6 +73,17 @@ describe.each(bothDatabases)('dispatch on %s', (database) => {
       expect(command).toMatchObject({ status: 'failed', error: 'Agent credentials are required.' })
     })
 
+    test('succeeded with an agent that says 100, 102 and 103 before each answer; its task is followed to its end', async () => {
+      const early = await startRawPeer({ binding })
+      early.script.fault('any', { fault: 'interim', statuses: [100, 102, 103, 100] }, Infinity)
+      const messageId = randomUUID()
+      const { status, result } = await commandTo(await api.register(early.cardUrl), messageId)
+      expect([status, early.receiptsOf(messageId)]).toEqual(['succeeded', 1])
+      const task = await house.task(result?.localId ?? '', ({ state }) => state === 'TASK_STATE_COMPLETED')
+      expect(early.subscribed()).toEqual([task.taskId])
+      await early.close()
+    })
+
     test('twenty commands at once, each received once', async () => {
       const ids = Array.from({ length: 20 }, () => randomUUID())
       const ended = await Promise.all(ids.map((messageId) => commandTo(agentId, messageId)))

@@ -34,6 +34,14 @@ export type AnswerFault =
   /** One space every so often, never an end. */
   | { readonly fault: 'trickle'; readonly everyMs: number; readonly type?: string }
 
+/** Answers properly, after heads of these statuses that nobody asked for. */
+export interface InterimFault {
+  readonly fault: 'interim'
+  readonly statuses: readonly number[]
+}
+export const interimHeads = ({ statuses }: InterimFault): string =>
+  statuses.map((status) => `HTTP/1.1 ${status} Interim\r\n\r\n`).join('')
+
 const json = { 'content-type': 'application/json' }
 const typed = ({ type }: { readonly type?: string }) => (type === undefined ? json : { 'content-type': type })
 

@@ -6,10 +6,11 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { operationOf, recordOf } from './operations.ts'
 import { Countdown, listenOnLoopback, type Peer } from './peer.ts'
-import { answerWith, type AnswerFault } from './raw-faults.ts'
+import { answerWith, interimHeads, type AnswerFault, type InterimFault } from './raw-faults.ts'
 
 /** What happens to the agent's true answer on its way. */
 export type CarriedFault =
+  | InterimFault
   /** Ends after so many bytes of the body: by a reset, by our half of the connection, properly, or never. */
   | {
       readonly fault: 'cut-body'
@@ -37,7 +38,7 @@ export interface Front {
   close(): Promise<void>
 }
 
-const carried: ReadonlySet<string> = new Set(['cut-body', 'drip', 'prefix', 'line-ends', 'replace'])
+const carried: ReadonlySet<string> = new Set(['interim', 'cut-body', 'drip', 'prefix', 'line-ends', 'replace'])
 const isCarried = (fault: FrontFault): fault is CarriedFault => carried.has(fault.fault)
 
 export async function startFront(peer: Pick<Peer, 'origin' | 'cardUrl'>): Promise<Front> {
@@ -67,6 +68,7 @@ export async function startFront(peer: Pick<Peer, 'origin' | 'cardUrl'>): Promis
     if (met) met.left -= 1
     const rpcId = recordOf(json)['jsonrpc'] === undefined ? undefined : (recordOf(json)['id'] ?? null)
     const fault = met?.fault
+    if (fault?.fault === 'interim') request.socket.write(interimHeads(fault))
     if (fault && !isCarried(fault)) answerWith(fault, { request, response, rpcId })
     else await forward(peer.origin, { request, response, body, isCard, origin: listening.origin }, fault)
     countOf(operation).count()

@@ -8,10 +8,10 @@ import { interfaceEntry, laidOver, type CardOverlay } from './card.ts'
 import { operationOf, recordOf } from './operations.ts'
 import { listenOnLoopback, openReceiptLog, openScript, type Peer, type PeerScript } from './peer.ts'
 import { isEnd, isTerminal, openRawAgent, type RawAgent } from './raw-agent.ts'
-import { answerWith, type AnswerFault, type Exchange } from './raw-faults.ts'
+import { answerWith, interimHeads, type AnswerFault, type Exchange, type InterimFault } from './raw-faults.ts'
 import { openEvents, type StreamFault, type WireEvent } from './raw-stream.ts'
 
-export type RawFault = AnswerFault | StreamFault
+export type RawFault = AnswerFault | InterimFault | StreamFault
 
 export interface RawScript extends PeerScript {
   /**
@@ -94,8 +94,9 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
     const faults = taken(queue, method)
     const whole = faults.find((f) => !isStreamFault(f))
     if (whole?.fault === 'delay') await pass(whole.delayMs, ends.signal)
+    else if (whole?.fault === 'interim') request.socket.write(interimHeads(whole))
     else if (whole?.fault === 'reset' && whole.performed) await performSend(agent, method, body, path)
-    if (whole && whole.fault !== 'delay') return answerWith(whole, exchange)
+    if (whole && whole.fault !== 'delay' && whole.fault !== 'interim') return answerWith(whole, exchange)
     if (isCard) return writeJson(response, 200, card)
     await serve(agent, exchange, { method, body, path, faults: faults.filter(isStreamFault) })
   }
