@@ -5,7 +5,6 @@
  * Everything that can be decided from the head is decided before a byte of the body is read, so that a stranger makes this
  * process hold nothing.
  */
-import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
@@ -40,8 +39,6 @@ const bodyLimits = {
   togetherBytes: 4 * bodyLimitBytes,
   withinMs: 30_000,
 }
-/** How long the rest of a refused body is thrown away: a socket that closes at once often loses the answer, too. */
-const lingerMs = 1_000
 const retryAfterSeconds = '60'
 const jsonTypes: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json'])
 /** Printable ASCII, the space included. */
@@ -130,13 +127,4 @@ export function answerSender(error: unknown, request: FastifyRequest, reply: Fas
   const { status, message } = failure.alarm === null ? failure : failureOf(new Refusal('push.unavailable'))
   if (status === 429) reply.header('retry-after', retryAfterSeconds)
   reply.code(status).send({ error: message })
-  throwAwayRest(request.raw)
-}
-
-function throwAwayRest(request: IncomingMessage): void {
-  if (request.complete) return
-  const { socket } = request
-  const late = setTimeout(() => socket.destroy(), lingerMs)
-  request.once('close', () => clearTimeout(late))
-  request.resume()
 }

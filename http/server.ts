@@ -25,6 +25,7 @@ import { damageLog } from './damage.ts'
 import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
 import { guardRoutes, type Guard } from './guard.ts'
+import { lingerOver } from './lingering.ts'
 import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { pageRoutes } from './pages.ts'
@@ -94,6 +95,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     // An address that cannot be read meets none of our hooks.
     frameworkErrors(error, request, reply) {
       addHeaders(request, reply)
+      lingerOver(request, reply)
       const answer = isDelivery(request) ? answerSender : answerFailure
       answer(error, request, reply)
     },
@@ -108,7 +110,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   letGoOfStalled(app, options.stallMs)
   const nothingThere = refusingUnknown(methodsByAddress(app))
   app.setNotFoundHandler(nothingThere)
-  app.addHook('onSend', (_request, reply, _payload, next) => {
+  app.addHook('onSend', (request, reply, _payload, next) => {
+    lingerOver(request, reply)
     // Whoever is answered while the process stops must not keep the socket: closing waits for it.
     if (options.drain.aborted) reply.header('connection', 'close')
     next()
