@@ -13,7 +13,7 @@ import type { Message, Part } from '../a2a/messages.ts'
 import { wordsOf, type CommandBody } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
-import { answeredError, answeredStatus, lostAnswers, unstoredAnswer } from '../domain/lost-answer.ts'
+import { answeredError, answeredStatus, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
@@ -33,7 +33,7 @@ import type { Log } from './log.ts'
 import { LeaseLost } from './loop/lease.ts'
 import { unlessLost, whileHeld } from './loop/outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
-import { limits, type OutboundCode, type Sent } from './outbound.ts'
+import { limits, type Lost, type OutboundCode, type Sent } from './outbound.ts'
 import { remember } from './remember.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
@@ -171,7 +171,7 @@ export class Deliveries {
 
   async #understand(sent: Sent, { ref, delivery, card, request, denial }: Attempt, held: Held): Promise<Done> {
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
-    if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: lostWords[sent.code] ?? sent.message })
+    if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: lostWords(sent) })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
     const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
     const { pool } = this.#t
@@ -359,7 +359,10 @@ function refusalOf(error: AgentError, denial: string): string {
 }
 
 /** The network's own sentence says one thing of a silence and of a broken connection; a person has to tell them apart. */
-const lostWords: Partial<Record<OutboundCode, string>> = lostAnswers
+const lostWords = ({ instead, code, message }: Lost): string => {
+  const words: Partial<Record<LostAnswer | OutboundCode, string>> = lostAnswers
+  return words[instead ?? code] ?? message
+}
 
 /**
  * What came instead of an answer: where an error did, its number in a sentence that may be shown, and then what was written.

@@ -7,7 +7,7 @@
  */
 import { errors, type Agent } from 'undici'
 import type { WireRequest } from '../a2a/client.ts'
-import { answerDeadlineMs } from '../domain/lost-answer.ts'
+import { answerDeadlineMs, type LostAnswer } from '../domain/lost-answer.ts'
 import { requestFailed } from './diagnostics.ts'
 import { collect, decoded } from './outbound/body.ts'
 import { Call } from './outbound/call.ts'
@@ -73,7 +73,16 @@ export type Sent =
   /** Nothing left this process: the policy said no, the name did not resolve, or no connection could be opened. */
   | { readonly kind: 'unsent'; readonly code: OutboundCode; readonly message: string; readonly cause?: unknown }
   /** The head or more may have reached the agent, and no whole answer came back. */
-  | { readonly kind: 'lost'; readonly code: OutboundCode; readonly message: string; readonly cause?: unknown }
+  | Lost
+
+export interface Lost {
+  readonly kind: 'lost'
+  readonly code: OutboundCode
+  readonly message: string
+  /** What came instead, where that is more than the code says: how far the answer was, or that it was we who had no room. */
+  readonly instead: LostAnswer | null
+  readonly cause?: unknown
+}
 
 export interface Streaming {
   readonly kind: 'streaming'
@@ -220,6 +229,9 @@ export class Outbound {
   }
 }
 
+/** A shorter wait for room does not make a deadline in seconds untrue. */
+const noticedMs = 100
+
 /** Ends a call at a time or by a signal, whichever is first; until released it holds a timer. */
 class Leash {
   readonly #call: Call
@@ -228,6 +240,7 @@ class Leash {
   #timer: NodeJS.Timeout | undefined
   #last: NodeJS.Immediate | undefined
   #endsAt = Infinity
+  #hasWaited = false
 
   constructor(call: Call, signal?: AbortSignal) {
     this.#call = call
@@ -241,15 +254,23 @@ class Leash {
   endAfter(ms: number): void {
     this.#endsAt = performance.now() + ms
     // What has come whole is only decoded, and nobody is waited for any more.
-    this.#ring(ms, () => this.#call.over || this.#call.stop(new OutboundFailure('timeout')))
+    this.#ring(ms, () => this.#call.over || this.#call.stop(this.#late()))
+  }
+
+  /** No answer and half of one are two things to whoever has to find out what was done. */
+  #late(): OutboundFailure {
+    if (!this.#call.answering) return new OutboundFailure('timeout')
+    return new OutboundFailure('timeout', { instead: this.#hasWaited ? 'unfinishedBesideWait' : 'unfinished' })
   }
 
   /** While we have no room for what the agent says, its time is not used up: others' large answers are not its silence. */
   async standsStill(enter: () => Promise<void>, withinMs: number): Promise<void> {
-    const leftMs = this.#endsAt - performance.now()
-    this.#ring(withinMs, () => this.#call.stop(new OutboundFailure('aborted')))
+    const askedAt = performance.now()
+    const leftMs = this.#endsAt - askedAt
+    this.#ring(withinMs, () => this.#call.stop(new OutboundFailure('aborted', { instead: 'noRoom' })))
     await enter()
     this.#clear()
+    this.#hasWaited = performance.now() - askedAt > noticedMs
     if (!this.#call.over) this.endAfter(leftMs)
   }
 
@@ -325,7 +346,8 @@ async function* chunksOf(head: Head, call: Call, leash: Leash, bounds: StreamLim
 function verdict(call: Call, failure: OutboundFailure, overflow?: string): Sent {
   const { code } = failure
   const message = code === 'too-large' ? (overflow ?? failure.message) : failure.message
-  return { kind: call.started ? 'lost' : 'unsent', code, message, cause: failure.cause }
+  const { instead, cause } = failure
+  return call.started ? { kind: 'lost', code, message, instead, cause } : { kind: 'unsent', code, message, cause }
 }
 
 const codes: Readonly<Record<string, OutboundCode>> = {

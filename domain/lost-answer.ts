@@ -9,8 +9,14 @@ export const answerDeadlineMs = 60_000
 /** Until when a request is waited for which began then; until later only where a large answer has come and waits for room. */
 export const answerBy = (begunAt: string): string => new Date(Date.parse(begunAt) + answerDeadlineMs).toISOString()
 
+const inTime = `within ${answerDeadlineMs / 1000} s`
+
 export const lostAnswers = {
-  timeout: `No answer within ${answerDeadlineMs / 1000} s, so the console hung up.`,
+  timeout: `No answer ${inTime}, so the console hung up.`,
+  unfinished: `The answer had begun and was not whole ${inTime}, so the console hung up.`,
+  unfinishedBesideWait: `The answer had begun and was not whole ${inTime} beside its wait for room here, so the console hung up.`,
+  noRoom: 'The answer had begun, and the console had no room for so large a one and hung up.',
+  announced: 'The agent announced an answer again and again, and gave none.',
   reset: 'The connection broke before the answer was whole.',
   malformed: 'Bytes that are no HTTP.',
   aborted: 'The console hung up before the answer was whole.',
@@ -28,6 +34,8 @@ const unstored =
   /^The agent answered, and the console could not store the files of what was said \([A-Z][A-Z0-9_]{1,30}\)\.$/
 
 export const isUnstored = (cause: string): boolean => unstored.test(cause)
+
+export type LostAnswer = keyof typeof lostAnswers
 
 const answered = /^The agent answered with (?:HTTP status \d{3}|the error code -?\d{1,12})\./
 

@@ -59,6 +59,11 @@ export class Call implements Dispatcher.DispatchHandler {
     return this.#complete || this.#stopped !== null
   }
 
+  /** The head of an answer came, whatever became of the rest. */
+  get answering(): boolean {
+    return this.#body !== null
+  }
+
   /** Sends, unless stopped before, and waits for the final head; rejects when there will be none. To be called once. */
   send(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): Promise<Head> {
     if (this.#stopped === null) dispatcher.dispatch(options, this)
@@ -87,7 +92,7 @@ export class Call implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, fields: RawFields): void {
     if (status < 200) {
       this.#hints += 1
-      if (this.#hints > hintLimit) this.stop(new OutboundFailure('malformed'))
+      if (this.#hints > hintLimit) this.stop(new OutboundFailure('malformed', { instead: 'announced' }))
       return
     }
     const headers = flatten(fields)

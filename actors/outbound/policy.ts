@@ -3,6 +3,7 @@
  * in which a request fails, with the sentence of each. Pure; owns no socket (connector.ts) and no time.
  */
 import { isIP } from 'node:net'
+import type { LostAnswer } from '../../domain/lost-answer.ts'
 import { classifyAddress } from './addresses.ts'
 
 export interface OutboundPolicy {
@@ -39,9 +40,12 @@ export type OutboundCode = keyof typeof outboundSentences
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure'
   readonly code: OutboundCode
-  constructor(code: OutboundCode, options: { cause?: unknown; message?: string } = {}) {
+  /** What came instead of an answer, where that is more than the code says. */
+  readonly instead: LostAnswer | null
+  constructor(code: OutboundCode, options: { cause?: unknown; message?: string; instead?: LostAnswer } = {}) {
     super(options.message ?? outboundSentences[code], 'cause' in options ? { cause: options.cause } : {})
     this.code = code
+    this.instead = options.instead ?? null
   }
 }
 

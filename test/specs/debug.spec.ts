@@ -368,7 +368,8 @@ describe('what came instead of an answer', () => {
 
   it.each([
     ['silence', { fault: 'hang-before-head' }, lostAnswers.timeout],
-    ['half an answer and silence', { fault: 'hang-after-head' }, lostAnswers.timeout],
+    ['half an answer and silence', { fault: 'hang-after-head' }, lostAnswers.unfinished],
+    ['announcements', { fault: 'interim', statuses: Array.from({ length: 99 }, () => 100) }, lostAnswers.announced],
     ['a reset', { fault: 'reset', performed: false }, lostAnswers.reset],
     ['too much', { fault: 'flood', bytes: 30 * 1024 * 1024 }, 'Agent response exceeds the safety limit.'],
     ['a redirect', { fault: 'redirect', location: 'http://127.0.0.1:1/' }, 'Agent redirects are not permitted.'],
