@@ -156,8 +156,9 @@ export class Deliveries {
     if (!held.isHeld()) throw new LeaseLost(ref)
     const guest = this.#largeAnswers.guest(delivery.agentId)
     try {
-      const room = { enter: guest.enter, withinMs: roomMs }
+      const room = { read: guest.read, withinMs: roomMs }
       const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room }, held.signal)
+      guest.whole()
       return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial }, held)
     } catch (error) {
       // It has answered, and its work is not undone by a full disk here: whoever sent it is to know that much.

@@ -7,6 +7,8 @@
 export interface Visit {
   readonly holder: string
   readonly weight: number
+  /** More room for what is inside already: before all that would come in anew, for that can only end with it. */
+  readonly isMore?: true
   /** Told once, when there is room. */
   readonly letIn: () => void
 }
@@ -20,7 +22,8 @@ export interface RoomLimits {
 
 export class FairRoom {
   readonly #limits: RoomLimits
-  readonly #inside = new Set<Visit>()
+  /** With what each weighs at the moment. */
+  readonly #inside = new Map<Visit, number>()
   /** In the order in which they came. */
   readonly #waiting = new Set<Visit>()
   /** Of holders that have somebody here: when one was let in last, in visits. */
@@ -33,7 +36,7 @@ export class FairRoom {
 
   /** What is inside, by weight, and how many wait. */
   get counts(): { readonly weight: number; readonly waiting: number } {
-    return { weight: weightOf([...this.#inside]), waiting: this.#waiting.size }
+    return { weight: this.#weight(), waiting: this.#waiting.size }
   }
 
   has(visit: Visit): boolean {
@@ -45,34 +48,48 @@ export class FairRoom {
     this.#letIn()
   }
 
+  /** What is inside weighs so much from now on; who makes it heavier had room for that. */
+  weigh(visit: Visit, weight: number): void {
+    if (!this.#inside.has(visit)) return
+    this.#inside.set(visit, weight)
+    this.#letIn()
+  }
+
   /** Gives the place, or the wait for one, up; once or more often. */
   leave(visit: Visit): void {
     this.#waiting.delete(visit)
     this.#inside.delete(visit)
-    if (![...this.#inside, ...this.#waiting].some(({ holder }) => holder === visit.holder))
+    if (![...this.#inside.keys(), ...this.#waiting].some(({ holder }) => holder === visit.holder))
       this.#served.delete(visit.holder)
     this.#letIn()
   }
 
   #letIn(): void {
-    while (weightOf([...this.#inside]) < this.#limits.all) {
+    while (this.#weight() < this.#limits.all) {
       const visit = this.#next()
       if (!visit) return
       this.#waiting.delete(visit)
-      this.#inside.add(visit)
+      this.#inside.set(visit, visit.weight)
       this.#served.set(visit.holder, ++this.#visits)
       visit.letIn()
     }
   }
 
   #next(): Visit | undefined {
-    const heldBy = ({ holder }: Visit): number => weightOf([...this.#inside].filter((visit) => visit.holder === holder))
+    const heldBy = ({ holder }: Visit): number => this.#weight((visit) => visit.holder === holder)
     const servedOf = ({ holder }: Visit): number => this.#served.get(holder) ?? 0
     const [next] = [...this.#waiting]
       .filter((visit) => heldBy(visit) < this.#limits.each)
-      .toSorted((a, b) => heldBy(a) - heldBy(b) || servedOf(a) - servedOf(b))
+      .toSorted(
+        (a, b) =>
+          Number(b.isMore ?? false) - Number(a.isMore ?? false) || heldBy(a) - heldBy(b) || servedOf(a) - servedOf(b),
+      )
     return next
   }
-}
 
-const weightOf = (visits: readonly Visit[]): number => visits.reduce((sum, { weight }) => sum + weight, 0)
+  #weight(of: (visit: Visit) => boolean = () => true): number {
+    let sum = 0
+    for (const [visit, weight] of this.#inside) if (of(visit)) sum += weight
+    return sum
+  }
+}

@@ -45,8 +45,9 @@ export interface ExchangeLimits {
 }
 
 export interface Room {
-  readonly enter: () => Promise<void>
-  /** Who has found none by then is hung up on by us, and not late. */
+  /** So much has come, and no more than that will: null where it may be read on at once, otherwise once there is room (large-answers.ts). */
+  readonly read: (bytes: number, mostBytes: number) => Promise<void> | null
+  /** Who has waited for so long altogether is hung up on by us, and not late. */
   readonly withinMs: number
 }
 
@@ -170,7 +171,12 @@ export class Outbound {
       const { sockets = this.#sockets, headers } = attachment
       const head = await this.#headOf(call, sockets[connection], request, headers)
       const { maxBytes, room } = bounds
-      const waits = room && { room: () => leash.standsStill(room.enter, Math.min(room.withinMs, this.#longestMs)) }
+      const waits = room && {
+        room: (bytes: number, mostBytes: number) => {
+          const wait = room.read(bytes, mostBytes)
+          return wait && leash.standsStill(wait, Math.min(room.withinMs, this.#longestMs))
+        },
+      }
       return answered(head, await collect(head, call, { maxBytes, ...waits }))
     } catch (error) {
       return verdict(call, told(asFailure(error)), bounds.overflow)
@@ -240,7 +246,7 @@ class Leash {
   #timer: NodeJS.Timeout | undefined
   #last: NodeJS.Immediate | undefined
   #endsAt = Infinity
-  #hasWaited = false
+  #waitedMs = 0
 
   constructor(call: Call, signal?: AbortSignal) {
     this.#call = call
@@ -260,17 +266,21 @@ class Leash {
   /** No answer and half of one are two things to whoever has to find out what was done. */
   #late(): OutboundFailure {
     if (!this.#call.answering) return new OutboundFailure('timeout')
-    return new OutboundFailure('timeout', { instead: this.#hasWaited ? 'unfinishedBesideWait' : 'unfinished' })
+    return new OutboundFailure('timeout', {
+      instead: this.#waitedMs > noticedMs ? 'unfinishedBesideWait' : 'unfinished',
+    })
   }
 
   /** While we have no room for what the agent says, its time is not used up: others' large answers are not its silence. */
-  async standsStill(enter: () => Promise<void>, withinMs: number): Promise<void> {
+  async standsStill(wait: Promise<void>, withinMs: number): Promise<void> {
     const askedAt = performance.now()
     const leftMs = this.#endsAt - askedAt
-    this.#ring(withinMs, () => this.#call.stop(new OutboundFailure('aborted', { instead: 'noRoom' })))
-    await enter()
+    this.#ring(Math.max(0, withinMs - this.#waitedMs), () =>
+      this.#call.stop(new OutboundFailure('aborted', { instead: 'noRoom' })),
+    )
+    await wait
     this.#clear()
-    this.#hasWaited = performance.now() - askedAt > noticedMs
+    this.#waitedMs += performance.now() - askedAt
     if (!this.#call.over) this.endAfter(leftMs)
   }
 

@@ -3,34 +3,38 @@
  * The peers are real listeners that answer with megabytes.
  */
 import { gzipSync } from 'node:zlib'
-import { expect, it } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import fc from 'fast-check'
+import { expect, it, vi } from 'vitest'
 import { LargeAnswers, type Guest } from '../../actors/large-answers.ts'
 import { bounds, door, post, web } from './listeners.ts'
 
 const MiB = 1024 * 1024
 const large = { ...bounds, maxBytes: 25 * MiB }
-const roomOf = ({ enter }: Guest, withinMs = bounds.deadlineMs) => ({ enter, withinMs })
+const roomOf = ({ read }: Guest, withinMs = bounds.deadlineMs) => ({ read, withinMs })
+/** It has come so far that it needs room, and may become as long as any. */
+const enter = async (guest: Guest): Promise<void> => void (await guest.read(MiB + 1))
 
 it('one agent takes two places, and who has none goes before it; eight are all there are', async () => {
   const room = new LargeAnswers()
   const inside: string[] = []
   const guest = (agentId: string, name: string) => {
     const each = room.guest(agentId)
-    void each.enter().then(() => inside.push(name))
+    void enter(each).then(() => inside.push(name))
     return each
   }
   const greedy = ['a1', 'a2', 'a3', 'a4'].map((name) => guest('a', name))
   const others = ['b1', 'c1', 'd1', 'd2', 'e1', 'f1', 'g1'].map((name) => guest(name.slice(0, 1), name))
   await expect.poll(() => inside).toEqual(['a1', 'a2', 'b1', 'c1', 'd1', 'd2', 'e1', 'f1'])
   // Who asks again has the same place; who gives up a wait leaves no hole.
-  await greedy[0]?.enter()
+  if (greedy[0]) await enter(greedy[0])
   greedy[2]?.leave()
-  expect(room.counts).toEqual({ inside: 8, waiting: 2 })
+  expect(room.counts).toEqual({ bytes: 200 * MiB, waiting: 2 })
   greedy[0]?.leave()
   others[0]?.leave()
   await expect.poll(() => inside.slice(8)).toEqual(['g1', 'a4'])
   for (const each of [...greedy, ...others]) each.leave()
-  expect(room.counts).toEqual({ inside: 0, waiting: 0 })
+  expect(room.counts).toEqual({ bytes: 0, waiting: 0 })
 })
 
 it.each([4, 8, 20])(
@@ -40,7 +44,7 @@ it.each([4, 8, 20])(
     const inside: { agentId: string; guest: Guest }[] = []
     const enters = (agentId: string): void => {
       const guest = room.guest(agentId)
-      void guest.enter().then(() => inside.push({ agentId, guest }))
+      void enter(guest).then(() => inside.push({ agentId, guest }))
     }
     for (let answer = 0; answer < 30; answer += 1) for (let agent = 0; agent < busy; agent += 1) enters(`busy ${agent}`)
     enters('other')
@@ -68,11 +72,11 @@ it.each(['as it is', 'packed'])(
     })
     const room = new LargeAnswers()
     const holders = ['agent', 'agent'].map((agentId) => room.guest(agentId))
-    for (const holder of holders) await holder.enter()
+    for (const holder of holders) await enter(holder)
     const guest = room.guest('agent')
     const outbound = door()
     const sent = outbound.exchange(post(url), { ...large, room: roomOf(guest) })
-    await expect.poll(() => room.counts).toEqual({ inside: 2, waiting: 1 })
+    await expect.poll(() => room.counts).toEqual({ bytes: 50 * MiB, waiting: 1 })
     expect(await outbound.exchange(post(`${url}small`), { ...large, room: roomOf(guest) })).toMatchObject({
       kind: 'answered',
     })
@@ -88,7 +92,7 @@ it('an answer that has come is not late for others that are read before it', asy
   })
   const room = new LargeAnswers()
   const holders = ['agent', 'agent'].map((agentId) => room.guest(agentId))
-  for (const holder of holders) await holder.enter()
+  for (const holder of holders) await enter(holder)
   const guest = room.guest('agent')
   const outbound = door()
   const hurried = { ...large, deadlineMs: 500 }
@@ -110,7 +114,7 @@ it.each([
     const packed = gzipSync(Buffer.alloc(3 * MiB), { level })
     const url = await web((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed))
     const room = new LargeAnswers()
-    for (const holder of ['agent', 'agent'].map((agentId) => room.guest(agentId))) await holder.enter()
+    for (const holder of ['agent', 'agent'].map((agentId) => room.guest(agentId))) await enter(holder)
     const guest = room.guest('agent')
     const stop = new AbortController()
     const patience = by === 'our patience' ? 300 : bounds.deadlineMs
@@ -119,6 +123,124 @@ it.each([
     if (by === 'its signal') stop.abort()
     expect(await sending).toMatchObject({ kind: 'lost', code: 'aborted' })
     guest.leave()
-    expect(room.counts).toEqual({ inside: 2, waiting: 0 })
+    expect(room.counts).toEqual({ bytes: 50 * MiB, waiting: 0 })
   },
 )
+
+it('eight answers that drip, of four agents, keep nobody waiting, and are whole in the end', async () => {
+  const dripping: ServerResponse[] = []
+  const url = await web((request, response) => {
+    if (request.url === '/well') return void response.end(Buffer.alloc(5 * MiB))
+    response.write(Buffer.alloc(2 * MiB))
+    dripping.push(response)
+  })
+  const room = new LargeAnswers({ judgedMs: 300 })
+  const outbound = door()
+  const patient = { ...large, deadlineMs: 60_000 }
+  const ask = (agentId: string, path: string) => {
+    const guest = room.guest(agentId)
+    const sent = outbound.exchange(post(`${url}${path}`), { ...patient, room: roomOf(guest, 60_000) })
+    return sent.finally(guest.leave)
+  }
+  const drips = ['a', 'b', 'c', 'd'].flatMap((agentId) => [ask(agentId, 'drip'), ask(agentId, 'drip')])
+  await expect.poll(() => room.counts).toEqual({ bytes: 200 * MiB, waiting: 0 })
+  expect(await ask('well', 'well')).toMatchObject({ kind: 'answered' })
+  expect(room.counts.bytes).toBeLessThan(200 * MiB)
+  for (const response of dripping) response.end(Buffer.alloc(10 * MiB))
+  for (const drip of await Promise.all(drips))
+    expect(drip).toMatchObject({ kind: 'answered', body: { length: 12 * MiB } })
+  expect(room.counts).toEqual({ bytes: 0, waiting: 0 })
+})
+
+it('an answer that says how long it is needs room for no more', () => {
+  const room = new LargeAnswers()
+  const guest = room.guest('agent')
+  expect(guest.read(MiB + 1, 3 * MiB)).toBeNull()
+  expect(room.counts.bytes).toBe(3 * MiB)
+  guest.leave()
+})
+
+/** An answer in pieces of so many bytes, with so many seconds before each. */
+interface Told {
+  readonly agent: string
+  readonly pieces: readonly { readonly afterS: number; readonly bytes: number }[]
+}
+const told = fc.array(
+  fc.record({
+    agent: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+    pieces: fc.array(fc.record({ afterS: fc.nat(8), bytes: fc.integer({ min: 1, max: 6 * MiB }) }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+  }),
+  { minLength: 1, maxLength: 60 },
+)
+
+it('however slowly answers come, no more is held than there is room for, and all come to their end', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'setTimeout'] })
+  try {
+    await fc.assert(
+      fc.asyncProperty(told, async (all) => {
+        const room = new LargeAnswers()
+        const held = new Map<Told, number>()
+        let isOver = 0
+        const read = async (answer: Told): Promise<void> => {
+          const guest = room.guest(answer.agent)
+          let bytes = MiB
+          for (const piece of answer.pieces) {
+            await new Promise((resolve) => setTimeout(resolve, piece.afterS * 1000))
+            bytes += piece.bytes
+            await guest.read(bytes)
+            // What has come before there is room for it is one piece of the network's at most.
+            held.set(answer, bytes)
+          }
+          guest.whole()
+          guest.leave()
+          held.delete(answer)
+          isOver += 1
+        }
+        const reading = all.map(read)
+        for (let second = 0; second < 2_000 && isOver < all.length; second++) {
+          await vi.advanceTimersByTimeAsync(1000)
+          const sum = [...held.values()].reduce((total, bytes) => total + bytes, 0)
+          expect(sum).toBeLessThanOrEqual(room.counts.bytes)
+          expect(room.counts.bytes).toBeLessThanOrEqual(225 * MiB)
+        }
+        expect(isOver).toBe(all.length)
+        await Promise.all(reading)
+      }),
+      { numRuns: 100 },
+    )
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+it('who was slow and has more goes before those that have not begun', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  try {
+    const room = new LargeAnswers()
+    const inside: string[] = []
+    const guests = new Map(
+      ['a', 'a', 'b', 'b', 'c', 'c', 'd', 'd', 'e', 'f'].map((agent, i) => [`${agent}${i}`, room.guest(agent)]),
+    )
+    const read = (name: string, bytes: number): void => {
+      const wait = guests.get(name)?.read(bytes)
+      void wait?.then(() => inside.push(name))
+    }
+    for (const name of guests.keys()) read(name, 2 * MiB)
+    expect(room.counts).toEqual({ bytes: 200 * MiB, waiting: 2 })
+    await vi.advanceTimersByTimeAsync(4_000)
+    // Two have made room for those that waited.
+    expect(inside).toEqual(['e8', 'f9'])
+    const late = room.guest('g')
+    void late.read(2 * MiB)?.then(() => inside.push('late'))
+    read('a0', 5 * MiB)
+    expect(room.counts.waiting).toBe(2)
+    guests.get('d7')?.leave()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(inside.slice(2)).toContain('a0')
+  } finally {
+    vi.useRealTimers()
+  }
+})

@@ -9,11 +9,13 @@ import { bounds, canary, door, head, post } from './listeners.ts'
 const MiB = 1024 * 1024
 const large = { ...bounds, maxBytes: 25 * MiB, deadlineMs: 500 }
 
+const enter = async (guest: Guest): Promise<void> => void (await guest.read(MiB + 1))
+
 /** Both places of the agent are taken; how to give one of them back. */
 async function fullHouse(): Promise<{ room: LargeAnswers; guest: Guest; makeRoom: () => void }> {
   const room = new LargeAnswers()
   const holders = [room.guest('agent'), room.guest('agent')]
-  for (const holder of holders) await holder.enter()
+  for (const holder of holders) await enter(holder)
   return { room, guest: room.guest('agent'), makeRoom: () => holders[0]?.leave() }
 }
 
@@ -36,7 +38,7 @@ it.each([
 
 it('a large answer that found room at once had all of its time', async () => {
   const guest = new LargeAnswers().guest('agent')
-  const room = { enter: guest.enter, withinMs: bounds.deadlineMs }
+  const room = { read: guest.read, withinMs: bounds.deadlineMs }
   const sent = await door().exchange(post((await halfOfIt()).url), { ...large, room })
   expect(sent).toMatchObject({ kind: 'lost', code: 'timeout', instead: 'unfinished' })
 })
@@ -44,7 +46,7 @@ it('a large answer that found room at once had all of its time', async () => {
 it('a large answer that waited for room, and did not come to its end afterwards, had its time beside the wait', async () => {
   const { room, guest, makeRoom } = await fullHouse()
   const outbound = door()
-  const waiting = { enter: guest.enter, withinMs: bounds.deadlineMs }
+  const waiting = { read: guest.read, withinMs: bounds.deadlineMs }
   const sending = outbound.exchange(post((await halfOfIt()).url), { ...large, room: waiting })
   await expect.poll(() => room.counts.waiting).toBe(1)
   // For as long as another is silent.
@@ -55,7 +57,7 @@ it('a large answer that waited for room, and did not come to its end afterwards,
 
 it('a large answer that found no room was not late: there was none', async () => {
   const { guest } = await fullHouse()
-  const room = { enter: guest.enter, withinMs: 300 }
+  const room = { read: guest.read, withinMs: 300 }
   const sent = await door().exchange(post((await halfOfIt()).url), { ...large, room })
   expect(sent).toMatchObject({ kind: 'lost', code: 'aborted', instead: 'noRoom' })
 })
@@ -63,7 +65,7 @@ it('a large answer that found no room was not late: there was none', async () =>
 it('who hangs up while an answer waits for room says no more than that', async () => {
   const { room, guest } = await fullHouse()
   const stop = new AbortController()
-  const waiting = { enter: guest.enter, withinMs: bounds.deadlineMs }
+  const waiting = { read: guest.read, withinMs: bounds.deadlineMs }
   const sending = door().exchange(post((await halfOfIt()).url), { ...large, room: waiting }, stop.signal)
   await expect.poll(() => room.counts.waiting).toBe(1)
   stop.abort()
