@@ -1,5 +1,6 @@
 /** What agents say when they refuse or fail, in words that can stand in a row and on a page. Decides nothing. */
 import type { AgentError } from '../a2a/client.ts'
+import { errorByCode, errorByReason } from '../a2a/errors.ts'
 
 const wordsLimit = 500
 
@@ -7,8 +8,18 @@ const wordsLimit = 500
 export const plainWords = (text: string, limit = wordsLimit): string =>
   text.replaceAll('\0', '\ufffd').slice(0, limit).toWellFormed().trim()
 
-/** An agent's no in a sentence for people. */
-export function refusalWords({ reason, message }: AgentError): string {
-  const said = plainWords(message)
-  return said === '' ? `The agent refused with ${plainWords(reason)}.` : `The agent refused: ${said}`
+/** An agent's error in a sentence for people: its no, or that it failed, which is none. */
+export function errorWords(error: AgentError): string {
+  const { httpStatus } = error
+  const said = plainWords(error.message)
+  const did = isFailure(error) ? 'failed' : 'refused'
+  if (httpStatus >= 500) return `The agent ${did} with HTTP status ${httpStatus}${said === '' ? '.' : `: ${said}`}`
+  return said === '' ? `The agent ${did} with ${plainWords(error.reason)}.` : `The agent ${did}: ${said}`
+}
+
+/** JSON-RPC says with 200 what HTTP says with a status; one that says something else is believed. */
+function isFailure({ httpStatus, code, reason }: AgentError): boolean {
+  if (httpStatus >= 400) return httpStatus >= 500
+  const known = errorByReason.get(reason) ?? errorByCode.get(code)
+  return known !== undefined && known.httpStatus >= 500
 }

@@ -22,7 +22,7 @@ import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifac
 import type { ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
-import { plainWords } from './agent-words.ts'
+import { errorWords, plainWords } from './agent-words.ts'
 import { aborted, Bell } from './loop/bell.ts'
 import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
 import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
@@ -356,7 +356,7 @@ function mayHaveWorked({ httpStatus, code, reason }: AgentError): boolean {
 
 function refusalOf(error: AgentError, denial: string): string {
   if (error.httpStatus === 401 || error.httpStatus === 403) return denial
-  return printable(error.message) || `The agent refused with ${error.reason}.`
+  return printable(error.message) || errorWords(error)
 }
 
 /** The network's own sentence says one thing of a silence and of a broken connection; a person has to tell them apart. */

@@ -7,7 +7,7 @@ import type { Task } from '../a2a/messages.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
 import type { SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
-import { plainWords, refusalWords } from './agent-words.ts'
+import { plainWords, errorWords } from './agent-words.ts'
 import { readPage } from './reconciliation-list.ts'
 import { lookAt, type AgentLine, type LineTools } from './task-line.ts'
 
@@ -71,7 +71,7 @@ export class Searching {
       return { ...unseen, isRead: false, reached: look.answered, reason: plainWords(look.message) }
     if (look.kind === 'refused') {
       if (look.error.reason !== 'TASK_NOT_FOUND')
-        return { ...unseen, isRead: false, reached: true, reason: refusalWords(look.error) }
+        return { ...unseen, isRead: false, reached: true, reason: errorWords(look.error) }
       return { ...unseen, isRead: true, reached: true, isWhole: true, reason: noTask }
     }
     const { messages, status } = look.event.observation

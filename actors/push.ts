@@ -13,7 +13,7 @@ import { openRegistration, registrationOf, type PushRegistration } from '../pers
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { callbackUrl, credentialOf, type PushOptions } from './push-credential.ts'
-import { refusalWords } from './agent-words.ts'
+import { errorWords } from './agent-words.ts'
 import { encoded, openLine, type AgentLine, type LineTools } from './task-line.ts'
 
 export interface PushTools extends LineTools {
@@ -151,7 +151,7 @@ const bothSaid = (first: AgentError, second: AgentError): AgentError =>
     : { ...second, message: `${first.message} (In the other form of 0.3: ${second.message})` }
 
 const reasonOf = (error: AgentError, denial: string): string =>
-  error.httpStatus === 401 || error.httpStatus === 403 ? denial : refusalWords(error)
+  error.httpStatus === 401 || error.httpStatus === 403 ? denial : errorWords(error)
 
 export const pushKind = (pushing: Pushing): Kind => ({
   machine: pushMachine,

@@ -6,7 +6,7 @@ import { decodeResponse, encodeRequest, type AgentError } from '../a2a/client.ts
 import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import type { TaskPage } from '../a2a/messages.ts'
-import { plainWords, refusalWords } from './agent-words.ts'
+import { plainWords, errorWords } from './agent-words.ts'
 import { encoded, type AgentLine, type LineTools } from './task-line.ts'
 
 /**
@@ -50,7 +50,7 @@ export async function readPage(
   if (answer.kind === 'ok') return { kind: 'page', page: answer.value }
   if (answer.kind === 'invalid') return { kind: 'unread', answered: true, message: plainWords(answer.message) }
   if (hasNoList(answer.error)) return { kind: 'unsupported' }
-  return { kind: 'unread', answered: true, message: refusalWords(answer.error) }
+  return { kind: 'unread', answered: true, message: errorWords(answer.error) }
 }
 
 const hasNoList = ({ reason, httpStatus }: AgentError): boolean =>

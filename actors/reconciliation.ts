@@ -22,7 +22,7 @@ import { textDigest } from '../persistence/text-digest.ts'
 import { Bell } from './loop/bell.ts'
 import { Searching, searchesFor, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
-import { plainWords, refusalWords } from './agent-words.ts'
+import { plainWords, errorWords } from './agent-words.ts'
 import { guarded, readPage, type PageLook } from './reconciliation-list.ts'
 import { Silences } from './reconciliation-silences.ts'
 import { Turn, usualPatience, type ReconcilingPatience } from './reconciliation-turn.ts'
@@ -202,7 +202,7 @@ export class Reconciling {
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
     if (look.kind === 'refused') {
       if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten, oversized: false }
-      return { kind: 'unusable', reason: refusalWords(look.error) }
+      return { kind: 'unusable', reason: errorWords(look.error) }
     }
     return { kind: 'seen' }
   }

@@ -10,7 +10,7 @@ import { isOfAnother, type FollowedTask } from '../persistence/tasks.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { Held } from './loop/kinds.ts'
 import { limits, StreamBroken, type Sent, type Streaming } from './outbound.ts'
-import { refusalWords } from './agent-words.ts'
+import { errorWords } from './agent-words.ts'
 import { commitSeen, encoded, type AgentLine, type LineTools } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
 import type { StreamParser } from './threads/pool.ts'
@@ -136,7 +136,7 @@ function refusedBy(event: ParsedEvent, opened: boolean): StreamEnd | null {
   if (event.kind !== 'refused') return null
   if (event.error.reason === 'TASK_NOT_FOUND') return { kind: 'gone' }
   if (opened) return null
-  return hasNoStream(event.error) ? { kind: 'unsupported' } : broken(refusalWords(event.error), false)
+  return hasNoStream(event.error) ? { kind: 'unsupported' } : broken(errorWords(event.error), false)
 }
 
 const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])

@@ -9,7 +9,7 @@ import { readProgress, toldSince } from '../persistence/following.ts'
 import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { limits } from './outbound.ts'
-import { refusalWords } from './agent-words.ts'
+import { errorWords } from './agent-words.ts'
 import { inTurn, unlessLost } from './loop/outlast.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
@@ -198,7 +198,7 @@ const leftOutOf = (end: JudgedEnd, look: Look): { readonly leftOut?: string } =>
 
 type Unseen = Exclude<Look, { kind: 'seen' }>
 
-const wordsOf = (look: Unseen): string => (look.kind === 'refused' ? refusalWords(look.error) : look.message)
+const wordsOf = (look: Unseen): string => (look.kind === 'refused' ? errorWords(look.error) : look.message)
 
 function troubleOf(look: Unseen): FollowOutcome {
   if (look.kind === 'unread' && look.oversized) return { kind: 'unreadable', reason: inWords(look.message) }

@@ -1,6 +1,5 @@
 /** The one door to the network: what is `unsent` and what is `lost`, and every limit. Loopback only. */
 import type { Socket } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { generate } from 'selfsigned'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -270,7 +269,7 @@ describe('an answer', () => {
       for (let i = 0; i < 3; i++) {
         expect(await outbound.exchange(post(listener.url), kept)).toMatchObject(whole)
         // undici keeps a socket only once this turn of the event loop is over.
-        await setImmediate()
+        await new Promise((resolve) => setImmediate(resolve))
       }
       expect(listener.connections).toBe(1)
     })

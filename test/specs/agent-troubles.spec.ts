@@ -105,6 +105,25 @@ describe('an agent', () => {
     await expect.poll(failing, patience).toMatchObject({ looks: none, unfollowed: none })
   })
 
+  it.each([
+    [500, 'The agent failed with HTTP status 500: Out of memory.'],
+    [400, 'The agent refused: Out of memory.'],
+  ])('that answers with HTTP %i is told in words of that: %s', async (status, reason) => {
+    const answer = {
+      fault: 'error',
+      code: status === 500 ? -32603 : -32602,
+      message: 'Out of memory.',
+      status,
+    } as const
+    for (const operation of ['SubscribeToTask', 'GetTask']) faulty.script.fault(operation, answer, Infinity)
+    const sent = await running.finished((await running.send(troubled, { text: 'hold this' })).id)
+    const unfollowed = async () => (await troublesOf(troubled)).unfollowed
+    const localId = sent.result?.localId
+    await expect.poll(unfollowed, patience).toMatchObject({ tasks: [{ localId, reason }], count: 1 })
+    faulty.script.heal()
+    await expect.poll(unfollowed, patience).toMatchObject(none)
+  })
+
   it('has its own sends that ended in doubt, and not the others', async () => {
     faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
     doubtful.unshift((await running.finished((await running.send(troubled, { text: 'pay it again' })).id)).id)

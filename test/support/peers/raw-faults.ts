@@ -19,8 +19,8 @@ export type AnswerFault =
   /** Answers with this status. */
   | { readonly fault: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
   | { readonly fault: 'redirect'; readonly location: string; readonly status?: 301 | 302 | 303 | 307 | 308 }
-  /** A JSON-RPC error for this request, or the error body of HTTP+JSON. */
-  | { readonly fault: 'error'; readonly code: number; readonly message: string }
+  /** A JSON-RPC error for this request, or the error body of HTTP+JSON; with the binding's usual status unless one is given. */
+  | { readonly fault: 'error'; readonly code: number; readonly message: string; readonly status?: number }
   /** 200 with these exact bytes; see `garbage`, `wrongTypes` and `deepJson`. */
   | { readonly fault: 'body'; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
   /** 200 with spaces, compressed about a thousandfold. */
@@ -115,16 +115,13 @@ export function answerWith(fault: AnswerFault, { request, response, rpcId }: Exc
   }
 }
 
-function writeError(
-  response: ServerResponse,
-  rpcId: unknown,
-  { code, message }: { code: number; message: string },
-): void {
+function writeError(response: ServerResponse, rpcId: unknown, fault: AnswerFault & { readonly fault: 'error' }): void {
+  const { code, message, status = rpcId === undefined ? 400 : 200 } = fault
   const body =
     rpcId === undefined
-      ? { error: { code: 400, status: 'INVALID_ARGUMENT', message } }
+      ? { error: { code: status, status: status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL', message } }
       : { jsonrpc: '2.0', id: rpcId, error: { code, message } }
-  response.writeHead(rpcId === undefined ? 400 : 200, json).end(JSON.stringify(body))
+  response.writeHead(status, json).end(JSON.stringify(body))
 }
 
 const pourChunkBytes = 64 * 1024
