@@ -7,8 +7,8 @@
 export interface Visit {
   readonly holder: string
   readonly weight: number
-  /** More room for what is inside already: before all that would come in anew, for that can only end with it. */
-  readonly isMore?: true
+  /** It was inside before, and gave its place up: it goes before all that come anew, whoever waits longest first. */
+  readonly isAgain?: true
   /** Told once, when there is room. */
   readonly letIn: () => void
 }
@@ -22,8 +22,7 @@ export interface RoomLimits {
 
 export class FairRoom {
   readonly #limits: RoomLimits
-  /** With what each weighs at the moment. */
-  readonly #inside = new Map<Visit, number>()
+  readonly #inside = new Set<Visit>()
   /** In the order in which they came. */
   readonly #waiting = new Set<Visit>()
   /** Of holders that have somebody here: when one was let in last, in visits. */
@@ -48,18 +47,19 @@ export class FairRoom {
     this.#letIn()
   }
 
-  /** What is inside weighs so much from now on; who makes it heavier had room for that. */
-  weigh(visit: Visit, weight: number): void {
-    if (!this.#inside.has(visit)) return
-    this.#inside.set(visit, weight)
-    this.#letIn()
+  /** Whether somebody would be let in for what is inside. */
+  isWanted(visit: Visit): boolean {
+    const left = this.#weight() - visit.weight
+    const isFree = ({ holder }: Visit): boolean =>
+      this.#weight((each) => each.holder === holder && each !== visit) < this.#limits.each
+    return this.#inside.has(visit) && left < this.#limits.all && [...this.#waiting].some(isFree)
   }
 
   /** Gives the place, or the wait for one, up; once or more often. */
   leave(visit: Visit): void {
     this.#waiting.delete(visit)
     this.#inside.delete(visit)
-    if (![...this.#inside.keys(), ...this.#waiting].some(({ holder }) => holder === visit.holder))
+    if (![...this.#inside, ...this.#waiting].some(({ holder }) => holder === visit.holder))
       this.#served.delete(visit.holder)
     this.#letIn()
   }
@@ -69,7 +69,7 @@ export class FairRoom {
       const visit = this.#next()
       if (!visit) return
       this.#waiting.delete(visit)
-      this.#inside.set(visit, visit.weight)
+      this.#inside.add(visit)
       this.#served.set(visit.holder, ++this.#visits)
       visit.letIn()
     }
@@ -80,16 +80,17 @@ export class FairRoom {
     const servedOf = ({ holder }: Visit): number => this.#served.get(holder) ?? 0
     const [next] = [...this.#waiting]
       .filter((visit) => heldBy(visit) < this.#limits.each)
-      .toSorted(
-        (a, b) =>
-          Number(b.isMore ?? false) - Number(a.isMore ?? false) || heldBy(a) - heldBy(b) || servedOf(a) - servedOf(b),
-      )
+      .toSorted((a, b) => {
+        const again = Number(b.isAgain ?? false) - Number(a.isAgain ?? false)
+        if (again !== 0 || a.isAgain) return again
+        return heldBy(a) - heldBy(b) || servedOf(a) - servedOf(b)
+      })
     return next
   }
 
   #weight(of: (visit: Visit) => boolean = () => true): number {
     let sum = 0
-    for (const [visit, weight] of this.#inside) if (of(visit)) sum += weight
+    for (const visit of this.#inside) if (of(visit)) sum += visit.weight
     return sum
   }
 }

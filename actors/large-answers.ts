@@ -1,79 +1,77 @@
 /**
- * Room for what is large in the answers to deliveries: so many bytes are held in memory at once, and of one agent fewer, from their second
- * mebibyte until they were parsed and kept. Who has no room yet leaves the rest with the network: agents that answer two hundred sends
- * with 24 MiB each would otherwise end the process, and with it every delivery under way.
+ * Room for what is large in the answers to deliveries: so many are read at once, and of one agent fewer, from their second mebibyte until
+ * they were parsed and kept. Who has no place yet leaves the rest with the network: agents that answer two hundred sends with 24 MiB
+ * each would otherwise end the process, and with it every delivery under way.
  *
- * Whoever comes in has room for all that may still come, so that it can end without asking again. Who is slow while others wait keeps room
- * for what it has, and asks again for each further mebibyte, before those that come anew: an answer that drips for a minute would
- * otherwise keep eight of 24 MiB waiting. Nobody is cut off for it. Where answers that stand still half-read are all there is room for, the
- * bound of their waits ends them (outbound.ts). Does not read (outbound/body.ts) and does not parse (threads/heavy-turns.ts).
+ * An answer that drips while its place would be another's gives it up, and keeps what it has, in a room of its own: eight that drip for a
+ * minute would otherwise keep all others waiting as long. It may go on for a mebibyte without a place, and asks for one again then, before
+ * those that come anew. Nobody is cut off for it. Only what drips is treated so, by a pace with which nothing large comes to its end: where it
+ * is our own line that is slow, as many are read at once as it serves. What is larger than that room stays where it is.
+ * Does not read (outbound/body.ts), does not parse (threads/heavy-turns.ts) and does not bound the wait (outbound.ts).
  */
 import { FairRoom, type Visit } from './fair-room.ts'
 
 const MiB = 1024 * 1024
 
-/** What an answer may have, where it does not say how long it is. */
-const largestBytes = 25 * MiB
-const roomBytes = 8 * largestBytes
+/** Of 25 MiB each at most. */
+const places = 8
 /** One agent's: three of them fill less than there is. */
-const roomBytesEach = 2 * largestBytes
-/** Room is had for so much more at a time by who was slow. */
+const placesEach = 2
+/** What those that drip may hold altogether, and one agent's. */
+const drippingBytes = 64 * MiB
+const drippingBytesEach = 16 * MiB
 const stepBytes = MiB
-/** With which the largest would take 50 s of its minute. */
-const leastBytesPerMs = 512
-/** Over which pace is judged, and after which whoever is let in is judged first: a pause of the network is not slowness. */
-const judgedMs = 4_000
+/** In a minute 4 MB. */
+const leastBytesPerMs = 64
+/** Over which pace is judged, and after which whoever has just got a place is: a pause of the network is no drip. */
+const usualJudgedMs = 4_000
 const lookMs = 1_000
 
 export interface Guest {
-  /**
-   * So much of the answer has come, and no more than `mostBytes` will. Null: it may be read on; otherwise once this resolves. Asked again
-   * while it waits it is the same wait.
-   */
-  readonly read: (bytes: number, mostBytes?: number) => Promise<void> | null
-  /** It has come whole, and keeps room for what it is until it leaves. */
+  /** So much of the answer has come. Null: it may be read on; otherwise once this resolves. Asked again it is the same wait. */
+  readonly read: (bytes: number) => Promise<void> | null
+  /** It has come whole, and keeps its place until it leaves. */
   readonly whole: () => void
-  /** Gives its room, or the wait for it, up. */
+  /** Gives the place, or the wait for one, up. */
   readonly leave: () => void
 }
 
-/** Limits that a test may have smaller. */
 export interface LargeAnswersOptions {
+  /** For tests, which do not wait so long. */
   readonly judgedMs?: number
 }
 
 export class LargeAnswers {
-  readonly #room = new FairRoom({ all: roomBytes, each: roomBytesEach })
-  /** Those that are being read. */
-  readonly #read = new Set<Reading>()
+  readonly #room = new FairRoom({ all: places, each: placesEach })
+  /** Those that are not whole yet. */
+  readonly #reading = new Set<Reading>()
+  readonly #dripping = new Set<Reading>()
   readonly #judgedMs: number
   #looking: NodeJS.Timeout | undefined
 
-  constructor(options: LargeAnswersOptions = {}) {
-    this.#judgedMs = options.judgedMs ?? judgedMs
+  constructor({ judgedMs = usualJudgedMs }: LargeAnswersOptions = {}) {
+    this.#judgedMs = judgedMs
   }
 
-  /** Bytes that have room, and how many answers wait for it. */
-  get counts(): { readonly bytes: number; readonly waiting: number } {
+  /** How many have a place, how many wait for one, and what is held by those that gave theirs up. */
+  get counts(): { readonly inside: number; readonly waiting: number; readonly drippingBytes: number } {
     const { weight, waiting } = this.#room.counts
-    return { bytes: weight, waiting }
+    return { inside: weight, waiting, drippingBytes: heldBy([...this.#dripping]) }
   }
 
   guest(agentId: string): Guest {
-    const reading = new Reading(this.#room, agentId, this.#judgedMs)
+    const reading = new Reading(this.#room, agentId)
     return {
-      read: (bytes, mostBytes = largestBytes) => {
-        this.#read.add(reading)
-        const wait = reading.read(bytes, mostBytes)
+      read: (bytes) => {
+        this.#reading.add(reading)
+        const wait = reading.read(bytes)
         if (wait) this.#look()
         return wait
       },
-      whole: () => {
-        this.#read.delete(reading)
-        reading.shrinkTo(0)
-      },
+      whole: () => void this.#reading.delete(reading),
       leave: () => {
-        this.#read.delete(reading)
+        this.#reading.delete(reading)
+        this.#dripping.delete(reading)
         reading.leave()
       },
     }
@@ -82,78 +80,90 @@ export class LargeAnswers {
   /** For as long as somebody waits. */
   #look(): void {
     if (this.#looking !== undefined) return
-    this.#looking = setInterval(
-      () => {
-        for (const reading of this.#read)
-          if (this.#room.counts.waiting > 0 && reading.isSlow()) reading.shrinkTo(stepBytes)
-        if (this.#room.counts.waiting > 0) return
-        clearInterval(this.#looking)
-        this.#looking = undefined
-      },
-      Math.min(lookMs, this.#judgedMs),
-    ).unref()
+    const look = (): void => {
+      const now = performance.now()
+      for (const reading of this.#reading) if (reading.drips(now, this.#judgedMs)) this.#putAside(reading)
+      if (this.#room.counts.waiting > 0) return
+      clearInterval(this.#looking)
+      this.#looking = undefined
+    }
+    this.#looking = setInterval(look, Math.min(lookMs, this.#judgedMs)).unref()
+  }
+
+  #putAside(reading: Reading): void {
+    const ofAgent = heldBy([...this.#dripping].filter((each) => each.agentId === reading.agentId))
+    const held = this.#dripping.has(reading) ? 0 : heldBy([reading])
+    const hasRoom = heldBy([...this.#dripping]) + held <= drippingBytes && ofAgent + held <= drippingBytesEach
+    if (!hasRoom || !reading.isWanted) return
+    // It keeps its room here until it leaves, also once it has a place again.
+    this.#dripping.add(reading)
+    reading.giveUpPlace()
   }
 }
 
-/** One answer: what has come of it, and what it has room for. */
+/** With what each may still read. */
+const heldBy = (readings: readonly Reading[]): number => readings.reduce((sum, { bytes }) => sum + bytes + stepBytes, 0)
+
+/** One answer: what has come of it, and whether it has a place. */
 class Reading {
+  readonly agentId: string
   readonly #room: FairRoom
-  readonly #agentId: string
-  readonly #judgedMs: number
   #place: Visit | null = null
-  /** While it waits: for its place, or for more room in it. */
+  /** While it waits for a place. */
   #asked: { readonly visit: Visit; readonly isOver: Promise<void> } | null = null
   #bytes = 0
-  #roomBytes = 0
+  /** How far it may be read without a place, where it had one. */
+  #untilBytes = 0
   #judged = { bytes: 0, atMs: 0 }
 
-  constructor(room: FairRoom, agentId: string, judgedMs: number) {
+  constructor(room: FairRoom, agentId: string) {
     this.#room = room
-    this.#agentId = agentId
-    this.#judgedMs = judgedMs
+    this.agentId = agentId
   }
 
-  read(bytes: number, mostBytes: number): Promise<void> | null {
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether somebody would come in for it. */
+  get isWanted(): boolean {
+    return this.#place !== null && this.#room.isWanted(this.#place)
+  }
+
+  read(bytes: number): Promise<void> | null {
     this.#bytes = bytes
-    if (bytes > this.#roomBytes && this.#asked === null)
-      this.#ask(this.#place === null ? Math.max(bytes, mostBytes) : bytes - this.#roomBytes + stepBytes)
+    if (this.#place === null && this.#asked === null && bytes > this.#untilBytes) this.#ask()
     return this.#asked?.isOver ?? null
   }
 
-  #ask(weight: number): void {
+  #ask(): void {
     const { promise: isOver, resolve } = Promise.withResolvers<void>()
     const letIn = (): void => {
+      this.#place = visit
       this.#asked = null
-      this.#roomBytes += weight
       this.#judged = { bytes: this.#bytes, atMs: performance.now() }
-      if (this.#place === null) this.#place = visit
-      else {
-        this.#room.weigh(this.#place, this.#roomBytes)
-        this.#room.leave(visit)
-      }
       resolve()
     }
-    const more = this.#place === null ? {} : { isMore: true as const }
-    const visit: Visit = { holder: this.#agentId, weight, letIn, ...more }
+    const again = this.#untilBytes > 0 ? { isAgain: true as const } : {}
+    const visit: Visit = { holder: this.agentId, weight: 1, letIn, ...again }
     this.#asked = { visit, isOver }
     this.#room.enter(visit)
   }
 
-  /** Whether less came of it than is asked for since it was judged last; while it waits itself it is not. */
-  isSlow(): boolean {
-    const now = performance.now()
+  /** Whether it has a place, and less came of it than is asked for since it was judged last. */
+  drips(now: number, judgedMs: number): boolean {
     const sinceMs = now - this.#judged.atMs
-    if (this.#place === null || this.#asked !== null || sinceMs < this.#judgedMs) return false
-    const isSlow = this.#bytes - this.#judged.bytes < sinceMs * leastBytesPerMs
+    if (this.#place === null || sinceMs < judgedMs) return false
+    const drips = this.#bytes - this.#judged.bytes < sinceMs * leastBytesPerMs
     this.#judged = { bytes: this.#bytes, atMs: now }
-    return isSlow
+    return drips
   }
 
-  /** Keeps room for what it has, and so much more. */
-  shrinkTo(moreBytes: number): void {
-    if (this.#place === null || this.#bytes + moreBytes >= this.#roomBytes) return
-    this.#roomBytes = this.#bytes + moreBytes
-    this.#room.weigh(this.#place, this.#roomBytes)
+  giveUpPlace(): void {
+    this.#untilBytes = this.#bytes + stepBytes
+    const place = this.#place
+    this.#place = null
+    if (place) this.#room.leave(place)
   }
 
   leave(): void {

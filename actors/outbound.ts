@@ -45,8 +45,8 @@ export interface ExchangeLimits {
 }
 
 export interface Room {
-  /** So much has come, and no more than that will: null where it may be read on at once, otherwise once there is room (large-answers.ts). */
-  readonly read: (bytes: number, mostBytes: number) => Promise<void> | null
+  /** So much has come: null where it may be read on at once, otherwise once there is room (large-answers.ts). */
+  readonly read: (bytes: number) => Promise<void> | null
   /** Who has waited for so long altogether is hung up on by us, and not late. */
   readonly withinMs: number
 }
@@ -172,8 +172,8 @@ export class Outbound {
       const head = await this.#headOf(call, sockets[connection], request, headers)
       const { maxBytes, room } = bounds
       const waits = room && {
-        room: (bytes: number, mostBytes: number) => {
-          const wait = room.read(bytes, mostBytes)
+        room: (bytes: number) => {
+          const wait = room.read(bytes)
           return wait && leash.standsStill(wait, Math.min(room.withinMs, this.#longestMs))
         },
       }

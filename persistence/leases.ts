@@ -25,10 +25,15 @@ export interface Claim {
   readonly tokens?: readonly string[]
   /** Tokens of claims whose answer was lost. Nothing can have begun under them, so their rows are free. */
   readonly unheard?: readonly string[]
-  /** Where lanes take turns, each one's place in their order; who has none had no turn yet, and comes first. */
-  readonly turns?: ReadonlyMap<string, number>
+  /** Where lanes take turns, what each holds and its place in their order; who has none had no turn yet, and comes first. */
+  readonly turns?: ReadonlyMap<string, Turn>
   /** Its timers are dates, which ring by the calendar wherever a clock is set (actors/loop/kinds.ts). */
   readonly byCalendar?: true
+}
+
+export interface Turn {
+  readonly held: number
+  readonly number: number
 }
 
 /** Who claims. `exclusive`: no other process can be alive on this database; `held`: tokens whose work is under way here. */
@@ -72,20 +77,21 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
   const answering =
     claim.exceptDoubted === undefined
       ? sql.fragment``
-      : sql.fragment`and (lease_token is not null or not ${isDoubted(claim.exceptDoubted)})`
+      : sql.fragment`and (lease_token is not null or not ${hasCount(claim.exceptDoubted)})`
   const recent =
     claim.reachMs === undefined
       ? sql.fragment``
       : sql.fragment`and wake_at > now() - ${claim.reachMs} * interval '1 millisecond'`
-  const turns = takingTurns(claim.turns)
+  const isDue = sql.fragment`kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${answering} ${recent}`
+  const turns = takingTurns(claim.turns ?? new Map(), isDue)
   return db.any(sql.type(Due)`
-    with due as (
+    with ${turns.ranked} due as (
       select kind, id, work_started_at is not null and not ${justMarked} as begun,
         work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
         case when ${ahead} then wake_at else now() end as seen_at,
         (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
       from actor ${turns.join}
-      where kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${answering} ${recent}
+      where ${isDue}
       order by ${turns.order} wake_at limit ${claim.limit} for update of actor skip locked
     ), numbered as (
       select due.*, row_number() over () as n from due
@@ -120,11 +126,14 @@ export function claimFor(
 }
 
 /** Whether an actor's last try failed or was slow, by counts in its machine's context (Kind.doubt, actors/loop/kinds.ts). */
-export const isDoubted = (counts: readonly string[]): FragmentSqlToken =>
-  sql.fragment`exists (
-    select from unnest(${sql.array([...counts], 'text')}) as counted(name)
-    where case when jsonb_typeof(snapshot->'context'->counted.name) = 'number'
-      then (snapshot->'context'->>counted.name)::numeric > 0 else false end)`
+export const hasCount = (counts: readonly string[]): FragmentSqlToken =>
+  sql.fragment`(${sql.join(
+    counts.map(
+      (count) => sql.fragment`case when jsonb_typeof(snapshot->'context'->${count}) = 'number'
+        then (snapshot->'context'->>${count})::numeric > 0 else false end`,
+    ),
+    sql.fragment` or `,
+  )})`
 
 /** Hardly ever is there one, and then the statement is without it. */
 const isUnheard = (tokens: readonly string[]) =>
@@ -132,13 +141,24 @@ const isUnheard = (tokens: readonly string[]) =>
     ? sql.fragment`false`
     : sql.fragment`coalesce(lease_token = any(${sql.array([...tokens], 'uuid')}), false)`
 
-/** Where nobody takes turns, the index alone gives the order. */
-const takingTurns = (turns: ReadonlyMap<string, number> = new Map()) =>
+/**
+ * Where nobody takes turns, the index alone gives the order. Otherwise all that is due is put in order: each lane's first before any
+ * lane's second, with what it holds counted.
+ */
+const takingTurns = (turns: ReadonlyMap<string, Turn>, isDue: FragmentSqlToken) =>
   turns.size === 0
-    ? { join: sql.fragment``, order: sql.fragment`` }
+    ? { ranked: sql.fragment``, join: sql.fragment``, order: sql.fragment`` }
     : {
-        join: sql.fragment`left join ${sql.unnest([...turns], ['uuid', 'int4'])} as turn(of_lane, number) on turn.of_lane = actor.lane`,
-        order: sql.fragment`turn.number nulls first,`,
+        ranked: sql.fragment`ranked as (
+          select id as of_id, turn.number, coalesce(turn.held, 0) + row_number() over (partition by lane order by wake_at) as nth
+          from actor left join ${sql.unnest(
+            [...turns].map(([lane, { held, number }]) => [lane, held, number]),
+            ['uuid', 'int4', 'int4'],
+          )} as turn(of_lane, held, number) on turn.of_lane = actor.lane
+          where ${isDue}
+        ),`,
+        join: sql.fragment`join ranked on ranked.of_id = actor.id`,
+        order: sql.fragment`ranked.nth, ranked.number nulls first,`,
       }
 
 /**
@@ -147,7 +167,7 @@ const takingTurns = (turns: ReadonlyMap<string, number> = new Map()) =>
  */
 export async function waitingLanes(db: Connection, kind: string): Promise<readonly (string | null)[]> {
   const lanes = await db.any(sql.type(Waiting)`
-    with due as (select lane, id, wake_at from actor where kind = ${kind} and wake_at <= now() - interval '1 second')
+    with due as not materialized (select lane, id, wake_at from actor where kind = ${kind} and wake_at <= now() - interval '1 second')
     select lane, least(count(*), ${placesCounted})::int as waiting from (
       (select * from due order by wake_at limit ${waitingCounted})
       union (select * from due order by wake_at desc limit ${waitingCounted})) seen

@@ -11,7 +11,7 @@ import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswe
 import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { ActorRef } from './actors.ts'
 import type { Connection } from './connection.ts'
-import { isDoubted } from './leases.ts'
+import { hasCount } from './leases.ts'
 import { isHeardOf, readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
@@ -161,7 +161,7 @@ export async function readWait(
       and a.wake_at <= now() - case when a.work is null then ${stuckAfterMs} else 0 end * interval '1 millisecond'`)
   if (!waiting) return null
   const { lane, dueAt, ahead } = waiting
-  const doubted = doubt === undefined ? sql.fragment`false` : isDoubted(doubt)
+  const doubted = doubt === undefined ? sql.fragment`false` : hasCount(doubt)
   const taken = await db.any(sql.type(Taken)`
     select lease_owner as owner, count(*)::int as taken, (count(*) filter (where lane = ${lane}))::int as "ofLane",
       (count(*) filter (where ${doubted}))::int as "ofDoubted",

@@ -4,6 +4,7 @@
  * under way. Does not decide who gets a place.
  */
 import { shareOf } from '../../domain/shares.ts'
+import type { Turn } from '../../persistence/leases.ts'
 import type { Kind, Kinds } from './kinds.ts'
 import type { Leases } from './lease.ts'
 import type { Seat } from './step.ts'
@@ -41,16 +42,17 @@ export class Room {
     return kind
   }
 
-  /** Where work takes turns, in which order its lanes do: the one with the least here first, of these who had the least for longest. */
-  turnsOf(kind: string, now: number): ReadonlyMap<string, number> {
+  /**
+   * Where work takes turns, what each lane holds here, and which comes before which of those that hold as much: who had places
+   * for less time. To be asked for where somebody may have been turned away, for all that is due is put in that order.
+   */
+  turnsOf(kind: string, now: number): ReadonlyMap<string, Turn> {
     if (this.kind(kind).turnMs === undefined) return new Map()
     const { placeTime } = this.#leases
     const held = lanesOf(this.#leases.list(), kind)
     const times = placeTime.of(kind, this.#leases.of(kind), now)
-    const inOrder = [...new Set([...placeTime.lanes(kind), ...held.keys()])].toSorted(
-      (a, b) => (held.get(a) ?? 0) - (held.get(b) ?? 0) || times(a) - times(b),
-    )
-    return new Map(inOrder.map((lane, i) => [lane, i]))
+    const inOrder = [...new Set([...placeTime.lanes(kind), ...held.keys()])].toSorted((a, b) => times(a) - times(b))
+    return new Map(inOrder.map((lane, number) => [lane, { held: held.get(lane) ?? 0, number }]))
   }
 
   has({ kind, lane, isDoubted }: Seat): boolean {

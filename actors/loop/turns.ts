@@ -25,9 +25,11 @@ export function lanesOf(leases: readonly HeldLease[], kind: string): ReadonlyMap
   return lanes
 }
 
-/** Lanes that wait for a place, once for each piece of work, and how long which had places. */
+/** Lanes that wait for a place, once for each piece of work, who has one, and how long which had places. */
 export interface Queue {
   readonly waiting: readonly (string | null)[]
+  /** Lanes that have a place, whatever it does. */
+  readonly holding: ReadonlySet<string | null>
   readonly times: PlaceTimes
 }
 
@@ -63,10 +65,9 @@ export function whoYields(held: readonly HeldLease[], queue: Queue, turnMs: numb
 function whoGivesWay(
   held: readonly HeldLease[],
   yielding: ReadonlySet<HeldLease>,
-  { waiting, times }: Queue,
+  { waiting, holding, times }: Queue,
   isQuiet: (lease: HeldLease) => boolean,
 ): readonly HeldLease[] {
-  const holding = new Set(held.map(({ lane }) => lane))
   const without = [...new Set(waiting)].filter((lane) => lane !== null).filter((lane) => !holding.has(lane))
   const unserved = without.toSorted((a, b) => times(a) - times(b)).slice(yielding.size)
   const places = Map.groupBy(held, ({ lane }) => lane)
@@ -89,9 +90,13 @@ const none: ReadonlySet<string> = new Set()
 export async function endTurns(db: Database, kinds: Kinds, leases: Leases, now: number): Promise<void> {
   for (const [name, { turnMs, concurrency, unhurried = none }] of Object.entries(kinds)) {
     if (turnMs === undefined) continue
+    const mayEnd = leases.of(name)
+    if (mayEnd.length < concurrency || !mayEnd.some(({ since }) => now - since >= turnMs * partOfTurn)) continue
+    const waiting = await waitingLanes(db.pool, name)
+    // Only now, for some may have ended meanwhile.
     const held = leases.of(name)
-    if (held.length < concurrency || !held.some(({ since }) => now - since >= turnMs * partOfTurn)) continue
-    const queue = { waiting: await waitingLanes(db.pool, name), times: leases.placeTime.of(name, held, now) }
+    const holding = new Set(held.map(({ lane }) => lane))
+    const queue = { waiting, holding, times: leases.placeTime.of(name, held, now) }
     const { yes: slow = [], no: quick = [] } = Object.groupBy(held, ({ work }) => (unhurried.has(work) ? 'yes' : 'no'))
     // What does not hear of its turn at once must not use up the turns of those that do.
     for (const lease of [...whoYields(quick, queue, turnMs, now), ...whoYields(slow, queue, turnMs, now)])

@@ -270,7 +270,7 @@ export class Worker implements Intake {
     if (limit <= 0 || this.#state !== 'open') return false
     const promised = { kind: name, lane: null, isDoubted: false }
     this.#room.reserve(promised, limit)
-    this.#crowded.delete(name)
+    const isCrowded = this.#crowded.delete(name)
     try {
       const before = this.#o.instruments.monotonic()
       const leftOut = isFullOfDoubt ? [...fullLanes, 'doubted'] : fullLanes
@@ -280,7 +280,7 @@ export class Worker implements Intake {
         limit,
         leaseMs: kind.leaseMs,
         fullLanes,
-        turns: this.#room.turnsOf(name, before),
+        turns: isCrowded ? this.#room.turnsOf(name, before) : new Map<string, never>(),
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),

@@ -26,18 +26,9 @@ export async function* decoded(head: Head, maxBytes: number): AsyncGenerator<Uin
   }
 }
 
-const encodingOf = ({ headers }: Head): string => (headers['content-encoding'] ?? '').trim().toLowerCase()
-const isPlain = (encoding: string): boolean => encoding === '' || encoding === 'identity'
-
-/** As its head says; packed, or without a length, it may be as long as it likes. */
-function lengthOf(head: Head): number {
-  const length = Number(head.headers['content-length'] ?? Infinity)
-  return isPlain(encodingOf(head)) && Number.isFinite(length) ? length : Infinity
-}
-
 function plain(head: Head): Readable {
-  const encoding = encodingOf(head)
-  if (isPlain(encoding)) return head.body
+  const encoding = (head.headers['content-encoding'] ?? '').trim().toLowerCase()
+  if (encoding === '' || encoding === 'identity') return head.body
   const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (decoder === undefined) throw new OutboundFailure('malformed')
   // The callback is for the end of both; a failure of either is read from the decoder, whose reader is our caller.
@@ -49,19 +40,18 @@ const smallBytes = 1024 * 1024
 
 export interface Collecting {
   readonly maxBytes: number
-  /** Asked with each piece of an answer that turns out to be large, and with how much it may become: the rest stays with the network until it resolves. */
-  readonly room?: (bytes: number, mostBytes: number) => Promise<void> | null
+  /** Told how much has come, with each piece of an answer that turns out to be large: the rest stays with the network until it resolves. */
+  readonly room?: (bytes: number) => Promise<void> | null
 }
 
 /** The whole body. Rejects as `decoded` does, and with why the call was stopped while it waited for room. */
 export async function collect(head: Head, call: Call, { maxBytes, room }: Collecting): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  const mostBytes = Math.min(maxBytes, lengthOf(head))
   for await (const chunk of decoded(head, maxBytes)) {
     chunks.push(chunk)
     bytes += chunk.length
-    const wait = bytes > smallBytes ? room?.(bytes, mostBytes) : null
+    const wait = bytes > smallBytes ? room?.(bytes) : null
     if (wait) await Promise.race([wait, call.stopped])
   }
   return Buffer.concat(chunks)

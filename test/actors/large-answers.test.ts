@@ -5,14 +5,14 @@
 import { gzipSync } from 'node:zlib'
 import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { LargeAnswers, type Guest } from '../../actors/large-answers.ts'
 import { bounds, door, post, web } from './listeners.ts'
 
 const MiB = 1024 * 1024
 const large = { ...bounds, maxBytes: 25 * MiB }
 const roomOf = ({ read }: Guest, withinMs = bounds.deadlineMs) => ({ read, withinMs })
-/** It has come so far that it needs room, and may become as long as any. */
+/** It has come so far that it needs a place. */
 const enter = async (guest: Guest): Promise<void> => void (await guest.read(MiB + 1))
 
 it('one agent takes two places, and who has none goes before it; eight are all there are', async () => {
@@ -29,12 +29,12 @@ it('one agent takes two places, and who has none goes before it; eight are all t
   // Who asks again has the same place; who gives up a wait leaves no hole.
   if (greedy[0]) await enter(greedy[0])
   greedy[2]?.leave()
-  expect(room.counts).toEqual({ bytes: 200 * MiB, waiting: 2 })
+  expect(room.counts).toEqual({ inside: 8, waiting: 2, drippingBytes: 0 })
   greedy[0]?.leave()
   others[0]?.leave()
   await expect.poll(() => inside.slice(8)).toEqual(['g1', 'a4'])
   for (const each of [...greedy, ...others]) each.leave()
-  expect(room.counts).toEqual({ bytes: 0, waiting: 0 })
+  expect(room.counts).toEqual({ inside: 0, waiting: 0, drippingBytes: 0 })
 })
 
 it.each([4, 8, 20])(
@@ -76,7 +76,7 @@ it.each(['as it is', 'packed'])(
     const guest = room.guest('agent')
     const outbound = door()
     const sent = outbound.exchange(post(url), { ...large, room: roomOf(guest) })
-    await expect.poll(() => room.counts).toEqual({ bytes: 50 * MiB, waiting: 1 })
+    await expect.poll(() => room.counts).toEqual({ inside: 2, waiting: 1, drippingBytes: 0 })
     expect(await outbound.exchange(post(`${url}small`), { ...large, room: roomOf(guest) })).toMatchObject({
       kind: 'answered',
     })
@@ -123,7 +123,7 @@ it.each([
     if (by === 'its signal') stop.abort()
     expect(await sending).toMatchObject({ kind: 'lost', code: 'aborted' })
     guest.leave()
-    expect(room.counts).toEqual({ bytes: 50 * MiB, waiting: 0 })
+    expect(room.counts).toEqual({ inside: 2, waiting: 0, drippingBytes: 0 })
   },
 )
 
@@ -143,130 +143,167 @@ it('eight answers that drip, of four agents, keep nobody waiting, and are whole 
     return sent.finally(guest.leave)
   }
   const drips = ['a', 'b', 'c', 'd'].flatMap((agentId) => [ask(agentId, 'drip'), ask(agentId, 'drip')])
-  await expect.poll(() => room.counts).toEqual({ bytes: 200 * MiB, waiting: 0 })
+  await expect.poll(() => room.counts).toEqual({ inside: 8, waiting: 0, drippingBytes: 0 })
   expect(await ask('well', 'well')).toMatchObject({ kind: 'answered' })
-  expect(room.counts.bytes).toBeLessThan(200 * MiB)
+  expect(room.counts).toMatchObject({ inside: 7, drippingBytes: expect.any(Number) })
   for (const response of dripping) response.end(Buffer.alloc(10 * MiB))
   for (const drip of await Promise.all(drips))
     expect(drip).toMatchObject({ kind: 'answered', body: { length: 12 * MiB } })
-  expect(room.counts).toEqual({ bytes: 0, waiting: 0 })
+  expect(room.counts).toEqual({ inside: 0, waiting: 0, drippingBytes: 0 })
 })
 
-it('an answer that says how long it is needs room for no more', () => {
-  const room = new LargeAnswers()
-  const guest = room.guest('agent')
-  expect(guest.read(MiB + 1, 3 * MiB)).toBeNull()
-  expect(room.counts.bytes).toBe(3 * MiB)
-  guest.leave()
-})
-
-/** An answer in pieces of so many bytes, with so many seconds before each. */
-interface Told {
-  readonly agent: string
-  readonly pieces: readonly { readonly afterS: number; readonly bytes: number }[]
+/** What one second brings of answers, all of one size, over one line of ours that they share. */
+interface Line {
+  readonly agents: number
+  readonly each: number
+  readonly bytes: number
+  readonly perSecond: number
 }
-const told = fc.array(
-  fc.record({
-    agent: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
-    pieces: fc.array(fc.record({ afterS: fc.nat(8), bytes: fc.integer({ min: 1, max: 6 * MiB }) }), {
-      minLength: 1,
-      maxLength: 4,
-    }),
-  }),
-  { minLength: 1, maxLength: 60 },
-)
 
-/** As it comes, a second at a time. */
+/** One of them, with the minute that it has while it does not wait, and the two for which it may (delivery.ts). */
 class Coming {
   readonly #guest: Guest
-  readonly #pieces: Told['pieces'][number][]
+  readonly #wholeBytes: number
   #bytes = MiB
-  #seconds = 0
   #waits = false
-  isOver = false
-  /** What is held beyond what anybody may: what comes before there is room for it is left with the network. */
-  held = 0
+  #readS = 0
+  #waitedS = 0
+  end: 'whole' | 'late' | 'no room' | null = null
 
-  constructor(guest: Guest, { pieces }: Told) {
+  constructor(guest: Guest, wholeBytes: number) {
     this.#guest = guest
-    this.#pieces = [...pieces]
+    this.#wholeBytes = wholeBytes
   }
 
-  second(): void {
-    this.#seconds += 1
-    const [piece] = this.#pieces
-    if (this.isOver || this.#waits || (piece && this.#seconds < piece.afterS)) return
-    if (!piece) return this.#end()
-    this.#pieces.shift()
-    this.#seconds = 0
-    this.#bytes += piece.bytes
+  get isRead(): boolean {
+    return this.end === null && !this.#waits
+  }
+
+  get held(): number {
+    return this.end === null ? this.#bytes : 0
+  }
+
+  second(bytes: number): void {
+    if (this.end !== null) return
+    if (this.#waits) this.#waitedS += 1
+    else this.#readS += 1
+    if (!this.#waits) this.#come(bytes)
+    if (this.#bytes >= this.#wholeBytes) this.#over('whole')
+    else if (this.#readS > 60) this.#over('late')
+    else if (this.#waitedS > 120) this.#over('no room')
+  }
+
+  #come(bytes: number): void {
+    this.#bytes += bytes
     const wait = this.#guest.read(this.#bytes)
     this.#waits = wait !== null
-    if (wait) void wait.then(() => this.#had())
-    else this.#had()
+    void wait?.then(() => (this.#waits = false))
   }
 
-  #had(): void {
-    this.#waits = false
-    this.held = this.#bytes
-  }
-
-  #end(): void {
+  #over(end: 'whole' | 'late' | 'no room'): void {
+    this.end = end
     this.#guest.whole()
     this.#guest.leave()
-    this.held = 0
-    this.isOver = true
   }
 }
 
-it('however slowly answers come, no more is held than there is room for, and all come to their end', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  try {
+/** A second at a time, until all have come to an end. */
+async function play(room: LargeAnswers, coming: readonly Coming[], bytesOf: (each: Coming) => number): Promise<number> {
+  let mostHeld = 0
+  for (let second = 0; second < 2_000 && coming.some(({ end }) => end === null); second++) {
+    const pieces = coming.map((each) => [each, bytesOf(each)] as const)
+    for (const [each, bytes] of pieces) each.second(bytes)
+    await vi.advanceTimersByTimeAsync(1000)
+    mostHeld = Math.max(
+      mostHeld,
+      coming.reduce((sum, { held }) => sum + Math.max(0, held - 2 * MiB), 0),
+    )
+  }
+  expect(room.counts).toEqual({ inside: 0, waiting: 0, drippingBytes: 0 })
+  return mostHeld
+}
+
+describe('in seconds of their own', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  it.each<[Line, number]>([
+    [{ agents: 16, each: 1, bytes: 24 * MiB, perSecond: 4_000_000 }, 16],
+    [{ agents: 1, each: 6, bytes: 24 * MiB, perSecond: 1_000_000 }, 6],
+    [{ agents: 30, each: 1, bytes: 24 * MiB, perSecond: 4_000_000 }, 24],
+    [{ agents: 1, each: 60, bytes: 10 * MiB, perSecond: 2_000_000 }, 24],
+  ])('a line of ours that is slow is no drip of any agent: %o', async ({ agents, each, bytes, perSecond }, whole) => {
+    const room = new LargeAnswers()
+    const coming = Array.from({ length: agents * each }, (_, i) => new Coming(room.guest(`${i % agents}`), bytes))
+    const share = () => perSecond / Math.max(1, coming.filter(({ isRead }) => isRead).length)
+    await play(room, coming, share)
+    expect(coming.filter(({ end }) => end === 'whole').length).toBeGreaterThanOrEqual(whole)
+    // Nobody is let begin what cannot be ended.
+    expect(coming.filter(({ end }) => end === 'late')).toEqual([])
+  })
+
+  it('however slowly answers come, no more is held than there is room for, and nobody stays', async () => {
+    const told = fc.array(
+      fc.record({
+        agent: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+        bytes: fc.integer({ min: 2 * MiB, max: 24 * MiB }),
+        perSecond: fc.constantFrom(1_000, 30_000, 300_000, 3_000_000, 30_000_000),
+      }),
+      { minLength: 1, maxLength: 60 },
+    )
     await fc.assert(
       fc.asyncProperty(told, async (all) => {
         const room = new LargeAnswers()
-        const coming = all.map((answer) => new Coming(room.guest(answer.agent), answer))
-        for (let second = 0; second < 2_000 && coming.some(({ isOver }) => !isOver); second++) {
-          for (const each of coming) each.second()
-          await vi.advanceTimersByTimeAsync(1000)
-          expect(coming.reduce((sum, { held }) => sum + held, 0)).toBeLessThanOrEqual(room.counts.bytes)
-          expect(room.counts.bytes).toBeLessThanOrEqual(225 * MiB)
-        }
-        expect(coming.filter(({ isOver }) => !isOver)).toEqual([])
-        expect(room.counts).toEqual({ bytes: 0, waiting: 0 })
+        const pace = new Map(
+          all.map(({ agent, bytes, perSecond }) => [new Coming(room.guest(agent), bytes), perSecond]),
+        )
+        const mostHeld = await play(room, [...pace.keys()], (each) => pace.get(each) ?? 0)
+        expect(mostHeld).toBeLessThanOrEqual((200 + 64) * MiB)
+        expect([...pace.keys()].filter(({ end }) => end === null)).toEqual([])
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     )
-  } finally {
-    vi.useRealTimers()
-  }
-})
+  })
 
-it('who was slow and has more goes before those that have not begun', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  try {
+  it('what drips and has more goes before those that have not begun', async () => {
     const room = new LargeAnswers()
     const inside: string[] = []
     const guests = new Map(
       ['a', 'a', 'b', 'b', 'c', 'c', 'd', 'd', 'e', 'f'].map((agent, i) => [`${agent}${i}`, room.guest(agent)]),
     )
     const read = (name: string, bytes: number): void => {
-      const wait = guests.get(name)?.read(bytes)
-      void wait?.then(() => inside.push(name))
+      void guests
+        .get(name)
+        ?.read(bytes)
+        ?.then(() => inside.push(name))
     }
     for (const name of guests.keys()) read(name, 2 * MiB)
-    expect(room.counts).toEqual({ bytes: 200 * MiB, waiting: 2 })
+    expect(room.counts).toMatchObject({ inside: 8, waiting: 2 })
     await vi.advanceTimersByTimeAsync(4_000)
-    // Two have made room for those that waited.
+    // Two have made room for those that waited, and keep what they have.
     expect(inside).toEqual(['e8', 'f9'])
+    expect(room.counts).toEqual({ inside: 8, waiting: 0, drippingBytes: 6 * MiB })
     const late = room.guest('g')
     void late.read(2 * MiB)?.then(() => inside.push('late'))
-    read('a0', 5 * MiB)
+    read('a0', 3 * MiB)
+    expect(room.counts.waiting).toBe(1)
+    read('a0', 3 * MiB + 1)
     expect(room.counts.waiting).toBe(2)
     guests.get('d7')?.leave()
     await vi.advanceTimersByTimeAsync(0)
-    expect(inside.slice(2)).toContain('a0')
-  } finally {
-    vi.useRealTimers()
-  }
+    expect(inside.slice(2)).toEqual(['a0'])
+  })
+
+  it('what drips keeps its place where nobody would have it, or where it holds more than there is room for aside', async () => {
+    const room = new LargeAnswers()
+    const [first, second, third] = ['a', 'a', 'a'].map(() => room.guest('a'))
+    first?.read(20 * MiB)
+    second?.read(20 * MiB)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(room.counts).toEqual({ inside: 2, waiting: 0, drippingBytes: 0 })
+    third?.read(2 * MiB)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(room.counts).toEqual({ inside: 2, waiting: 1, drippingBytes: 0 })
+    for (const each of [first, second, third]) each?.leave()
+  })
 })
