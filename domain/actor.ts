@@ -70,7 +70,7 @@ export const ActorWait = z.object({
   dueAt: z.string(),
   /** Of its kind, due before it and not held; counted up to a limit (domain/queue.ts). */
   ahead: z.number(),
-  /** `ofLane`: of these, for the same agent. `ofDoubted`: of these, for whom the last try failed or was slow. */
+  /** By process, for whichever organization. `ofLane`: of these, for the same agent. `ofDoubted`: of these, for whom the last try failed or was slow. */
   taken: z.array(
     z.object({ owner: z.string(), taken: z.number(), ofLane: z.number(), ofDoubted: z.optional(z.number()) }),
   ),

@@ -72,9 +72,10 @@ function queueTrouble(
   const holders = ofKind.filter(({ owner }) => !silent.has(owner))
   if (expired > 0)
     return { what: 'Stuck', why: `${expired} ${expired === 1 ? 'lease' : 'leases'} ran out and nobody took over` }
-  if (holders.length === 0) return { what: 'Stuck', why: 'nobody works on it' }
+  // Before who works on it: leases here are one organization's, and places may all be taken for another.
   if (places !== null && places.taken >= places.limit)
     return { what: 'Waits for room', why: `${places.taken} of ${places.limit} places are taken` }
+  if (holders.length === 0) return { what: 'Stuck', why: 'nobody works on it' }
   const { busiest } = queue
   const which =
     busiest !== null && places !== null && busiest.held >= shareOf({ ...places, places: places.limit })

@@ -123,7 +123,10 @@ async function countAttention(
   return new Map(rows.map(({ kind, ...counts }) => [kind, counts]))
 }
 
-/** Who holds the places that an actor waits for, by leases that have not run out, and lives: by process, of its own lane (an agent) and of its kind. */
+/**
+ * Who holds the places that an actor waits for, by leases that have not run out, and lives: by process, of its own lane (an agent) and of
+ * its kind. For whichever organization, for a process has one set of places; of another's nothing is told but that they are taken.
+ */
 const Taken = z.object({
   owner: z.string(),
   taken: z.number(),
@@ -135,7 +138,7 @@ const Waiting = z.object({ lane: z.string().nullable(), dueAt: z.string(), ahead
 
 export interface StoredWait {
   readonly dueAt: string
-  /** How many of its kind have waited longer. */
+  /** How many of its kind and its organization have waited longer. */
   readonly ahead: number
   readonly taken: Omit<z.infer<typeof Taken>, 'requestSince'>[]
   /** When the oldest request of the same lane began that is on its way. */
@@ -167,7 +170,7 @@ export async function readWait(
       (count(*) filter (where ${doubted}))::int as "ofDoubted",
       min(work_started_at) filter (where lane = ${lane} and kind = 'command' and work = 'deliver') as "requestSince"
     from actor
-    where kind = ${kind} and wake_at is not null and lease_until > now() and organization_id = ${organizationId}
+    where kind = ${kind} and wake_at is not null and lease_until > now()
       and ${isHeardOf(sql.fragment`lease_owner`)}
     group by lease_owner order by lease_owner`)
   const [requestSince = null] = taken.flatMap((each) => each.requestSince ?? []).toSorted()

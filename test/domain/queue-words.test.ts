@@ -26,6 +26,8 @@ describe('a queue', () => {
     ['nobody', queue(stuckAfterMs), [], null, 'warn', 'Stuck: nobody works on it'],
     ['nobody of its kind', queue(stuckAfterMs), [held({ kind: 'push' })], null, 'warn', 'Stuck: nobody works on it'],
     ['room here', queue(stuckAfterMs), [held()], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
+    ['room that others have', queue(stuckAfterMs), [], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
+    ['nobody, with room', queue(stuckAfterMs), [], places(7), 'warn', 'Stuck: nobody works on it'],
     ['an agent', queue(stuckAfterMs), [held()], places(4), 'warn', 'has all its places taken'],
     ['a dead worker', queue(stuckAfterMs), [held({ expired: 1 })], places(8), 'warn', 'Stuck: 1 lease ran out'],
   ] as const)('waits for %s', (_, of, leases, room, tone, words) => {

@@ -210,7 +210,12 @@ describe('many actors', () => {
 
   it('tells of work that waits how many wait before it, and whose places are taken', async () => {
     const wait = await readWait(fresh.db.pool, administrator, subscription('a0000000-0000-7000-8000-000000000004'))
-    expect(wait).toMatchObject({ ahead: 1, taken: [{ owner: 'host/1', taken: 2, ofLane: 1 }] })
+    // Of the other organization's, how many places of which process, and nothing else.
+    expect(wait).toMatchObject({ ahead: 1, requestSince: null })
+    expect(wait?.taken).toEqual([
+      { owner: 'host/1', taken: 2, ofLane: 1, ofDoubted: 0 },
+      { owner: 'host/9', taken: 1, ofLane: 0, ofDoubted: 0 },
+    ])
     const ofTimer = (overdueMs: number) =>
       fresh.db.pool.transaction(async (tx) => {
         const id = 'a0000000-0000-7000-8000-00000000000b'
@@ -222,11 +227,11 @@ describe('many actors', () => {
       })
     // A timer that rings is taken up within a second: one that is not waits like work.
     expect(await ofTimer(stuckAfterMs - 1)).toBeNull()
-    expect(await ofTimer(stuckAfterMs)).toMatchObject({ taken: [{ owner: 'host/1' }] })
+    expect(await ofTimer(stuckAfterMs)).toMatchObject({ taken: [{ owner: 'host/1' }, { owner: 'host/9' }] })
     // Places of who is not heard of any more are nobody's.
     await fresh.db.pool.query(sql.unsafe`
       insert into process (owner, seen_at, told) values ('host/1', now() - interval '16 seconds', '{}')`)
-    expect(await ofTimer(stuckAfterMs)).toMatchObject({ taken: [] })
+    expect((await ofTimer(stuckAfterMs))?.taken).toMatchObject([{ owner: 'host/9' }])
     await fresh.db.pool.query(sql.unsafe`delete from process`)
     expect(
       await readWait(fresh.db.pool, administrator, subscription('a0000000-0000-7000-8000-000000000001')),
