@@ -186,6 +186,9 @@ export class Deliveries {
         kind: 'unknown',
         cause: doubtOf(sent.status, null, printable(event.message) || 'It could not be read.'),
       })
+    // A message may have become another task: that is what the agent made of it. Of the one to be canceled this says nothing.
+    if (operation === 'cancel' && event.observation.taskId !== delivery.body.taskId)
+      return ended({ kind: 'unknown', cause: lostAnswers.another })
     const asked = { ...delivery, tenant: delivery.body.tenant, remoteTaskId: delivery.body.taskId ?? null }
     if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
       return ended({ kind: 'crossed', message: refusals['skill.crossed'] })

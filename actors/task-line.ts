@@ -9,6 +9,7 @@ import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { WireError } from '../a2a/wire.ts'
 import type { Source } from '../domain/fact.ts'
+import { lostAnswers } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { readAgent } from '../persistence/agents.ts'
 import type { ArtifactStore } from '../persistence/artifacts.ts'
@@ -127,7 +128,7 @@ export async function lookAt(
     const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
     if (event.kind === 'refused') return event
     if (event.kind === 'invalid') return unread(true, event.message, event.oversized === true)
-    if (event.observation.taskId !== remoteId) return unread(true, 'The agent answered with another task.', false)
+    if (event.observation.taskId !== remoteId) return unread(true, lostAnswers.another, false)
     await keep?.(event)
     return { kind: 'seen', event }
   })

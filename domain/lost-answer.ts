@@ -22,6 +22,7 @@ export const lostAnswers = {
   aborted: 'The console hung up before the answer was whole.',
   unread: 'The console was too busy to read what the agent said.',
   undecided: 'An answer that cannot be read, or does not say whether it was done.',
+  another: 'The agent answered with another task.',
 } as const
 
 /** Of what did answer, only not so that anybody knows what it did: the numbers, which are no agent's words. */

@@ -7,7 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { observed } from '../../actors/threads/stream-parser.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
+import { commandErrors } from '../../domain/command.ts'
 import type { Report } from '../../domain/fact.ts'
+import { readActorLog } from '../../persistence/actor-views.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
@@ -66,6 +68,9 @@ describe.each(bothDatabases)('on %s', (kind) => {
   const told = (localId: string): Promise<readonly string[]> =>
     fresh.db.pool.anyFirst(sql.type(Told)`select kind from fact where subject_id = ${localId} order by number`)
 
+  const remoteIds = (): Promise<readonly (string | null)[]> =>
+    fresh.db.pool.anyFirst(sql.type(z.object({ id: z.string().nullable() }))`select remote_id as id from task`)
+
   describe('a message that answers a task', () => {
     const answers = (more: object) =>
       peer.script.fault('SendMessage', {
@@ -98,6 +103,46 @@ describe.each(bothDatabases)('on %s', (kind) => {
         await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBeGreaterThan(before)
       },
     )
+  })
+
+  describe('a task that answers for another', () => {
+    const other = (state: string) => ({ id: 'another', contextId: 'c', status: { state } })
+    const answers = (operation: string, body: object) =>
+      peer.script.fault(operation, { fault: 'body', headers: json, body: JSON.stringify(body) })
+
+    it.each([false, true])(
+      'which was to be canceled leaves that in doubt, and is not believed (known: %j)',
+      async (isKnown) => {
+        await begin({ rhythm: followsNothing })
+        if (isKnown) answers('SendMessage', { task: other('TASK_STATE_WORKING') })
+        const known = await sent('hello')
+        const { localId, remoteId } = await sent('hold')
+        const before = await running.task(known.localId, () => true)
+        answers('CancelTask', other('TASK_STATE_CANCELED'))
+        const cancel = await running.send(agentId, { action: 'cancelTask', taskId: remoteId })
+        expect(await running.finished(cancel.id)).toMatchObject({
+          status: 'uncertain',
+          result: null,
+          error: commandErrors.uncertain,
+        })
+        const log = await readActorLog(fresh.db.pool, 'command', cancel.id, { after: 0 }, 50)
+        expect(JSON.stringify(log)).toContain('The agent answered with another task.')
+        expect(await running.task(known.localId, () => true)).toEqual(before)
+        expect((await running.task(localId, () => true)).state).not.toBe('TASK_STATE_CANCELED')
+        expect(new Set(await remoteIds())).toEqual(new Set([known.remoteId, remoteId]))
+      },
+    )
+
+    it('which a message was to continue is what the agent made of the message: it is kept, and named as the result', async () => {
+      await begin({ rhythm: followsNothing })
+      const asked = await sent('ask')
+      answers('SendMessage', { task: other('TASK_STATE_WORKING') })
+      const made = await sent('green', { taskId: asked.remoteId })
+      expect(made).toMatchObject({ remoteId: 'another' })
+      expect(made.localId).not.toBe(asked.localId)
+      const { messages } = await running.task(made.localId, () => true)
+      expect(messages.flatMap(({ parts }) => parts.map(({ value }) => value))).toEqual(['green'])
+    })
   })
 
   it.each(['stream', 'push'] as const)(
