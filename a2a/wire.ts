@@ -229,13 +229,15 @@ export function parseStreamResponse(value: unknown): StreamResponse {
 export const parseTask = (value: unknown): Task => readTask(value, '')
 
 /**
- * Reads the result of ListTasks; its counts may be left out when they are 0. A task that cannot be read takes nothing from the others.
- * Throws WireError.
+ * Reads the result of ListTasks; its counts may be left out when they are 0. A task that cannot be read takes nothing from the others;
+ * where none can, the first says why. Throws WireError.
  */
 export function parseTaskPage(value: unknown): TaskPage {
   const json = object(value, '')
   const entries = list(json, 'tasks', '', readable) ?? []
-  const tasks = entries.filter((task) => task !== null)
+  const tasks = entries.flatMap((entry) => (entry instanceof WireError ? [] : [entry]))
+  const [first] = entries
+  if (tasks.length === 0 && first instanceof WireError) throw first
   return {
     tasks,
     nextPageToken: string(json, 'nextPageToken', '') ?? '',
@@ -245,11 +247,11 @@ export function parseTaskPage(value: unknown): TaskPage {
   }
 }
 
-function readable(entry: unknown, path: string): Task | null {
+function readable(entry: unknown, path: string): Task | WireError {
   try {
     return readTask(entry, path)
   } catch (error) {
-    if (error instanceof WireError) return null
+    if (error instanceof WireError) return error
     throw error
   }
 }

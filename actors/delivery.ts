@@ -179,7 +179,7 @@ export class Deliveries {
     const parse = () => pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
     const event = await pool.heavy.take(reply.body.length, parse)
     if (event.kind === 'refused' && mayHaveWorked(event.error))
-      return ended({ kind: 'unknown', cause: doubtOf(sent.status, event.error.code, refusalOf(event.error, denial)) })
+      return ended({ kind: 'unknown', cause: doubtOf(sent.status, event.error.code, printable(event.error.message)) })
     if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error, denial) })
     if (event.kind === 'invalid')
       return ended({
@@ -374,8 +374,8 @@ const lostWords = ({ instead, code, message }: Lost): string => {
  */
 function doubtOf(status: number, code: number | null, words: string): string {
   if (status >= 300 && status < 400) return 'Agent redirects are not permitted.'
-  if (status >= 400) return `${answeredStatus(status)} ${words}`
-  return code === null ? words : `${answeredError(code)} ${words}`
+  const number = status >= 400 ? answeredStatus(status) : code === null ? '' : answeredError(code)
+  return `${number} ${words}`.trim()
 }
 
 const printable = (text: string): string => plainWords(text, messageLimit)

@@ -9,7 +9,7 @@ import type { SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
 import { plainWords, errorWords } from './agent-words.ts'
 import { readPage } from './reconciliation-list.ts'
-import { lookAt, type AgentLine, type LineTools } from './task-line.ts'
+import { lookAt, type AgentLine, type LineTools, type LookOptions } from './task-line.ts'
 
 /** What was seen of each command, in their order. `reached`: the agent gave an answer, so it may be asked more at once. */
 export interface Search {
@@ -22,10 +22,13 @@ export interface SearchTools extends LineTools {
   readonly monotonic: () => number
 }
 
-/** Patience for one question, and for all questions of one search: a slow agent must not keep a reader for long. */
-export interface Patience {
-  readonly readMs: number
+/** How one search asks. */
+export interface Asking {
+  readonly signal: AbortSignal
+  /** For all its questions: a slow agent must not keep a reader for long. */
   readonly searchMs: number
+  /** For each of them: how long is waited, and who is told when there is an answer. */
+  readonly question: () => Pick<LookOptions, 'deadlineMs' | 'heard'>
 }
 
 const taskHistory = 100
@@ -47,25 +50,23 @@ export function searchesFor(sought: readonly SoughtCommand[]): readonly (readonl
 
 export class Searching {
   readonly #t: SearchTools
-  readonly #patience: Patience
 
-  constructor(tools: SearchTools, patience: Patience) {
+  constructor(tools: SearchTools) {
     this.#t = tools
-    this.#patience = patience
   }
 
   /** `sought`: one of `searchesFor`. */
-  async look(line: AgentLine, sought: readonly SoughtCommand[], signal: AbortSignal): Promise<Search> {
+  async look(line: AgentLine, sought: readonly SoughtCommand[], asking: Asking): Promise<Search> {
     const [first] = sought
     if (!first) return { looks: [], reached: true }
-    if (first.taskId === null) return this.#lookInList(line, sought, signal)
-    const seen = await this.#readTask(line, first.taskId, signal)
+    if (first.taskId === null) return this.#lookInList(line, sought, asking)
+    const seen = await this.#readTask(line, first.taskId, asking)
     return { looks: sought.map((command) => verdictOf(command, seen)), reached: seen.reached }
   }
 
-  async #readTask(line: AgentLine, taskId: string, signal: AbortSignal): Promise<SeenTask> {
-    const options = { historyLength: taskHistory, deadlineMs: this.#patience.readMs }
-    const look = await lookAt(this.#t, line, taskId, signal, options)
+  async #readTask(line: AgentLine, taskId: string, asking: Asking): Promise<SeenTask> {
+    const options = { historyLength: taskHistory, ...asking.question() }
+    const look = await lookAt(this.#t, line, taskId, asking.signal, options)
     const unseen = { taskId, messages: new Set<string>(), state: null, isWhole: false }
     if (look.kind === 'unread')
       return { ...unseen, isRead: false, reached: look.answered, reason: plainWords(look.message) }
@@ -87,8 +88,8 @@ export class Searching {
   }
 
   /** The agent's newest tasks, those of the context where there is one. */
-  async #lookInList(line: AgentLine, sought: readonly SoughtCommand[], signal: AbortSignal): Promise<Search> {
-    const endMs = this.#t.monotonic() + this.#patience.searchMs
+  async #lookInList(line: AgentLine, sought: readonly SoughtCommand[], asking: Asking): Promise<Search> {
+    const endMs = this.#t.monotonic() + asking.searchMs
     const contextId = sought[0]?.contextId ?? null
     const within = contextId === null ? {} : { contextId }
     const common = { ...within, pageSize, includeArtifacts: false }
@@ -100,13 +101,13 @@ export class Searching {
     let isRead = true
     for (let page = 0; page < pagesLimit && !findings.complete && this.#t.monotonic() < endMs; page++) {
       const params = { ...common, historyLength, ...(pageToken === '' ? {} : { pageToken }) }
-      const read = await readPage(this.#t, line, params, signal, this.#patience.readMs)
+      const read = await readPage(this.#t, line, params, asking.signal, asking.question())
       if (read.kind === 'unread' && read.oversized && historyLength > 0) {
         // Words of twenty-five tasks may be more than a page may hold; their names are not.
         historyLength = 0
         continue
       }
-      if (read.kind === 'unsupported') return this.#lookInKnown(line, sought, signal, endMs)
+      if (read.kind === 'unsupported') return this.#lookInKnown(line, sought, asking, endMs)
       if (read.kind === 'unread')
         return { looks: findings.looks({ ...unreadable, reason: read.message }), reached: read.answered }
       for (const task of read.page.tasks) findings.see(namesIn(task))
@@ -117,7 +118,7 @@ export class Searching {
       if (isWhole) break
     }
     // A list may show no history, or its end only: the newest of such tasks are read one by one.
-    const each = await this.#readEach(line, mute, findings, signal, endMs)
+    const each = await this.#readEach(line, mute, findings, asking, endMs)
     const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && isRead && each.isWhole } as const
     return { looks: findings.looks(absent), reached: each.reached }
   }
@@ -125,14 +126,14 @@ export class Searching {
   async #lookInKnown(
     line: AgentLine,
     sought: readonly SoughtCommand[],
-    signal: AbortSignal,
+    asking: Asking,
     endMs: number,
   ): Promise<Search> {
     const findings = new Findings(sought)
     const commandIds = sought.map(({ commandId }) => commandId)
     const contextId = sought[0]?.contextId ?? null
     const known = await knownTasksFor(this.#t.db.pool, line, { commandIds, contextId }, tasksLimit)
-    const { reached, failure } = await this.#readEach(line, known, findings, signal, endMs)
+    const { reached, failure } = await this.#readEach(line, known, findings, asking, endMs)
     if (failure !== null && !reached) return { looks: findings.looks({ ...unreadable, reason: failure }), reached }
     const outcome = known.length === 0 ? 'unsearchable' : 'absent'
     return { looks: findings.looks({ ...nothing, outcome, isWhole: false, reason: noList }), reached }
@@ -142,14 +143,14 @@ export class Searching {
     line: AgentLine,
     taskIds: readonly string[],
     findings: Findings,
-    signal: AbortSignal,
+    asking: Asking,
     endMs: number,
   ): Promise<{ readonly reached: boolean; readonly failure: string | null; readonly isWhole: boolean }> {
     let failure: string | null = null
     let wholes = 0
     for (const taskId of taskIds.slice(0, tasksLimit)) {
       if (findings.complete || this.#t.monotonic() >= endMs) break
-      const seen = await this.#readTask(line, taskId, signal)
+      const seen = await this.#readTask(line, taskId, asking)
       if (!seen.isRead) failure = seen.reason
       if (!seen.reached) return { reached: false, failure, isWhole: false }
       if (seen.isWhole) wholes += 1

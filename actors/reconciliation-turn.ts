@@ -3,12 +3,14 @@
  * (reconciliation.ts) and does not share the readers (loop/room.ts).
  */
 import type { Fact } from '../domain/fact.ts'
-import type { Patience } from './evidence.ts'
-import type { Scope } from './task-line.ts'
+import type { LookOptions, Scope } from './task-line.ts'
 
-export interface ReconcilingPatience extends Patience {
-  /** For one question, by a reader that is for those that answer quickly. */
+export interface ReconcilingPatience {
+  /** For one question, by a reader that is for those that answer quickly; and by the other. */
   readonly quickMs: number
+  readonly readMs: number
+  /** For all questions of one search. */
+  readonly searchMs: number
   /** For the turn of one scope: then it leaves its place and goes on later. */
   readonly turnMs: number
 }
@@ -36,11 +38,13 @@ export class Turn {
   readonly id: string
   readonly isQuick: boolean
   readonly told: Fact[] = []
-  /** For one question. */
-  readonly readMs: number
   readonly #o: TurnOptions
   readonly #endMs: number
-  #slowestMs = 0
+  #answers = 0
+  #isSlow = false
+  /** The agent said nothing to the last question, for as long as this reader waits. */
+  #isLastLate = false
+  #isCutShort = false
 
   constructor(options: TurnOptions) {
     const { scope, id, isQuick, patience, monotonic } = options
@@ -48,7 +52,6 @@ export class Turn {
     this.scope = scope
     this.id = id
     this.isQuick = isQuick
-    this.readMs = isQuick ? patience.quickMs : patience.readMs
     this.#endMs = monotonic() + patience.turnMs
   }
 
@@ -56,28 +59,32 @@ export class Turn {
     return this.#o.monotonic() >= this.#endMs
   }
 
-  get isSlow(): boolean {
-    // A timer may ring a little early, and what was not waited for any longer must not pass for quick.
-    return this.#slowestMs >= this.#o.patience.quickMs * 0.9
-  }
-
-  /** An agent that said nothing was not waited for as long as it may take: nothing is said of it yet, and it is asked again. */
-  get isCutShort(): boolean {
-    return this.isQuick && this.isSlow
-  }
-
-  /** Of one question. To be called when an answer is there: what it takes to read and to keep it is not the agent's doing. */
-  timing(): () => void {
-    const begunMs = this.#o.monotonic()
-    let tookMs: number | null = null
-    return () => {
-      tookMs ??= this.#o.monotonic() - begunMs
-      this.#slowestMs = Math.max(this.#slowestMs, tookMs)
+  /** One question. A timer may ring a little early: what was not waited for any longer must not pass for quick. */
+  question(): Required<Pick<LookOptions, 'deadlineMs' | 'heard'>> {
+    const { patience, monotonic } = this.#o
+    const begunMs = monotonic()
+    const heard = (isAnswer: boolean): void => {
+      const isSlow = monotonic() - begunMs >= patience.quickMs * 0.9
+      this.#isSlow ||= isSlow
+      this.#isLastLate = isSlow && !isAnswer
+      if (isAnswer) this.#answers += 1
     }
+    return { deadlineMs: this.isQuick ? patience.quickMs : patience.readMs, heard }
   }
 
-  /** Says with what was found whether the agent took long. */
-  paced<T extends object>(outcome: T): T & { readonly isSlow?: true } {
-    return this.isSlow ? { ...outcome, isSlow: true } : outcome
+  /** Whether a silence is only that this reader does not wait for long: nothing is said of the agent yet, and it is asked again. */
+  cutsShort(): boolean {
+    this.#isCutShort ||= this.isQuick && this.#isLastLate
+    return this.#isCutShort
+  }
+
+  /** Whether it ended by that. */
+  get isCutShort(): boolean {
+    return this.#isCutShort
+  }
+
+  /** Says with what was found whether the agent took long; nothing where it answered nothing, for that says nothing of its pace. */
+  paced<T extends object>(outcome: T): T & { readonly isSlow?: boolean } {
+    return this.#isSlow || this.#answers > 0 ? { ...outcome, isSlow: this.#isSlow } : outcome
   }
 }

@@ -59,7 +59,7 @@ const checked = (output: CheckOutcome, told: readonly Fact[] = []): Done => ({ o
 export class Reconciling {
   readonly #t: ReconcilingTools
   readonly #patience: ReconcilingPatience
-  readonly #searching: Readonly<Record<'quick' | 'patient', Searching>>
+  readonly #searching: Searching
   /** Of a task: at which version which answer was folded in. */
   readonly #answers = new Map<string, string>()
   readonly #silences: Silences
@@ -68,11 +68,7 @@ export class Reconciling {
     this.#t = tools
     this.#silences = new Silences(tools.monotonic)
     this.#patience = patience
-    const { quickMs, searchMs } = patience
-    this.#searching = {
-      quick: new Searching(tools, { readMs: quickMs, searchMs }),
-      patient: new Searching(tools, patience),
-    }
+    this.#searching = new Searching(tools)
   }
 
   #turn(scope: Scope, id: string, isQuick: boolean): Turn {
@@ -125,13 +121,11 @@ export class Reconciling {
     sought: readonly SoughtCommand[],
     held: Held,
   ): Promise<string | typeof cutShort | null> {
-    const searching = this.#searching[turn.isQuick ? 'quick' : 'patient']
+    const asking = { signal: held.signal, searchMs: this.#patience.searchMs, question: () => turn.question() }
     for (const commands of searchesFor(sought)) {
       if (turn.isOver) return null
-      const answered = turn.timing()
-      const { looks, reached } = await searching.look(line, commands, held.signal)
-      answered()
-      if (!reached && turn.isCutShort) return cutShort
+      const { looks, reached } = await this.#searching.look(line, commands, asking)
+      if (!reached && turn.cutsShort()) return cutShort
       commands.forEach(({ commandId, looks: looksBefore }, i) => {
         const look = looks[i]
         if (look) turn.told.push({ type: 'command.looked_for', commandId, looksBefore, ...look })
@@ -159,7 +153,7 @@ export class Reconciling {
       after = task.id
       if (this.#silences.rests(task.id)) continue
       const seen = await this.#askFor(turn, line, task, held)
-      if (seen.kind === 'silent' && turn.isCutShort) return { kind: 'more', after: asked }
+      if (seen.kind === 'silent' && turn.cutsShort()) return { kind: 'more', after: asked }
       if (seen.kind === 'silent') this.#silences.silent(turn.id, task.id, read > 0)
       else this.#silences.answered(turn.id, task.id)
       if (seen.kind === 'lost')
@@ -188,15 +182,11 @@ export class Reconciling {
    * agent does not know it, or it is larger than what may be read: 25 MB every fifteen seconds would be read for nothing.
    */
   async #askFor(turn: Turn, line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
-    const answered = turn.timing()
     const keep = async (event: SeenEvent): Promise<void> => {
-      answered()
       if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
       await this.#commit(line, task, event, held)
     }
-    const options = { deadlineMs: turn.readMs, keep }
-    const look = await lookAt(this.#t, line, task.remoteId, held.signal, options)
-    answered()
+    const look = await lookAt(this.#t, line, task.remoteId, held.signal, { ...turn.question(), keep })
     if (look.kind === 'unread' && look.oversized)
       return { kind: 'lost', reason: plainWords(look.message), oversized: true }
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
@@ -240,31 +230,30 @@ export class Reconciling {
     if ('kind' in line)
       return line.kind === 'gone' ? { kind: 'unsupported' } : { kind: 'failed', reason: plainWords(line.message) }
     // From here: what is found after a whole turn of looking for the agent would otherwise be called read, and was not.
-    const turn = this.#turn(scope, actor.ref.id, false)
+    const turn = this.#turn(scope, actor.ref.id, !actor.isDoubted)
     return turn.paced(await this.#readList(turn, line, held))
   }
 
   async #readList(turn: Turn, line: AgentLine, held: Held): Promise<ListOutcome> {
     let pageToken = ''
+    let unread = 0
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
       const params = pageToken === '' ? common : { ...common, pageToken }
       const read = await this.#page(turn, line, params, held)
       if (read.kind === 'unsupported') return read
       if (read.kind === 'unread') return { kind: 'failed', reason: read.message }
+      unread += read.page.unread ?? 0
       const failed = await this.#heal(turn, line, { params, tasks: read.page.tasks }, held)
       if (failed !== null) return { kind: 'failed', reason: failed }
       pageToken = read.page.nextPageToken
       if (pageToken === '') break
     }
-    return { kind: 'listed' }
+    return { kind: 'listed', unread }
   }
 
-  async #page(turn: Turn, line: AgentLine, params: Params['list'], { signal }: Held): Promise<PageLook> {
-    const answered = turn.timing()
-    const read = await readPage(this.#t, line, params, signal, turn.readMs)
-    answered()
-    return read
+  #page(turn: Turn, line: AgentLine, params: Params['list'], { signal }: Held): Promise<PageLook> {
+    return readPage(this.#t, line, params, signal, turn.question())
   }
 
   /** Null, or why the agent could not be read. */

@@ -105,6 +105,8 @@ export interface LookOptions {
   readonly deadlineMs: number
   /** `kept` where it is not said: a read may be repeated, and is repeated often. */
   readonly connection?: 'fresh' | 'kept'
+  /** Told when the agent's answer is there, or that there is none: what it takes to read and to keep it is not the agent's doing. */
+  readonly heard?: (isAnswer: boolean) => void
   /** Commits what was seen, where it is to be: here, while a large answer has its turn (threads/heavy-turns.ts). */
   readonly keep?: (event: SeenEvent) => Promise<void>
 }
@@ -115,7 +117,9 @@ export async function lookAt(
   line: AgentLine,
   remoteId: string,
   signal: AbortSignal,
-  { historyLength, deadlineMs, connection = 'kept', keep }: LookOptions = { deadlineMs: limits.answer.deadlineMs },
+  { historyLength, deadlineMs, connection = 'kept', heard, keep }: LookOptions = {
+    deadlineMs: limits.answer.deadlineMs,
+  },
 ): Promise<Look> {
   const requestId = tools.newToken()
   const params = { id: remoteId, ...(historyLength === undefined ? {} : { historyLength }) }
@@ -123,6 +127,7 @@ export async function lookAt(
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
   const bounds = { ...limits.answer, deadlineMs, connection }
   const sent = await tools.door.exchange(line.agentId, request, bounds, signal)
+  heard?.(sent.kind === 'answered' || sent.code === 'too-large')
   if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')
   return tools.pool.heavy.take(sent.body.length, async () => {
     const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)

@@ -89,7 +89,12 @@ const troubled = (title: string, ...sentences: readonly string[]): Explanation =
 
 function listTrouble({ actor: { context } }: Seen): string | null {
   const said = context['listReason']
-  return typeof said === 'string' ? `Its list could not be read: ${withStop(said)}` : null
+  if (typeof said === 'string') return `Its list could not be read: ${withStop(said)}`
+  const unread = context['listUnread']
+  if (typeof unread !== 'number' || unread === 0) return null
+  return unread === 1
+    ? 'One entry of its list could not be read, and was passed over.'
+    : `${unread} entries of its list could not be read, and were passed over.`
 }
 
 const askedForAll = (seen: Seen): string =>

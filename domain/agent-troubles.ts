@@ -134,9 +134,11 @@ export function fullWords({ kind, taken, places, waiting, oldestDueAt, requestSi
     : `${taken} of ${places} places are taken.`
   return {
     tone: 'warn',
-    title: `All ${isShared ? '' : 'its '}places for ${waitedFor[kind] ?? kind} are taken`,
+    title: isShared
+      ? `No place is left for ${waitedFor[kind] ?? kind}`
+      : `All its places for ${waitedFor[kind] ?? kind} are taken`,
     sentences: [
-      `${held} ${waiting} ${isOne ? 'waits' : 'wait'} for one, and ${isOne ? 'begins' : 'each begins'} as soon as one is free.`,
+      `${held} ${waiting} ${isOne ? 'waits' : 'wait'} for one, and ${isOne ? 'begins' : 'each begins'} ${isShared ? 'when its turn comes' : 'as soon as one is free'}.`,
     ],
     known: [
       ...at(isOne ? 'Due' : 'The oldest was due', oldestDueAt),

@@ -37,7 +37,7 @@ const shownContext: Readonly<Record<string, readonly string[]>> = {
   command: ['attempts', 'error'],
   subscription: ['failures', 'reads', 'reason', 'answered', 'missing'],
   ownership: ['assignee', 'claimedAt', 'dueAt', 'level', 'escalatedAt'],
-  reconciliation: ['failures', 'reason', 'listReason', 'passes'],
+  reconciliation: ['failures', 'reason', 'listReason', 'listUnread', 'passes'],
   push: ['failures', 'reason', 'settled'],
 }
 const shownEvent: ReadonlySet<string> = new Set([

@@ -4,18 +4,25 @@
  * [RFC 9112 §9.6]. Owns that while, in bytes and in time. Does not own what is refused (refusals.ts).
  */
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
+/** What is smaller is here as good as whole, and its connection is kept: Node reads it to its end. */
+const smallBytes = 64 * 1024
 /** Of the rest: a few of the largest bodies. */
 const restBytes = 64 * 1024 * 1024
 /** From the answer on. The largest body passes in it at 14 Mbit/s; who is slower and does not look meanwhile may lose the answer. */
 const restMs = 10_000
 
+/** An answer may be sent twice, as where the first cannot be written. */
+const lingering = new WeakSet<Socket>()
+
 /** To be asked before an answer's head is sent. */
 export function lingerOver({ raw }: FastifyRequest, reply: FastifyReply): void {
-  if (!isArriving(raw)) return
-  reply.header('connection', 'close')
   const { socket } = raw
+  if (!isArriving(raw) || lingering.has(socket)) return
+  lingering.add(socket)
+  reply.header('connection', 'close')
   const close = socket.destroySoon.bind(socket)
   let left = restBytes
   raw.on('data', (piece: Buffer) => {
@@ -36,4 +43,4 @@ export function lingerOver({ raw }: FastifyRequest, reply: FastifyReply): void {
 
 /** Of a request without a body Node may not have seen the end yet, either: it is where its head ends. */
 const isArriving = ({ complete, headers }: IncomingMessage): boolean =>
-  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > smallBytes)

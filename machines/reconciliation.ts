@@ -12,7 +12,7 @@ import { work, type Interrupted } from './work.ts'
  * `gone`: the agent was removed. `failed`: the agent could not be read; the pass goes on after the cursor, so that one task
  * that cannot be read does not keep the others from being asked for, and `progressed` says whether any other was read. Progress
  * and no cursor: that was the end of the pass. `isListOld`: the list was read longer ago than four quick passes take.
- * `isSlow`: an answer took long, or was not waited for any longer by a reader that is for quick ones.
+ * `isSlow`: an answer took long, or was not waited for any longer by a reader that is for quick ones; absent where none was heard.
  */
 export type CheckOutcome = (
   | { readonly kind: 'more'; readonly after: string | null }
@@ -27,9 +27,12 @@ export type CheckOutcome = (
     }
 ) & { readonly isListOld?: boolean; readonly isSlow?: boolean }
 
-/** `unsupported`: agents of A2A 0.3, and those that say so, have no list. `at`: when it was asked for, ISO 8601. */
+/**
+ * `unsupported`: agents of A2A 0.3, and those that say so, have no list. `at`: when it was asked for, ISO 8601. `unread`: how many of
+ * its entries could not be read.
+ */
 export type ListOutcome = (
-  | { readonly kind: 'listed' }
+  | { readonly kind: 'listed'; readonly unread?: number }
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'failed'; readonly reason: string }
 ) & { readonly at?: string; readonly isSlow?: boolean }
@@ -62,16 +65,18 @@ const cursorIn = (outcome: CheckOutcome): { after?: string | null } =>
 const failureIn = (outcome: CheckOutcome): { after?: string | null; reason?: string } =>
   outcome.kind === 'failed' ? { after: outcome.after, reason: outcome.reason } : {}
 
-const listIn = (outcome: ListOutcome): { listReason: string | null; listedAt?: string } => ({
+const listIn = (outcome: ListOutcome): { listReason: string | null; listedAt?: string; listUnread?: number } => ({
   listReason: outcome.kind === 'failed' ? outcome.reason : null,
   ...(outcome.at === undefined ? {} : { listedAt: outcome.at }),
+  ...(outcome.kind === 'listed' && outcome.unread !== undefined ? { listUnread: outcome.unread } : {}),
 })
 
 /** `event`: with which a look ended; one that was interrupted says nothing of the agent. */
 type Ended = { readonly type: string; readonly output?: { readonly isSlow?: boolean } }
 function paceAfter(slow: number, event: Ended): { slow?: number } {
-  if (event.output === undefined) return {}
-  if (event.output.isSlow) return { slow: quickLooks }
+  const isSlow = event.output?.isSlow
+  if (isSlow === undefined) return {}
+  if (isSlow) return { slow: quickLooks }
   return slow > 0 ? { slow: slow - 1 } : {}
 }
 
@@ -94,6 +99,8 @@ export const reconciliationMachine = setup({
       listedAt?: string
       /** How many quick answers it takes until the agent is not called slow any more; not there before it was slow. */
       slow?: number
+      /** How many entries of the list that was read last could not be. */
+      listUnread?: number
     },
     events: {} as Interrupted | Wanted,
     emitted: {} as MachineFact,

@@ -84,7 +84,7 @@ function fullOf(
   const isFull = holding.every((each) => each.takenByAll >= places || isOwnFull(each))
   if (holding.length === 0 || !isFull) return []
   const taken = holding.reduce((sum, each) => sum + each.taken, 0)
-  const takenByAll = holding.reduce((sum, each) => sum + each.takenByAll, 0)
+  const wanted = holding.reduce((sum, each) => sum + (isOwnFull(each) ? each.taken : each.takenByAll), 0)
   const [since = null] = holding.flatMap((each) => each.since ?? []).toSorted()
-  return [[kind, taken, holding.every(isOwnFull) ? taken : takenByAll, since]]
+  return [[kind, taken, wanted, since]]
 }

@@ -319,6 +319,7 @@ describe('answers', () => {
     ],
     ['a bare task where JSON-RPC is spoken', rpc, 'get', answer(200, task)],
     ['half an answer', rest, 'send', answer(200, '{"task":{"id"')],
+    ['a list of which no task can be read', rest, 'list', answer(200, { tasks: [{ ...task, id: '\0' }] })],
   ])('proves nothing: %s', (_, endpoint, operation, response) => {
     expect(decodeResponse(endpoint, operation, response, 'r')).toMatchObject({ kind: 'invalid' })
   })

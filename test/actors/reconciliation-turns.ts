@@ -24,6 +24,7 @@ const Row = z.object({
     after: z.string().nullable(),
     reason: z.string().nullable(),
     listReason: z.string().nullable(),
+    listUnread: z.number().optional(),
   }),
 })
 export type ScopeRow = z.infer<typeof Row>

@@ -176,7 +176,7 @@ describe('whose turn it is', () => {
     const claim = { kind: 'subscription', leaseMs: 15_000, fullLanes: [] }
     const take = async (limit: number, turns: readonly [string, Turn][]) => {
       const due = await claimFor(db, { ...claim, limit, turns: new Map(turns) }, { owner: 'a/1', held: () => [] })
-      return due.map(({ lane }) => lane).toSorted()
+      return due.map(({ lane }) => String(lane)).toSorted()
     }
     // Each lane's first before any lane's second, and of these whose turn it is; who holds one has had its first.
     const inOrder = [second, first].map((lane, number): [string, Turn] => [lane, { held: 0, number }])

@@ -176,6 +176,17 @@ describe('a reconciliation that backs off', () => {
   })
 })
 
+it.each([
+  [{ listUnread: 0 }, null],
+  [{ listUnread: 1 }, 'One entry of its list could not be read, and was passed over.'],
+  [{ listUnread: 3 }, '3 entries of its list could not be read, and were passed over.'],
+  [{ listUnread: 3, listReason: 'HTTP 503' }, 'Its list could not be read: HTTP 503.'],
+])('says of a list whose entries cannot all be read how many were passed over, %j', (context, sentence) => {
+  const told = explainActor(seen(actorIn('reconciliation', 'pausing', { context })), nowMs)
+  const words = told.flatMap(({ sentences }) => sentences).filter((words) => words.includes('list'))
+  expect(words).toEqual(sentence === null ? [] : [sentence])
+})
+
 describe('a command', () => {
   const evidence = (outcome: CommandEvidence['outcome']): CommandEvidence => ({
     outcome,

@@ -100,9 +100,9 @@ it.each([
 it('places that others have, all taken', () => {
   const full = { kind: 'subscription', taken: 1, places: 16, waiting: 2, oldestDueAt: at(2), requestSince: null }
   expect(fullWords(full)).toMatchObject({
-    title: 'All places for following tasks are taken',
+    title: 'No place is left for following tasks',
     sentences: [
-      'It has 1 of 16 places, and others have the rest. 2 wait for one, and each begins as soon as one is free.',
+      'It has 1 of 16 places, and others have the rest. 2 wait for one, and each begins when its turn comes.',
     ],
   })
 })

@@ -194,7 +194,8 @@ function failed(model: Scope, reason: string): void {
 }
 
 /** Slow for ten quick answers from the last that was not. */
-function paced(model: Scope, { isSlow = false }: CheckOutcome | ListOutcome): void {
+function paced(model: Scope, { isSlow }: CheckOutcome | ListOutcome): void {
+  if (isSlow === undefined) return
   if (isSlow) model.slow = 10
   else if (model.slow !== undefined) model.slow = Math.max(0, model.slow - 1)
 }
@@ -298,7 +299,7 @@ const failure = (progressed: boolean, after: string | null): CheckOutcome => ({
 })
 const looks: readonly CheckOutcome[] = [
   { kind: 'busy' },
-  { kind: 'busy' },
+  { kind: 'busy', isSlow: false },
   { kind: 'busy', isListOld: true },
   { kind: 'more', after: 'hundredth' },
   { kind: 'more', after: 'hundredth', isListOld: true },
