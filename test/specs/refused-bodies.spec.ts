@@ -113,6 +113,19 @@ test(
   },
 )
 
+test('a small body that is refused costs nobody the connection', async () => {
+  const { port, hostname } = new URL(house.url)
+  const socket = connect({ port: Number(port), host: hostname })
+  onTestFinished(() => void socket.destroy())
+  let heard = ''
+  socket.setEncoding('utf8').on('data', (text: string) => (heard += text))
+  for (let answers = 1; answers <= 2; answers++) {
+    socket.write('POST /api/none HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}')
+    await expect.poll(() => heard.match(/HTTP\/1\.1 404 /g)?.length).toBe(answers)
+  }
+  expect(heard.toLowerCase()).not.toContain('connection: close')
+})
+
 test('the log has no word of it', () => {
   expect(house.log.errors()).toEqual([])
 })
