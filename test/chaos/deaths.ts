@@ -3,17 +3,18 @@ import type { Member } from './fleet.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import type { Stage } from './stage.ts'
 
-/** Arms the process, does what leads it to the point, and sees it die there. */
+/** Arms the process, does what leads it to the point, and sees it die there. `of`: by what names this, and not by another's. */
 export async function deathAt(
   stage: Stage,
   console_: Member,
   dieAt: CrashPoint,
   work: () => Promise<unknown>,
+  of?: string,
 ): Promise<void> {
   await stage.broken(dieAt, async () => {
     // It dies while the work is under way, which is before anybody waits for its death.
     console_.allow('SIGKILL')
-    await console_.tell({ dieAt })
+    await console_.tell({ dieAt, of })
     await work()
     await console_.diesAt(dieAt)
   })

@@ -114,12 +114,14 @@ async function play(stage: Stage, first: Member, load: Load, victim: Victim, wis
       continue
     }
     let delivered = Promise.resolve()
-    await deathAt(stage, console_, point, () => {
+    const work = (): Promise<void> => {
       delivered = stage.agent.next(taskId)
       // A process that never dies is reported first, and this is not left without anybody who listens.
       delivered.catch(() => undefined)
       return Promise.resolve()
-    })
+    }
+    // The last task's callback may be taken back only now.
+    await deathAt(stage, console_, point, work, point.startsWith('remove/') ? localId : undefined)
     console_ = await heir(stage)
     await delivered
   }

@@ -1,6 +1,7 @@
 /**
- * Where this process is to die, or to stand still: one named point, when it is reached next. SIGKILL, so that nothing is
- * flushed, closed or caught; SIGSTOP, so that nothing is noticed. Owns the names; who reaches them is driver.ts and sockets.ts.
+ * Where this process is to die, or to stand still: one named point, when it is reached next, or next on behalf of somebody.
+ * SIGKILL, so that nothing is flushed, closed or caught; SIGSTOP, so that nothing is noticed. Owns the names; who reaches them is
+ * driver.ts and sockets.ts.
  */
 
 /** Every point at which a promise could break. `commit kind/side` for commits; the rest follow a request to the agent. */
@@ -43,16 +44,24 @@ export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints a
 
 export class Doom {
   #point: CrashPoint | null = null
+  #of: RegExp | null = null
   #signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'
 
-  dieAt(point: CrashPoint): void {
+  /**
+   * `of`: only where what is written there names this. Of the tasks that are followed at once any may be the next to reach a point of
+   * an observation, and what such a death means for another command depends on how far that had come.
+   */
+  dieAt(point: CrashPoint, of: string | null = null): void {
     this.#point = point
+    // Names end in numbers: the third is not the thirtieth.
+    this.#of = of === null ? null : new RegExp(`(?<![\\w-])${of}(?![\\w-])`)
     this.#signal = 'SIGKILL'
   }
 
   /** Once: whoever continues the process finds it unarmed. */
   stopAt(point: CrashPoint): void {
     this.#point = point
+    this.#of = null
     this.#signal = 'SIGSTOP'
   }
 
@@ -60,9 +69,9 @@ export class Doom {
     return this.#point === point
   }
 
-  /** When this is the point, the process dies here, or stands still until somebody continues it. */
-  reach(point: CrashPoint): void {
-    if (this.#point !== point) return
+  /** When this is the point, the process dies here, or stands still until somebody continues it. `said`: what is written there. */
+  reach(point: CrashPoint, said = ''): void {
+    if (this.#point !== point || this.#of?.test(said) === false) return
     this.#point = null
     process.kill(process.pid, this.#signal)
     // The signal may take an instant; not one statement more may run before it.

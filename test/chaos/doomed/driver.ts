@@ -33,11 +33,10 @@ const outcomes: readonly (readonly [work: string, kind: CommitKind])[] = [
   ['remove', 'remove'],
 ]
 
-/** What a statement says about the commit that it is part of. */
-function kindsOf({ sql, values }: QuerySqlToken): CommitKind[] {
+/** What a statement, of these values, says about the commit that it is part of. */
+function kindsOf(sql: string, said: string): CommitKind[] {
   const found: CommitKind[] = []
   if (/insert into command\b/.test(sql)) found.push('accept')
-  const said = JSON.stringify(values)
   if (/insert into actor_log\b/.test(sql))
     for (const [work, kind] of outcomes) if (said.includes(`xstate.done.actor.${work}`)) found.push(kind)
   if (/update command_evidence\b/.test(sql)) found.push('look')
@@ -52,9 +51,11 @@ function kindsOf({ sql, values }: QuerySqlToken): CommitKind[] {
 const lostConnection = (): Error => new BackendTerminatedUnexpectedlyError(new Error('Connection terminated'))
 
 function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
-  const kinds = new Set<CommitKind>()
+  /** With what the statements say that tell so. */
+  const kinds = new Map<CommitKind, string>()
   const noted = <S extends QuerySqlToken>(statement: S): S => {
-    for (const kind of kindsOf(statement)) kinds.add(kind)
+    const said = JSON.stringify(statement.values)
+    for (const kind of kindsOf(statement.sql, said)) kinds.set(kind, `${kinds.get(kind) ?? ''} ${said}`)
     return statement
   }
   return {
@@ -67,9 +68,9 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
     xid: () => flight.xid(),
     now: () => flight.now(),
     commit: async () => {
-      for (const kind of kinds) doom.reach(`${kind}/before-commit`)
+      for (const [kind, said] of kinds) doom.reach(`${kind}/before-commit`, said)
       await flight.commit()
-      for (const kind of kinds) doom.reach(`${kind}/after-commit`)
+      for (const [kind, said] of kinds) doom.reach(`${kind}/after-commit`, said)
       if (loses()) throw lostConnection()
     },
   }
