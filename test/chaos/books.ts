@@ -1,9 +1,14 @@
 /**
  * What the database holds at the end of a storm, as the checker wants it: the append-only records beside what people read.
- * Reads the tables themselves, for a promise about rows is not proven by a view of them. Does not judge (checker.ts).
+ * Reads the tables themselves, for a promise about rows is not proven by a view of them. Of the audit chain, what the product's own
+ * walk says. Does not judge (checker.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
+import { sha256 } from '../../actors/audit-chain.ts'
+import type { ChainFault } from '../../domain/audit-chain.ts'
+import { chainedOrganizations, checkLinks } from '../../persistence/audit-check.ts'
+import { countUnlinked, findHead, linkRows } from '../../persistence/audit-chain.ts'
 import type { Database } from '../../persistence/database.ts'
 import { wholePart } from '../../persistence/part-rows.ts'
 
@@ -26,7 +31,19 @@ const Task = z.object({
   text: z.string(),
 })
 const Audit = z.object({ subjectId: z.string() })
+const Count = z.object({ n: z.number() })
 const CommandRow = z.object({ id: z.string(), messageId: z.string(), status: z.string() })
+
+/** An organization's audit trail, and what its chain makes of it. */
+export interface Chain {
+  readonly organizationId: string
+  /** Of the trail. */
+  readonly rows: number
+  /** The number of the last link. */
+  readonly links: number
+  /** The first thing that is wrong, by a walk along the whole chain. */
+  readonly fault: ChainFault | null
+}
 
 export interface Books {
   /** By actor, in order of revisions. */
@@ -38,6 +55,45 @@ export interface Books {
   /** Acceptances. */
   readonly audits: readonly z.infer<typeof Audit>[]
   readonly commands: readonly z.infer<typeof CommandRow>[]
+  readonly chains: readonly Chain[]
+}
+
+type Pool = Pick<Database, 'pool'>['pool']
+
+const linksWithinMs = 60_000
+
+/**
+ * What was committed last is linked as ever, by nobody but us: the processes have ended. A row waits for its link while any older transaction of
+ * the server lives, those of the dead included.
+ */
+async function linkAll(pool: Pool, organizationIds: readonly string[]): Promise<void> {
+  const isLinked = async (): Promise<boolean> => {
+    await linkRows(pool, sha256, new Date().toISOString())
+    const waiting = await Promise.all(organizationIds.map((id) => countUnlinked(pool, id)))
+    return waiting.every((rows) => rows === 0)
+  }
+  const deadline = performance.now() + linksWithinMs
+  while (!(await isLinked()) && performance.now() < deadline) await new Promise((again) => setTimeout(again, 20))
+}
+
+/** Follows each chain from its first link to its last. */
+async function readChains(pool: Pool): Promise<readonly Chain[]> {
+  const organizationIds = await chainedOrganizations(pool)
+  await linkAll(pool, organizationIds)
+  // A walk of the product's may stand anywhere, and one that ended may be followed by none for an hour.
+  await pool.query(sql.unsafe`delete from audit_check`)
+  const at = new Date().toISOString()
+  const chains: Chain[] = []
+  for (const organizationId of organizationIds) {
+    let checked = await checkLinks(pool, organizationId, sha256, { at, staleBefore: at })
+    while (checked === 'goes on') checked = await checkLinks(pool, organizationId, sha256, { at, staleBefore: at })
+    if (checked === 'rests') throw new Error('Somebody else follows the chain.')
+    const rows = await pool.oneFirst(sql.type(Count)`
+      select count(*)::int as n from audit where organization_id = ${organizationId}`)
+    const { number: links } = await findHead(pool, organizationId)
+    chains.push({ organizationId, rows, links, fault: checked.fault })
+  }
+  return chains
 }
 
 export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books> {
@@ -58,5 +114,6 @@ export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books
     audits: await pool.any(sql.type(Audit)`
       select subject_id as "subjectId" from audit where kind in ('task.send.accepted', 'task.cancel.accepted') order by at, id`),
     commands: await pool.any(sql.type(CommandRow)`select id, message_id as "messageId", status from command`),
+    chains: await readChains(pool),
   }
 }

@@ -4,6 +4,7 @@ import type { Books } from './books.ts'
 import { violations, type Ask, type FinalCommand, type History } from './checker.ts'
 
 const at = 1_000_000
+const chain: Books['chains'][number] = { organizationId: 'o1', rows: 2, links: 2, fault: null }
 const books: Books = {
   log: [
     { kind: 'command', actorId: 'c1', revision: 1, value: { pending: 'discovering' }, at },
@@ -18,6 +19,7 @@ const books: Books = {
   tasks: [{ id: 't1', remoteId: 'task-m1', state: 'TASK_STATE_COMPLETED', version: 3, text: 'Result of m1.' }],
   audits: [{ subjectId: 'c1' }],
   commands: [{ id: 'c1', messageId: 'm1', status: 'succeeded' }],
+  chains: [chain],
 }
 const ask = (attempts: Ask['attempts'] = [{ sentAt: at, status: 202, commandId: 'c1' }]): Ask => ({
   key: 'k1',
@@ -187,6 +189,12 @@ describe('a history that breaks a promise', () => {
       'I5',
       { ...kept, books: { ...books, audits: [...books.audits, { subjectId: 'c2' }] } },
     ],
+    'an audit chain with a gap': [
+      'I5',
+      { ...kept, books: { ...books, chains: [chain, { ...chain, fault: { kind: 'gap', number: 2 } }] } },
+    ],
+    'an audit row that was never linked': ['I5', { ...kept, books: { ...books, chains: [{ ...chain, rows: 3 }] } }],
+    'a link of an audit row that is gone': ['I5', { ...kept, books: { ...books, chains: [{ ...chain, rows: 1 }] } }],
     'two commands for one key': [
       'I6',
       {

@@ -6,11 +6,12 @@
  * I1 every accepted command is readable and ends. I2 no message id, and no cancel of a task, is in the agent's log twice. I3 succeeded means one
  * receipt and the agent's own answer stored; failed means none, unless the agent wrote down that it refused; uncertain means
  * none or one. I4 uncertain only where a fault overlapped the dispatch. I5 a status never goes back, and no revision,
- * version or audit row is missing. I6 a key gives the same command for ever. I7 the tasks known here are as the agent has
+ * version or audit row is missing, and the audit chain links every row. I6 a key gives the same command for ever. I7 the tasks known here are as the agent has
  * them. I8 no 5xx but 502, 503 and 504, no unhandled rejection, no process that ends by itself, memory back to +20 %.
  */
 import type { AgentTask, Receipt } from './agent.ts'
 import type { Books } from './books.ts'
+import { faultWords } from '../../domain/audit-chain.ts'
 
 export interface Attempt {
   /** Milliseconds since the epoch. */
@@ -93,6 +94,7 @@ export function violations(history: History): string[] {
     ...known.flatMap((command) => groundless(command, history.faults)),
     ...backwards(history),
     ...gaps(history.books),
+    ...history.books.chains.flatMap(unchained),
     ...history.asks.flatMap(forgetful),
     ...differing(history),
     ...unhealthy(history),
@@ -239,6 +241,13 @@ function gaps({ log, versions, events, tasks, audits, commands }: Books): string
     if (!commands.some((command) => command.id === id))
       found.push(`I5: the audit knows command ${id}, which is not there.`)
   return found
+}
+
+/** Whoever was killed between a row and its link: whoever came next has linked it, and nothing else. */
+function unchained({ organizationId, rows, links, fault }: Books['chains'][number]): string[] {
+  const at = `I5: the audit chain of ${organizationId}`
+  if (fault) return [`${at} does not hold: ${faultWords(fault)}`]
+  return rows === links ? [] : [`${at} has ${links} links of ${rows} rows.`]
 }
 
 function notCounting(numbers: readonly number[]): string[] {
