@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import type { History } from './checker.ts'
 import { isLong, sized } from './seed.ts'
-import { meanOf, say, storm, usualWords } from './storm.ts'
+import { expectMostSucceeded, meanOf, say, storm, usualWords } from './storm.ts'
 
 const senders = 12
 const sendsARound = 40
@@ -64,8 +64,6 @@ describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
     say(`verdicts after kill -9, ${database}`, { doubts: verdicts.length, meanVerdictMs: means.meanVerdictMs })
     expect(means.meanRecoveryMs).toBeLessThan(startWithinMs)
     expect(means.meanVerdictMs).toBeLessThan(verdictWithinMs[database])
-    // A storm in which nothing gets through proves nothing.
-    const succeeded = [...history.finals.values()].filter(({ status }) => status === 'succeeded').length
-    expect(succeeded).toBeGreaterThan(history.asks.length / 2)
+    expectMostSucceeded(history)
   })
 })

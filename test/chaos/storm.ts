@@ -41,6 +41,17 @@ export async function storm(
   }
 }
 
+/** A storm in which nothing gets through proves nothing. */
+export function expectMostSucceeded({ finals, asks }: History): void {
+  const succeeded = [...finals.values()].filter(({ status }) => status === 'succeeded').length
+  expect(succeeded).toBeGreaterThan(asks.length / 2)
+}
+
+/** Where nothing that was broken may have cost a command its outcome. */
+export function expectNoDoubt({ finals }: History): void {
+  expect([...finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+}
+
 export function counts({ finals, receipts, asks }: History): Record<string, number> {
   const statuses = Map.groupBy(finals.values(), ({ status }) => status)
   const distinct = new Set(receipts.map(({ messageId }) => messageId)).size

@@ -6,14 +6,14 @@ import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized } from './seed.ts'
-import { storm, usualWords } from './storm.ts'
+import { expectMostSucceeded, expectNoDoubt, storm, usualWords } from './storm.ts'
 
 const senders = 12
 
 describe('F4: three workers and one queue', () => {
   it('never deliver one command twice, also when one of them is killed', async () => {
     const rounds = sized(1, 20)
-    await storm('three workers', { database: 'postgresql' }, async (stage, chance) => {
+    const history = await storm('three workers', { database: 'postgresql' }, async (stage, chance) => {
       const console_ = await stage.console({ external: true })
       const load = await stage.load(() => [console_.url], chance, usualWords)
       const workers = await Promise.all([stage.worker(), stage.worker(), stage.worker()])
@@ -28,6 +28,7 @@ describe('F4: three workers and one queue', () => {
       if (!isLong) await stage.leasesOver()
       return { load, figures: { kills: rounds } }
     })
+    expectMostSucceeded(history)
   })
 })
 
@@ -54,7 +55,7 @@ describe('F8: a claim whose answer is lost', () => {
       expect(slowestMs).toBeLessThan(20_000)
       return { load, figures: { claimsLost: rounds, slowestMs } }
     })
-    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+    expectNoDoubt(history)
   })
 })
 
@@ -123,7 +124,7 @@ describe.each(isLong ? bothDatabases : (['postgresql'] as const))('F15: asked to
       expect(slowest).toBeLessThan(15_000)
       return { load, figures: { drains: rounds, slowestDrainMs: slowest } }
     })
-    expect([...history.finals.values()].filter(({ status }) => status === 'uncertain')).toEqual([])
+    expectNoDoubt(history)
   })
 })
 
