@@ -1,6 +1,6 @@
 /**
- * F4, F5, F15: several workers on one PostgreSQL, one of them killed; a worker that stands still past its lease and then goes
- * on; and processes that are asked to end while they are busy.
+ * F4, F5, F13, F15: several workers on one PostgreSQL, one of them killed; a worker that stands still past its lease and then goes
+ * on; workers whose clocks jump; and processes that are asked to end while they are busy.
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
@@ -56,6 +56,31 @@ describe('F8: a claim whose answer is lost', () => {
       return { load, figures: { claimsLost: rounds, slowestMs } }
     })
     expectNoDoubt(history)
+  })
+})
+
+describe('F13: workers whose clocks jump', () => {
+  const hourMs = 60 * 60_000
+
+  it('by hours, one ahead and one back, take nothing before its time, nothing twice, and leave nothing in doubt', async () => {
+    const rounds = sized(1, 20)
+    const history = await storm('clocks of workers', { database: 'postgresql' }, async (stage, chance) => {
+      const console_ = await stage.console({ external: true })
+      const load = await stage.load(() => [console_.url], chance, usualWords)
+      const workers = await Promise.all([stage.worker({ storm: [] }), stage.worker({ storm: [] })])
+      for (let round = 0; round < rounds; round++) {
+        // In the end both are right again. No fault is written down: a verdict of doubt would be groundless.
+        for (const clockMs of [hourMs, -2 * hourMs, hourMs]) {
+          const running = load.run(sized(15, 40), senders)
+          await load.reached(load.accepted + chance.whole(1, 10))
+          await Promise.all(workers.map((worker, n) => worker.tell({ clockMs: n === 0 ? clockMs : -clockMs })))
+          await running
+        }
+      }
+      return { load, figures: { jumps: 2 * 3 * rounds } }
+    })
+    expectNoDoubt(history)
+    expectMostSucceeded(history)
   })
 })
 
