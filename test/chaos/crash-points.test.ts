@@ -1,7 +1,8 @@
 /**
- * F3: death at every named point between a caller's request and the last word about it (doomed/doom.ts), on both databases. At
- * each point it is known exactly what has to be true afterwards: whether there is a command, whether the agent has it, and
- * what the command says. One process dies at a point, the next recovers its command and dies at the next point.
+ * F3: death at every named point between a caller's request and the last word about it (doomed/doom.ts), on both databases, of a
+ * console that delivers, and of a worker beside one that only accepts. At each point it is known exactly what has to be true
+ * afterwards: whether there is a command, whether the agent has it, and what the command says. One process dies at a point, the next
+ * recovers its command and dies at the next point.
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
@@ -63,16 +64,35 @@ const heirsOf = (point: CrashPoint): readonly CrashPoint[] => {
   return point === 'result/before-commit' && isLong ? looking : []
 }
 
-describe.each(bothDatabases)('death at a named point on %s', (database) => {
-  const rounds = sized(1, 5)
-  const played = database === 'pglite' && !isLong ? cases.filter(({ brief }) => brief) : cases
+interface Place {
+  readonly database: (typeof bothDatabases)[number]
+  /** Who delivers, and dies. */
+  readonly mortal: 'console' | 'worker'
+}
+const places: readonly Place[] = [
+  ...bothDatabases.map((database) => ({ database, mortal: 'console' as const })),
+  ...(isLong ? [{ database: 'postgresql' as const, mortal: 'worker' as const }] : []),
+]
+
+function playedAt({ database, mortal }: Place): readonly Case[] {
+  // A worker accepts nothing.
+  if (mortal === 'worker') return cases.filter(({ point }) => !point.startsWith('accept/'))
+  return database === 'pglite' && !isLong ? cases.filter(({ brief }) => brief) : cases
+}
+
+describe.each(places)('death of a $mortal at a named point on $database', ({ database, mortal }) => {
+  const external = mortal === 'worker'
+  const rounds = external ? 1 : sized(1, 5)
+  const played = playedAt({ database, mortal })
   const pointsCount = played.reduce((sum, { point }) => sum + 1 + heirsOf(point).length, 0)
 
   it(`leaves exactly what has to be left, at each of ${pointsCount} points`, async () => {
     const wanted = new Map<string, Case>()
-    const history = await storm(`crash points, ${database}`, { database }, async (stage, chance) => {
-      let console_ = await stage.console({ storm: [] })
+    const history = await storm(`crash points, ${mortal}, ${database}`, { database }, async (stage, chance) => {
+      const console_ = await stage.console({ storm: [], external })
+      let victim = external ? await heir(stage, [], mortal) : console_
       const load = await stage.load(
+        // Each console has the port of the one before it.
         () => [console_.url],
         chance,
         () => 'message',
@@ -82,8 +102,8 @@ describe.each(bothDatabases)('death at a named point on %s', (database) => {
           const wish = await wishOf(load, each)
           wanted.set(wish.messageId, each)
           const of = each.words === 'task' ? `task-${wish.messageId}` : undefined
-          await deathAt(stage, console_, each.point, () => load.ask(wish), of)
-          console_ = await heir(stage, heirsOf(each.point))
+          await deathAt(stage, victim, each.point, () => load.ask(wish), of)
+          victim = await heir(stage, heirsOf(each.point), mortal)
           await finished(load, await load.insist(wish))
         }
       }

@@ -21,14 +21,18 @@ export async function deathAt(
 }
 
 /** The next process, after those that die at `dying` while they start. */
-export async function heir(stage: Stage, dying: readonly CrashPoint[] = []): Promise<Member> {
+export async function heir(
+  stage: Stage,
+  dying: readonly CrashPoint[] = [],
+  kind: 'console' | 'worker' = 'console',
+): Promise<Member> {
   for (const point of dying) {
     await stage.leasesOver()
     await stage.broken(point, async () => {
-      const doomed = await stage.console({ storm: ['--die-at', point] })
+      const doomed = await stage[kind]({ storm: ['--die-at', point] })
       await doomed.diesAt(point)
     })
   }
   await stage.leasesOver()
-  return stage.console({ storm: [] })
+  return stage[kind]({ storm: [] })
 }
