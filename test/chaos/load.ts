@@ -35,11 +35,10 @@ export interface LoadOptions {
   readonly words: (n: number, chance: Chance) => string
 }
 
-/** What a wish is about, if not about something new: a task, which is replied to or canceled. */
-interface About {
-  readonly taskId: string
-  readonly action: 'send' | 'cancelTask'
-}
+/** What a wish is about, if not about something new: a task, which is replied to or canceled, or a command in whose place it goes. */
+type About =
+  | { readonly taskId: string; readonly action: 'send' | 'cancelTask' }
+  | { readonly replaces: string; readonly action: 'send' }
 
 interface Wish extends Ask {
   readonly agentId: string
@@ -255,7 +254,8 @@ export class Load {
     const replied = new Set<string>()
     for (const wish of this.asks) {
       const status = this.#finalOf(wish)?.status
-      if (wish.about && (status === 'succeeded' || status === 'failed')) replied.add(wish.about.taskId)
+      if (wish.about && 'taskId' in wish.about && (status === 'succeeded' || status === 'failed'))
+        replied.add(wish.about.taskId)
     }
     const asking = this.asks.filter(({ text }) => text.startsWith('ask '))
     return asking.filter((wish) => !replied.has(this.#finalOf(wish)?.answer?.id ?? ''))

@@ -30,15 +30,32 @@ export const crashPoints = [
   'push/after-commit',
   'remove/before-commit',
   'remove/after-commit',
+  'settle/before-commit',
+  'settle/after-commit',
+  'replace/before-commit',
+  'replace/after-commit',
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
 /**
  * What a commit of the loop writes: a command, the mark that its work has begun, its outcome, what an agent showed, what a look
- * for an uncertain command found, that an agent has taken a callback, what it delivered to one, that it has given it back.
+ * for an uncertain command found, that an agent has taken a callback, what it delivered to one, that it has given it back, a command
+ * in the place of another.
  */
-export type CommitKind = 'accept' | 'begin' | 'result' | 'observation' | 'look' | 'register' | 'push' | 'remove'
-/** What is one statement of the pool, and its own commit: a claim, the callback that an agent is about to be told of. */
-export type StatementKind = 'claim' | 'callback'
+export type CommitKind =
+  | 'accept'
+  | 'begin'
+  | 'result'
+  | 'observation'
+  | 'look'
+  | 'register'
+  | 'push'
+  | 'remove'
+  | 'replace'
+/**
+ * What the pool commits: a claim, the callback that an agent is about to be told of, both one statement; and what a person decided of
+ * a send, a transaction that ends with one.
+ */
+export type StatementKind = 'claim' | 'callback' | 'settle'
 
 export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints as readonly string[]).includes(name)
 

@@ -13,7 +13,10 @@ type DriverClient = Awaited<ReturnType<Awaited<ReturnType<DriverFactory>>['creat
 /** Decides, at each commit that succeeded, whether its caller learns of it. */
 export type Loses = () => boolean
 
-/** Commits of the loop are flights; a claim or a callback is one statement of the pool, which is its own commit. */
+/**
+ * Commits of the loop are flights; a claim or a callback is one statement of the pool, which is its own commit, and a person's decision
+ * a transaction of the pool.
+ */
 export const withFaults =
   (doom: Doom, loses: Loses) =>
   (backend: Backend): Backend => ({
@@ -40,6 +43,8 @@ function kindsOf(sql: string, said: string): CommitKind[] {
   if (/insert into actor_log\b/.test(sql))
     for (const [work, kind] of outcomes) if (said.includes(`xstate.done.actor.${work}`)) found.push(kind)
   if (/update command_evidence\b/.test(sql)) found.push('look')
+  // Beside the pool's own transactions only sending again in the place of another settles a send.
+  if (/insert into command_settlement\b/.test(sql)) found.push('replace')
   // A reply is an observation, too, but it comes with the result.
   if (/insert into task_event\b/.test(sql) && /\b(?:stream|poll)\b/.test(said)) found.push('observation')
   // By its note: of what is delivered not all is news, and then no event is written.
@@ -76,21 +81,25 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
   }
 }
 
-function aloneKindOf(sql: string): StatementKind | null {
+function aloneKindOf(sql: string, settles: boolean): StatementKind | null {
   if (/with due as/.test(sql)) return 'claim'
+  if (settles && sql === 'COMMIT') return 'settle'
   return /insert into push_registration\b/.test(sql) ? 'callback' : null
 }
 
 function alone(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
+  let settles = false
   return {
     ...client,
     query: async (sql, values, options) => {
-      const kind = aloneKindOf(sql)
+      if (sql === 'START TRANSACTION') settles = false
+      settles ||= /insert into command_settlement\b/.test(sql)
+      const kind = aloneKindOf(sql, settles)
       if (kind === null) return client.query(sql, values, options)
       doom.reach(`${kind}/before-commit`)
       const result = await client.query(sql, values, options)
       // Most claims find nothing, and nothing is lost with them.
-      if (result.rows.length === 0) return result
+      if (kind !== 'settle' && result.rows.length === 0) return result
       doom.reach(`${kind}/after-commit`)
       if (loses()) throw lostConnection()
       return result
