@@ -81,7 +81,8 @@ export interface History {
 
 const ranks: Readonly<Record<string, number>> = { pending: 0, dispatching: 1, succeeded: 2, failed: 2, uncertain: 2 }
 const terminal = new Set(['succeeded', 'failed', 'uncertain'])
-const memoryGrowthMax = 1.2
+/** A process is as large after a storm as before it, but for what it learned. */
+export const memoryGrowthMax = 1.2
 
 /** Every broken promise, in words; none when all were kept. */
 export function violations(history: History): string[] {

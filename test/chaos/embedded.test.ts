@@ -24,6 +24,8 @@ describe('F8, F13: acknowledgements that are lost while the clock jumps', () => 
         env: { SIGNALBOX_CHAOS_CLOCK: clock },
       })
       const load = await stage.load(() => [console_.url], chance, usualWords)
+      await load.run(sized(0, 200), senders)
+      const beforeBytes = await console_.heldBytes()
       for (const ms of [10 * minuteMs, -10 * minuteMs, 0]) {
         await console_.tell({ loseCommits: 0.05 })
         // Answers that are under way while it jumps.
@@ -33,7 +35,8 @@ describe('F8, F13: acknowledgements that are lost while the clock jumps', () => 
         await running
         await console_.tell({ loseCommits: 0 })
       }
-      return { load, figures: { jumps: 3 } }
+      const afterBytes = await stage.weighAgain(console_, beforeBytes)
+      return { load, figures: { jumps: 3, beforeBytes, afterBytes } }
     })
     expectNoDoubt(history)
   })

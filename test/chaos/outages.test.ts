@@ -66,9 +66,7 @@ describe('F6: a PostgreSQL that goes away', () => {
         }
         enough.abort()
         await running
-        const afterBytes = await console_.heldBytes()
-        // A young process still loads what it needs for the first time.
-        if (isLong) stage.memory.push({ name: console_.name, beforeBytes, afterBytes })
+        const afterBytes = await stage.weighAgain(console_, beforeBytes)
         return {
           load,
           figures: {

@@ -10,13 +10,13 @@ import { openDatabase, type Database, type Profile } from '../../persistence/dat
 import { freshDatabase, placeDatabase, type bothDatabases } from '../support/databases.ts'
 import { startAgent, type Agent } from './agent.ts'
 import { readBooks } from './books.ts'
-import type { Fault, History, MemoryMark } from './checker.ts'
+import { memoryGrowthMax, type Fault, type History, type MemoryMark } from './checker.ts'
 import { dialectNames } from './dialects.ts'
 import { freePort } from '../support/console.ts'
 import { launch, type Member, type Order } from './fleet.ts'
 import { Load, type LoadOptions } from './load.ts'
 import { endLeases } from './leases.ts'
-import type { Chance } from './seed.ts'
+import { isLong, type Chance } from './seed.ts'
 
 export type DatabaseKind = (typeof bothDatabases)[number]
 
@@ -42,6 +42,7 @@ interface StageDatabase {
 const settleMs = 120_000
 const settlers = 16
 const lookMs = 20
+const weighsLimit = 50
 
 export class Stage {
   /** The witness's and the scenario's own files. */
@@ -166,6 +167,20 @@ export class Stage {
       if (performance.now() > deadline) throw new Error(`It never came to be: ${holds.toString()}`)
       await new Promise((again) => setTimeout(again, lookMs))
     }
+  }
+
+  /**
+   * What a process holds after a storm, for the checker beside what it held before. It is given a moment: a buffer that was let go is gone
+   * some collections later. In the short pass a young process still loads what it needs for the first time, and nothing is judged.
+   */
+  async weighAgain(member: Member, beforeBytes: number): Promise<number> {
+    let afterBytes = await member.heldBytes()
+    for (let n = 1; isLong && n < weighsLimit && afterBytes > beforeBytes * memoryGrowthMax; n++) {
+      await new Promise((again) => setTimeout(again, 10 * lookMs))
+      afterBytes = await member.heldBytes()
+    }
+    if (isLong) this.memory.push({ name: member.name, beforeBytes, afterBytes })
+    return afterBytes
   }
 
   /** Whether a console takes connections. */
