@@ -4,13 +4,18 @@
  * afterwards: whether there is a command, whether the agent has it, and what the command says. One process dies at a point, the next
  * recovers its command and dies at the next point.
  */
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import { deathAt, heir } from './deaths.ts'
 import type { Command } from '../../domain/command.ts'
+import { fileOf } from './dialects.ts'
 import { finalOf, type Load } from './load.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import { isLong, sized } from './seed.ts'
+import type { Stage } from './stage.ts'
 import { storm } from './storm.ts'
 
 interface Case {
@@ -18,7 +23,7 @@ interface Case {
   /** `known`: the agent's card was read a moment ago, so that accepting and dispatching are one commit. */
   readonly card: 'unknown' | 'known'
   /** A reply or a cancel is of a task that was there before, of an agent whose card is known by it. */
-  readonly words: 'message' | 'task' | 'reply' | 'cancel'
+  readonly words: 'message' | 'file' | 'task' | 'reply' | 'cancel'
   readonly status: 'succeeded' | 'uncertain'
   readonly receipts: 0 | 1
   /** Also in the short pass on the embedded database, where a start costs 2 s of a processor. */
@@ -50,6 +55,7 @@ const cases: readonly Case[] = [
   { point: 'send/after-body', card: 'known', ...doubted, words: 'cancel', receipts: 1, brief: true },
   { point: 'result/before-commit', card: 'known', ...doubted, words: 'cancel', receipts: 1 },
   { point: 'result/after-commit', card: 'known', ...unharmed, words: 'reply' },
+  ...(isLong ? [{ point: 'artifact/stored', card: 'unknown', ...doubted, words: 'file', receipts: 1 } as const] : []),
 ]
 
 /** A task to reply to, and one to cancel; it would end by itself only after all deaths are over. */
@@ -88,6 +94,8 @@ describe.each(places)('death of a $mortal at a named point on $database', ({ dat
 
   it(`leaves exactly what has to be left, at each of ${pointsCount} points`, async () => {
     const wanted = new Map<string, Case>()
+    /** What each death between an artifact and its commit should have left, among what was left. */
+    const stored: [file: string, files: readonly string[]][] = []
     const history = await storm(`crash points, ${mortal}, ${database}`, { database }, async (stage, chance) => {
       const console_ = await stage.console({ storm: [], external })
       let victim = external ? await heir(stage, [], mortal) : console_
@@ -97,18 +105,21 @@ describe.each(places)('death of a $mortal at a named point on $database', ({ dat
         chance,
         () => 'message',
       )
+      const [speaksFiles] = await stage.agents(console_.url)
       for (let round = 0; round < rounds; round++) {
         for (const each of played) {
-          const wish = await wishOf(load, each)
+          const wish = each.words === 'file' ? load.wish('file', speaksFiles) : await wishOf(load, each)
           wanted.set(wish.messageId, each)
           const of = each.words === 'task' ? `task-${wish.messageId}` : undefined
           await deathAt(stage, victim, each.point, () => load.ask(wish), of)
           victim = await heir(stage, heirsOf(each.point), mortal)
           await finished(load, await load.insist(wish))
+          if (each.words === 'file') stored.push([fileOf(wish.messageId), filesOf(stage)])
         }
       }
       return { load, figures: { kills: rounds * pointsCount } }
     })
+    for (const [file, files] of stored) expect(files).toContain(file)
     const finals = new Map([...history.finals.values()].map((final) => [final.messageId, final]))
     for (const [messageId, { point, card, status, receipts }] of wanted) {
       const received = history.receipts.filter((receipt) => receipt.messageId === messageId).length
@@ -146,3 +157,14 @@ describe.each(places)('death of a $mortal at a named point on $database', ({ dat
     return load.ended(id)
   }
 })
+
+/** What the artifact directory holds, each file whole under its digest. */
+function filesOf(stage: Stage): readonly string[] {
+  const directory = join(stage.env['A2A_DATA_DIR'] ?? '', 'artifacts')
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.map(({ parentPath, name }) => {
+    const bytes = readFileSync(join(parentPath, name))
+    expect(name).toBe(hash('sha256', bytes))
+    return bytes.toString()
+  })
+}

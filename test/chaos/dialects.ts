@@ -23,10 +23,14 @@ export interface WitnessTask {
 export const isOver = ({ state }: WitnessTask): boolean => state === 'completed' || state === 'canceled'
 
 export type Said =
-  | { readonly kind: 'message'; readonly messageId: string; readonly text: string }
+  /** `file`: its words, which are a file of their own; said in 1.0 alone. */
+  | { readonly kind: 'message'; readonly messageId: string; readonly text: string; readonly file?: string }
   | { readonly kind: 'task'; readonly task: WitnessTask }
   | { readonly kind: 'status'; readonly task: WitnessTask }
   | { readonly kind: 'chunk'; readonly task: WitnessTask; readonly index: number; readonly last: boolean }
+
+/** Of each message another one. */
+export const fileOf = (messageId: string): string => `File of ${messageId}.`
 
 export interface Dialect {
   readonly version: '1.0' | '0.3'
@@ -108,10 +112,10 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   '0.3-rest': { ...proto, rpc: false },
 }
 
-const message1 = ({ messageId, text }: { messageId: string; text: string }) => ({
+const message1 = ({ messageId, text, file }: Extract<Said, { kind: 'message' }>) => ({
   messageId,
   role: 'ROLE_AGENT',
-  parts: [{ text }],
+  parts: [{ text }, ...(file === undefined ? [] : [{ raw: btoa(file), mediaType: 'application/octet-stream' }])],
 })
 const status1 = ({ state, stateAt }: WitnessTask) => ({
   state: `TASK_STATE_${state.toUpperCase().replace('-', '_')}`,

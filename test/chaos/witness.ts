@@ -1,7 +1,7 @@
 /**
  * The witness: an agent in a process of its own that speaks A2A in both versions and both bindings, and writes every send
  * down (message id, time, the answer it is about to give), with fsync, before a byte of the answer leaves. What it does is
- * said by the message's words: `message`, `task` or `refuse`, and optionally after how many milliseconds; `ask` is a task that
+ * said by the message's words: `message`, `file` (a message with one), `task` or `refuse`, and optionally after how many milliseconds; `ask` is a task that
  * waits for a reply, and `hold` one that leaves time to cancel it (so many more
  * milliseconds, if said); `called` and `called-openly` are tasks that it calls about
  * (callbacks.ts). Cancels are written down as sends are. Every answer can be computed from the message id, so a stored result
@@ -19,6 +19,7 @@ import {
   cardOf,
   dialectNames,
   dialects,
+  fileOf,
   isOver,
   taskIn,
   wordsIn,
@@ -71,7 +72,9 @@ async function send(dialect: DialectName, messageId: string, body: unknown): Pro
     callbacks.begin(task, plot === 'called')
     return { kind: 'task', task }
   }
-  const answer = { kind: 'message' as const, messageId: `answer-${messageId}`, text: `Answer to ${messageId}.` }
+  const file = plot === 'file' ? { file: fileOf(messageId) } : {}
+  const text = `Answer to ${messageId}.`
+  const answer = { kind: 'message' as const, messageId: `answer-${messageId}`, text, ...file }
   record({ ...receipt, answer: answer.messageId })
   await pass(Number(delay))
   return answer

@@ -16,6 +16,7 @@ export const crashPoints = [
   'send/after-head',
   'send/after-body',
   'answer/received',
+  'artifact/stored',
   'result/before-commit',
   'result/after-commit',
   'observation/before-commit',

@@ -22,6 +22,7 @@ import { heldBytes } from '../../support/held-memory.ts'
 import { chanceOf } from '../seed.ts'
 import { crashPoints, Doom, isCrashPoint } from './doom.ts'
 import { withFaults } from './driver.ts'
+import { watchFiles } from './files.ts'
 import { DoomedOutbound, watchSockets } from './sockets.ts'
 
 const { values, positionals } = parseArgs({
@@ -76,6 +77,7 @@ const partsFor = (policy: SystemOptions['policy']): Parts => ({
 })
 
 watchSockets(doom)
+watchFiles(doom)
 // Its stdin ends with whoever started it, and nobody else is to be left with it.
 createInterface(process.stdin)
   .on('line', hear)
