@@ -8,6 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
+const patience = { timeout: 20_000, interval: 200 }
+
 describe('a worker that is not heard of any more', () => {
   let browser: Browser
   let watched: WatchedPage
@@ -104,5 +106,22 @@ describe('a worker that is not heard of any more', () => {
       .getByText(/due since \d/)
       .waitFor()
     await expectClean(page)
+  })
+
+  it('leaves what was accepted pending, and the queues say for how long the oldest has waited, to be delivered and for anybody', async () => {
+    const { id } = await idle.send(agentId, { text: 'long ago' })
+    const { pool } = idle.db
+    await pool.query(sql.unsafe`
+      update actor set wake_at = now() - interval '3 minutes', created_at = now() - interval '4 minutes'
+      where kind = 'command' and id = ${id}`)
+    const page = await open(`${idle.url}/actors?show=system`)
+    const system = page.getByRole('region', { name: 'System' })
+    const queue = system.getByRole('table', { name: 'What is due, by kind of actor' })
+    const oldest = queue.getByRole('row', { name: /command/ }).locator('td[data-label="Oldest"]')
+    await expect.poll(() => oldest.innerText(), patience).toMatch(/^3 min \d+ s$/)
+    await system.getByText(/^Commands: \d+ pending, the oldest for 4 min \d+ s; \d+ being delivered\.$/).waitFor()
+    // Nobody waits elsewhere, and nothing is as old.
+    const other = queue.getByRole('row', { name: /subscription/ }).locator('td[data-label="Oldest"]')
+    expect(await other.innerText()).toBe('none')
   })
 })
