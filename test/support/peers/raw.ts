@@ -40,6 +40,8 @@ export interface RawPeerOptions {
   /** Said in the card's interface entry. */
   readonly tenant?: string
   readonly receiptFile?: string
+  /** Told of each request that was read whole, by its operation; the answer closes when it was given, or given up. */
+  readonly asked?: (operation: string, answer: ServerResponse) => void
 }
 
 interface Queued {
@@ -84,6 +86,7 @@ export async function startRawPeer(options: RawPeerOptions = {}): Promise<RawPee
     const isCard = path === '/.well-known/agent-card.json'
     const { method, messageId } = isCard ? { method: 'GetAgentCard' } : operationOf(request.method ?? '', path, body)
     log.note(method, { headers: request.headers, body })
+    options.asked?.(method, response)
     if (method === 'SubscribeToTask') subscribed.push(String(paramsOf({ method, body, path })['id']))
     if (messageId !== undefined) {
       log.record({ messageId, at: Date.now(), method })
