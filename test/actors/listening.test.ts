@@ -19,8 +19,14 @@ const hourMs = 3_600_000
 const hourly = (kinds: Kinds): Kinds =>
   Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, { ...kind, pollMs: hourMs }]))
 
-/** What a process of its own hears of the others, as far as freshness goes. */
-async function hears(db: Database, pollMs?: number) {
+/**
+ * What a process of its own hears of the others, as far as freshness goes: each in seconds, where half a second lies between two looks.
+ * With looks that are some times as far apart it would not hear the second.
+ */
+async function hears(
+  db: Database,
+  { pollMs, works = false }: { readonly pollMs?: number; readonly works?: boolean } = {},
+) {
   const changes = new Changes()
   const heard = new Set<string>()
   let looks = 0
@@ -28,7 +34,7 @@ async function hears(db: Database, pollMs?: number) {
     if (organizationId === null) looks++
     for (const subject of subjects) heard.add(subject)
   })
-  const parts = { db, changes, log: capturedLog().log, works: false, kinds: [], nudge: () => undefined }
+  const parts = { db, changes, log: capturedLog().log, works, kinds: [], nudge: () => undefined }
   const freshness = new Freshness({ ...parts, ...(pollMs === undefined ? {} : { pollMs }) })
   await freshness.open()
   const stop = new AbortController()
@@ -37,7 +43,7 @@ async function hears(db: Database, pollMs?: number) {
   await expect.poll(() => looks).toBe(1)
   return {
     of: async (subject: string): Promise<void> => {
-      await expect.poll(() => heard.has(subject)).toBe(true)
+      await expect.poll(() => heard.has(subject), { timeout: 3_000 }).toBe(true)
     },
     close: async (): Promise<void> => {
       stop.abort()
@@ -70,7 +76,7 @@ describe('two systems on one PostgreSQL', () => {
   it('hear of each other’s commits, however far the next poll is', async () => {
     const db = await openDatabase({ kind: 'postgresql', url })
     expect(db.hearsOthers).toBe(true)
-    const ear = await hears(db, hourMs)
+    const ear = await hears(db, { pollMs: hourMs })
     for (let n = 0; n < 5; n++) await ear.of((await web.send(agentId, { text: 'direct' })).id)
     await ear.close()
     await db.close()
@@ -96,10 +102,13 @@ describe('two systems on one PostgreSQL', () => {
     })
     afterAll(() => pooler.close())
 
-    it('poll, and hear of the same', async () => {
+    it.each([
+      ['web replicas', false],
+      ['workers', true],
+    ])('%s poll, and hear of the same', async (_who, works) => {
       const db = await openDatabase({ kind: 'postgresql', url: pooler.url })
       expect(db.hearsOthers).toBe(false)
-      const ear = await hears(db)
+      const ear = await hears(db, { works })
       for (let n = 0; n < 3; n++) await ear.of((await web.send(agentId, { text: 'direct' })).id)
       await ear.close()
       await db.close()
