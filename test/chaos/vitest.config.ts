@@ -11,7 +11,11 @@ export default defineConfig({
   root: resolve(import.meta.dirname, '../..'),
   test: {
     name: 'storm',
-    include: ['test/chaos/**/*.{test,storm}.ts', 'test/actors/models/*.test.ts'],
+    include: [
+      'test/chaos/**/*.{test,storm}.ts',
+      'test/actors/models/*.test.ts',
+      'test/specs/freshness-streams.spec.ts',
+    ],
     globalSetup: ['test/support/global.ts'],
     env: { SIGNALBOX_CHAOS_PASS: 'long' },
     maxWorkers: 1,

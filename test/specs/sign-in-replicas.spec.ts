@@ -93,6 +93,31 @@ test('a person has their places once, whichever replica is asked, and somebody e
   expect((await ben.get('/api/auth/session')).status).toBe(200)
 })
 
+test('a stream takes a place when it opens: beyond the 900th read of a person none does, and somebody else’s opens', async () => {
+  const [ada, ben] = [browser(), browser()]
+  await ada.signIn('ada')
+  await ben.signIn('ben')
+  const viewer = await replicas[0].sessions.look(ada.session ?? '')
+  await count(`read/${viewer?.userId ?? ''}`, 899)
+  const open = async ({ console_ }: SignInBrowser) => {
+    const stream = await replicas[1].api.stream('/api/tasks/events', undefined, console_.header)
+    onTestFinished(() => stream.cancel())
+    return stream
+  }
+  const last = await open(ada)
+  await last.until('ready')
+  const refused = await open(ada)
+  expect([refused.response.status, refused.response.headers.get('retry-after')]).toEqual([429, '60'])
+  await (await open(ben)).until('ready')
+  // What is open stays open, and costs no more places.
+  await replicas[0].api.post(
+    '/api/agents',
+    { cardUrl: 'http://127.0.0.1:9/card.json' },
+    { ...ada.console_.header, origin: pageOrigin },
+  )
+  await last.until('freshness')
+})
+
 test('401, 403, 429, the origin, in this order', async () => {
   const [ada, ben] = [browser(), browser()]
   await ada.signIn('ada')
