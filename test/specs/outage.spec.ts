@@ -60,6 +60,43 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   await fresh.close()
 })
 
+test('PostgreSQL whose disk is full: a send is refused, an answer under way waits, and with room again nothing is lost', async () => {
+  const house = await startConsole({ database: 'postgresql', uiDirectory: null })
+  const peer = await startRawPeer()
+  const agentId = await house.api.register(peer.cardUrl)
+  const send = (messageId: string) =>
+    house.api.post(`/api/agents/${agentId}/commands`, { text: 'direct', messageId }, { 'idempotency-key': messageId })
+  const [early, late] = [randomUUID(), randomUUID()]
+  peer.script.holdReplies()
+  const { id } = commandIn(await send(early))
+  await peer.received(1)
+
+  // The server's own words for it, from wherever something new would be stored.
+  await house.db.raw((client) =>
+    client.query(`
+      create function no_room() returns trigger language plpgsql as
+        $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+      create trigger no_room before insert on fact execute function no_room()`),
+  )
+  peer.script.release()
+  const refused = await send(late)
+  expect([refused.status, refused.body]).toEqual([503, unavailable])
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect((await house.api.get('/api/agents')).status).toBe(200)
+  expect((await house.api.command(id)).status).toBe('dispatching')
+
+  await house.db.raw((client) => client.query('drop trigger no_room on fact'))
+  expect(await house.finished(id)).toMatchObject({ status: 'succeeded' })
+  const again = await send(late)
+  expect(again.status).toBe(202)
+  expect(await house.finished(commandIn(again).id)).toMatchObject({ status: 'succeeded' })
+  expect([peer.receiptsOf(early), peer.receiptsOf(late)]).toEqual([1, 1])
+  expect(house.lines.filter(({ level }) => level === 'error')).toEqual([])
+  expect(house.log.errors()).toEqual([])
+  await house.close()
+  await peer.close()
+})
+
 test.each([-3_600_000, 3_600_000])(
   'a worker %i ms off whose directory for files fails says so, now, and nothing of the database',
   async (skewMs) => {
