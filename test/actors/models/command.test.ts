@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventObject } from 'xstate'
 import { LeaseLost } from '../../../actors/loop/lease.ts'
+import { reactions } from '../../../actors/reactions.ts'
 import { commandErrors, type CommandStatus } from '../../../domain/command.ts'
 import type { DueActor } from '../../../persistence/leases.ts'
 import { bothDatabases } from '../../support/databases.ts'
@@ -29,6 +30,8 @@ type Model = Modelled[]
 
 interface Real {
   readonly stage: Stage
+  /** The agent is at hand when something is accepted: nobody looks for it first. */
+  readonly isDiscovered: boolean
   readonly prefix: string
   readonly ids: string[]
   readonly claims: Map<number, DueActor[]>
@@ -73,9 +76,9 @@ const accept = (which: number): Command => ({
       real.ids.push(command.id)
       model.push({
         key: idempotencyKey,
-        status: 'pending',
+        status: real.isDiscovered ? 'dispatching' : 'pending',
         error: null,
-        wants: 'discover',
+        wants: real.isDiscovered ? 'deliver' : 'discover',
         attempts: 1,
         lease: 'none',
       })
@@ -208,11 +211,16 @@ const commands = fc.commands(
   { maxCommands: 40, size: 'max' },
 )
 
-describe.each(bothDatabases)('commands on %s', (kind) => {
+const ways = bothDatabases.flatMap((kind) => [
+  { kind, isDiscovered: false, agents: 'have to be looked for' },
+  { kind, isDiscovered: true, agents: 'are at hand' },
+])
+
+describe.each(ways)('commands on $kind to agents that $agents', ({ kind, isDiscovered }) => {
   let stage: Stage
   let runs = 0
   beforeAll(async () => {
-    stage = await openModelStage(kind)
+    stage = await openModelStage(kind, reactions, isDiscovered)
   })
   afterAll(() => stage.close())
 
@@ -221,7 +229,7 @@ describe.each(bothDatabases)('commands on %s', (kind) => {
       stage,
       fc.asyncProperty(commands, (plan) =>
         fc.asyncModelRun(() => {
-          const real: Real = { stage, prefix: `run-${++runs}`, ids: [], claims: new Map() }
+          const real: Real = { stage, isDiscovered, prefix: `run-${++runs}`, ids: [], claims: new Map() }
           return { model: [], real }
         }, plan),
       ),

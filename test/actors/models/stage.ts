@@ -101,10 +101,11 @@ export const statusOf = (taskId: string, state: string, timestamp: string | null
   stored: [],
 })
 
-/** `living`: the reactions of the deployment; with push, or without. */
+/** `living`: the reactions of the deployment; with push, or without. `isDiscovered`: whether agents are at hand, so that commands begin at once. */
 export async function openModelStage(
   kind: (typeof bothDatabases)[number],
   living: Reactions = reactions,
+  isDiscovered = false,
 ): Promise<Stage> {
   const fresh = await freshDatabase(kind)
   const { db } = fresh
@@ -135,7 +136,7 @@ export async function openModelStage(
     (await system.agents.register(viewer, `http://agent.example/${uuidv7()}/card.json`)).id
   const agentId = await registerAgent()
   const extensionHost = house.extensionHost
-  const commands = new Commands({ db, runtime, instruments, extensionHost, isDiscovered: () => false })
+  const commands = new Commands({ db, runtime, instruments, extensionHost, isDiscovered: () => isDiscovered })
 
   const close = async (): Promise<void> => {
     await runtime.idle()
