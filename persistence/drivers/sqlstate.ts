@@ -45,8 +45,12 @@ export function isServerTrouble(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   if (code === 'XX000') return /: (?:Disk quota exceeded|File too large)$/.test(error.message)
-  return code !== undefined && (code === '25006' || code.startsWith('53') || code.startsWith('58'))
+  return code !== undefined && (code === '25006' || isExhausted(error) || code.startsWith('58'))
 }
+
+/** Class 53: the server had no memory, disk or connection left, and says so of a transaction that did nothing: past its commit it stops instead. */
+export const isExhausted = (error: unknown): boolean =>
+  error instanceof Error && codeOf(error)?.startsWith('53') === true
 
 /** Serialization failure or deadlock: the transaction did nothing and may be run again as it is. */
 export function isRetryable(error: unknown): boolean {
