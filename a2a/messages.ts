@@ -103,6 +103,6 @@ export interface TaskPage {
   nextPageToken: string
   pageSize: number
   totalSize: number
-  /** Entries that cannot be read and are left out; absent where there are none. */
-  unread?: number
+  /** Entries that cannot be read and are left out, and why the first cannot; absent where there are none. */
+  unread?: { readonly count: number; readonly reason: string }
 }

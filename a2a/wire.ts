@@ -229,21 +229,20 @@ export function parseStreamResponse(value: unknown): StreamResponse {
 export const parseTask = (value: unknown): Task => readTask(value, '')
 
 /**
- * Reads the result of ListTasks; its counts may be left out when they are 0. A task that cannot be read takes nothing from the others;
- * where none can, the first says why. Throws WireError.
+ * Reads the result of ListTasks; its counts may be left out when they are 0. A task that cannot be read takes nothing from the others.
+ * Throws WireError where it is no page.
  */
 export function parseTaskPage(value: unknown): TaskPage {
   const json = object(value, '')
   const entries = list(json, 'tasks', '', readable) ?? []
   const tasks = entries.flatMap((entry) => (entry instanceof WireError ? [] : [entry]))
-  const [first] = entries
-  if (tasks.length === 0 && first instanceof WireError) throw first
+  const first = entries.find((entry) => entry instanceof WireError)
   return {
     tasks,
     nextPageToken: string(json, 'nextPageToken', '') ?? '',
     pageSize: integer(json, 'pageSize', '') ?? entries.length,
     totalSize: integer(json, 'totalSize', '') ?? entries.length,
-    ...(tasks.length < entries.length ? { unread: entries.length - tasks.length } : {}),
+    ...(first ? { unread: { count: entries.length - tasks.length, reason: first.message } } : {}),
   }
 }
 

@@ -98,7 +98,8 @@ export class Searching {
     const mute: string[] = []
     let pageToken = ''
     let isWhole = false
-    let isRead = true
+    let seen = 0
+    let unread: string | null = null
     for (let page = 0; page < pagesLimit && !findings.complete && this.#t.monotonic() < endMs; page++) {
       const params = { ...common, historyLength, ...(pageToken === '' ? {} : { pageToken }) }
       const read = await readPage(this.#t, line, params, asking.signal, asking.question())
@@ -113,13 +114,16 @@ export class Searching {
       for (const task of read.page.tasks) findings.see(namesIn(task))
       mute.push(...read.page.tasks.filter(({ history }) => historyLength === 0 || isCut(history)).map(({ id }) => id))
       pageToken = read.page.nextPageToken
-      isRead &&= read.page.unread === undefined
+      seen += read.page.tasks.length
+      unread ??= read.page.unread?.reason ?? null
       isWhole = pageToken === ''
       if (isWhole) break
     }
+    if (seen === 0 && unread !== null)
+      return { looks: findings.looks({ ...unreadable, reason: plainWords(unread) }), reached: true }
     // A list may show no history, or its end only: the newest of such tasks are read one by one.
     const each = await this.#readEach(line, mute, findings, asking, endMs)
-    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && isRead && each.isWhole } as const
+    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && unread === null && each.isWhole } as const
     return { looks: findings.looks(absent), reached: each.reached }
   }
 

@@ -87,7 +87,8 @@ export class LargeAnswers {
       clearInterval(this.#looking)
       this.#looking = undefined
     }
-    this.#looking = setInterval(look, Math.min(lookMs, this.#judgedMs)).unref()
+    // After a process stood still timers ring before sockets are read, and nothing of what came would be seen.
+    this.#looking = setInterval(() => setImmediate(look), Math.min(lookMs, this.#judgedMs)).unref()
   }
 
   #putAside(reading: Reading): void {

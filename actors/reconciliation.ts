@@ -237,19 +237,25 @@ export class Reconciling {
   async #readList(turn: Turn, line: AgentLine, held: Held): Promise<ListOutcome> {
     let pageToken = ''
     let unread = 0
+    let read = 0
+    let reason: string | null = null
     for (let page = 0; page < listPagesLimit && !turn.isOver; page++) {
       const common = { pageSize: listPageSize, historyLength: 0, includeArtifacts: false }
       const params = pageToken === '' ? common : { ...common, pageToken }
-      const read = await this.#page(turn, line, params, held)
-      if (read.kind === 'unsupported') return read
-      if (read.kind === 'unread') return { kind: 'failed', reason: read.message }
-      unread += read.page.unread ?? 0
-      const failed = await this.#heal(turn, line, { params, tasks: read.page.tasks }, held)
+      const look = await this.#page(turn, line, params, held)
+      if (look.kind === 'unsupported') return look
+      if (look.kind === 'unread' && turn.cutsShort()) return { kind: 'cut' }
+      if (look.kind === 'unread') return { kind: 'failed', reason: look.message }
+      const { tasks, unread: left, nextPageToken } = look.page
+      const failed = await this.#heal(turn, line, { params, tasks }, held)
       if (failed !== null) return { kind: 'failed', reason: failed }
-      pageToken = read.page.nextPageToken
+      read += tasks.length
+      unread += left?.count ?? 0
+      reason ??= left?.reason ?? null
+      pageToken = nextPageToken
       if (pageToken === '') break
     }
-    return { kind: 'listed', unread }
+    return read === 0 && reason !== null ? { kind: 'failed', reason: plainWords(reason) } : { kind: 'listed', unread }
   }
 
   #page(turn: Turn, line: AgentLine, params: Params['list'], { signal }: Held): Promise<PageLook> {

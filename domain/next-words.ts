@@ -91,6 +91,7 @@ const guards: Readonly<Record<string, string>> = {
   moreTasksThanTime: 'there are more tasks to ask for, and it is time for the list',
   moreTasks: 'there are more tasks to ask for',
   tasksStayUnread: 'the tasks could not be read before',
+  listWasCutShort: 'it takes longer than this reader waits',
   passGoesOn: 'it could be read and there are more tasks to ask for',
   nothingUnfinished: 'there is nothing unfinished',
   listIsDue: 'it is time for the list',

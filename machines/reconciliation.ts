@@ -28,12 +28,13 @@ export type CheckOutcome = (
 ) & { readonly isListOld?: boolean; readonly isSlow?: boolean }
 
 /**
- * `unsupported`: agents of A2A 0.3, and those that say so, have no list. `at`: when it was asked for, ISO 8601. `unread`: how many of
+ * `unsupported`: agents of A2A 0.3, and those that say so, have no list. `cut`: it was not waited for by a reader that is for quick ones. `at`: when it was asked for, ISO 8601. `unread`: how many of
  * its entries could not be read.
  */
 export type ListOutcome = (
   | { readonly kind: 'listed'; readonly unread?: number }
   | { readonly kind: 'unsupported' }
+  | { readonly kind: 'cut' }
   | { readonly kind: 'failed'; readonly reason: string }
 ) & { readonly at?: string; readonly isSlow?: boolean }
 
@@ -260,6 +261,13 @@ export const reconciliationMachine = setup({
         id: 'list',
         src: 'list',
         onDone: [
+          {
+            // It comes again, to the reader that waits.
+            guard: function listWasCutShort({ event }) {
+              return event.output.kind === 'cut'
+            },
+            target: 'yielding',
+          },
           {
             // Whatever the list told: its tasks are not asked for sooner.
             guard: function tasksStayUnread({ context }) {

@@ -26,7 +26,7 @@ export interface Claim {
   /** Tokens of claims whose answer was lost. Nothing can have begun under them, so their rows are free. */
   readonly unheard?: readonly string[]
   /** Where lanes take turns, what each holds and its place in their order; who has none had no turn yet, and comes first. */
-  readonly turns?: ReadonlyMap<string, Turn>
+  readonly turns?: ReadonlyMap<string, Turn> | null
   /** Its timers are dates, which ring by the calendar wherever a clock is set (actors/loop/kinds.ts). */
   readonly byCalendar?: true
 }
@@ -83,16 +83,15 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       ? sql.fragment``
       : sql.fragment`and wake_at > now() - ${claim.reachMs} * interval '1 millisecond'`
   const isDue = sql.fragment`kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${answering} ${recent}`
-  const turns = takingTurns(claim.turns ?? new Map(), isDue)
+  const due = sql.fragment`
+    select kind, id, work_started_at is not null and not ${justMarked} as begun,
+      work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
+      case when ${ahead} then wake_at else now() end as seen_at,
+      (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
+    from actor where ${isDue}`
   return db.any(sql.type(Due)`
-    with ${turns.ranked} due as (
-      select kind, id, work_started_at is not null and not ${justMarked} as begun,
-        work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
-        case when ${ahead} then wake_at else now() end as seen_at,
-        (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
-      from actor ${turns.join}
-      where ${isDue}
-      order by ${turns.order} wake_at limit ${claim.limit} for update of actor skip locked
+    with due as (
+      ${claim.turns ? inTurns(claim.turns, claim.limit, isDue, due) : sql.fragment`${due} order by wake_at limit ${claim.limit} for update skip locked`}
     ), numbered as (
       select due.*, row_number() over () as n from due
     )
@@ -142,24 +141,26 @@ const isUnheard = (tokens: readonly string[]) =>
     : sql.fragment`coalesce(lease_token = any(${sql.array([...tokens], 'uuid')}), false)`
 
 /**
- * Where nobody takes turns, the index alone gives the order. Otherwise all that is due is put in order: each lane's first before any
- * lane's second, with what it holds counted.
+ * All that is due in order: each lane's first before any lane's second, with what it holds counted. The order is made once, whatever the
+ * planner believes of how many there are (`offset 0`), and each row is looked at again as it is locked, only as many as are taken.
  */
-const takingTurns = (turns: ReadonlyMap<string, Turn>, isDue: FragmentSqlToken) =>
-  turns.size === 0
-    ? { ranked: sql.fragment``, join: sql.fragment``, order: sql.fragment`` }
-    : {
-        ranked: sql.fragment`ranked as (
-          select id as of_id, turn.number, coalesce(turn.held, 0) + row_number() over (partition by lane order by wake_at) as nth
-          from actor left join ${sql.unnest(
-            [...turns].map(([lane, { held, number }]) => [lane, held, number]),
-            ['uuid', 'int4', 'int4'],
-          )} as turn(of_lane, held, number) on turn.of_lane = actor.lane
-          where ${isDue}
-        ),`,
-        join: sql.fragment`join ranked on ranked.of_id = actor.id`,
-        order: sql.fragment`ranked.nth, ranked.number nulls first,`,
-      }
+const inTurns = (
+  turns: ReadonlyMap<string, Turn>,
+  limit: number,
+  isDue: FragmentSqlToken,
+  due: FragmentSqlToken,
+): FragmentSqlToken => sql.fragment`
+  select taken.* from (
+    select id as of_id, turn.number as turn_number, wake_at as of_wake_at,
+      coalesce(turn.held, 0) + row_number() over (partition by lane order by wake_at) as nth
+    from actor left join ${sql.unnest(
+      [...turns].map(([lane, { held, number }]) => [lane, held, number]),
+      ['uuid', 'int4', 'int4'],
+    )} as turn(of_lane, held, number) on turn.of_lane = actor.lane
+    where ${isDue}
+    order by nth, turn_number nulls first, of_wake_at offset 0
+  ) ranked cross join lateral (${due} and id = ranked.of_id for update skip locked) taken
+  limit ${limit}`
 
 /**
  * The lanes of those of a kind that are due for a second already, the oldest first: whoever had room would have taken them. Of the oldest

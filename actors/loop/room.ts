@@ -46,8 +46,8 @@ export class Room {
    * Where work takes turns, what each lane holds here, and which comes before which of those that hold as much: who had places
    * for less time. To be asked for where somebody may have been turned away, for all that is due is put in that order.
    */
-  turnsOf(kind: string, now: number): ReadonlyMap<string, Turn> {
-    if (this.kind(kind).turnMs === undefined) return new Map()
+  turnsOf(kind: string, now: number): ReadonlyMap<string, Turn> | null {
+    if (this.kind(kind).turnMs === undefined) return null
     const { placeTime } = this.#leases
     const held = lanesOf(this.#leases.list(), kind)
     const times = placeTime.of(kind, this.#leases.of(kind), now)

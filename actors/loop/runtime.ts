@@ -9,7 +9,13 @@ import type { ActorRef, Evidence, Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Flight as Transaction } from '../../persistence/drivers/flight.ts'
 import { isOutage } from '../../persistence/outage.ts'
-import { isConflict, isExhausted, isLockTimeout, isRetryable, isStalePlan } from '../../persistence/drivers/sqlstate.ts'
+import {
+  isConflict,
+  isUndoneByExhaustion,
+  isLockTimeout,
+  isRetryable,
+  isStalePlan,
+} from '../../persistence/drivers/sqlstate.ts'
 import { Batch } from './batch.ts'
 import { Departures } from './departures.ts'
 import type { Changes } from './changes.ts'
@@ -383,4 +389,5 @@ type Flight =
 
 /** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
 const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
-const isReportedUndone = (error: unknown): boolean => isTransient(error) || isLockTimeout(error) || isExhausted(error)
+const isReportedUndone = (error: unknown): boolean =>
+  isTransient(error) || isLockTimeout(error) || isUndoneByExhaustion(error)

@@ -40,8 +40,7 @@ export interface WorkerOptions {
 const drainMs = 10_000
 const passesLimit = 50
 /** An outcome that cannot be written is tried again while its lease is trusted: 250 ms, doubled, 5 s at most. */
-const retryFromMs = 250
-const retryToMs = 5_000
+const [retryFromMs, retryToMs] = [250, 5_000]
 
 export class Worker implements Intake {
   /** Names this process in leases, for people: it decides nothing but who is alive on an embedded database. */
@@ -265,8 +264,8 @@ export class Worker implements Intake {
   /** One pass. True when there may be more. */
   async #claim(name: string): Promise<boolean> {
     const kind = this.#room.kind(name)
-    // Before the claim's own promise, which may go to any lane.
     const { limit, fullLanes, isFullOfDoubt } = this.#room.opening(name)
+    if (limit <= 0) this.#crowded.add(name)
     if (limit <= 0 || this.#state !== 'open') return false
     const promised = { kind: name, lane: null, isDoubted: false }
     this.#room.reserve(promised, limit)
@@ -280,7 +279,7 @@ export class Worker implements Intake {
         limit,
         leaseMs: kind.leaseMs,
         fullLanes,
-        turns: isCrowded ? this.#room.turnsOf(name, before) : new Map<string, never>(),
+        turns: isCrowded ? this.#room.turnsOf(name, before) : null,
         tokens: Array.from({ length: limit }, () => this.newToken()),
         unheard: this.#unheard.tokens(name, before),
         ...(kind.byCalendar ? { byCalendar: kind.byCalendar } : {}),
@@ -289,6 +288,7 @@ export class Worker implements Intake {
       }
       const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
       const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
+        this.#crowded.add(name)
         this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
         throw error
       })
@@ -296,8 +296,8 @@ export class Worker implements Intake {
       if (mayBeMore || leftOut.length > 0) this.#crowded.add(name)
       const lastDueMs = mayBeMore ? Math.min(...due.map(({ dueMs }) => dueMs)) : null
       // Where lanes take turns, the last that was taken is not the one that fell due last.
-      if (lastDueMs === null || claim.turns.size === 0)
-        this.#passedOver.note({ kind: name, leftOut, reach, at: before, lastDueMs })
+      const isLastLatest = lastDueMs === null || claim.turns === null
+      if (isLastLatest) this.#passedOver.note({ kind: name, leftOut, reach, at: before, lastDueMs })
       await Promise.all(due.map((actor) => this.#takeOrPostpone(actor, before)))
       return mayBeMore
     } finally {

@@ -48,9 +48,15 @@ export function isServerTrouble(error: unknown): boolean {
   return code !== undefined && (code === '25006' || isExhausted(error) || code.startsWith('58'))
 }
 
-/** Class 53: the server had no memory, disk or connection left, and says so of a transaction that did nothing: past its commit it stops instead. */
-export const isExhausted = (error: unknown): boolean =>
-  error instanceof Error && codeOf(error)?.startsWith('53') === true
+/** Class 53: the server had no memory, disk or connection left. */
+const isExhausted = (error: Error): boolean => codeOf(error)?.startsWith('53') === true
+
+/**
+ * It says so of a transaction that did nothing. Not so where it stops by it, which has the same code: then what it was about to commit may
+ * be found committed by its recovery. Severity is a word in the server's language; one that is not known is no proof.
+ */
+export const isUndoneByExhaustion = (error: unknown): boolean =>
+  error instanceof Error && isExhausted(error) && severityOf(error) === 'ERROR'
 
 /** Serialization failure or deadlock: the transaction did nothing and may be run again as it is. */
 export function isRetryable(error: unknown): boolean {
@@ -74,6 +80,11 @@ export const isLockTimeout = (error: unknown): boolean => error instanceof Error
 
 /** Somebody else inserted the same row first: what was unknown when this transaction looked is known now. */
 export const isConflict = (error: unknown): boolean => error instanceof UniqueIntegrityConstraintViolationError
+
+function severityOf(error: Error): unknown {
+  if ('severity' in error) return error.severity
+  return error.cause instanceof Error ? severityOf(error.cause) : undefined
+}
 
 function codeOf(error: Error): string | undefined {
   if ('code' in error && typeof error.code === 'string') return error.code

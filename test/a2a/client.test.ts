@@ -197,7 +197,13 @@ describe('answers', () => {
       rest,
       'list',
       answer(200, { tasks: [{ ...task, id: '\0' }, task] }),
-      { tasks: [task], nextPageToken: '', pageSize: 2, totalSize: 2, unread: 1 },
+      {
+        tasks: [task],
+        nextPageToken: '',
+        pageSize: 2,
+        totalSize: 2,
+        unread: { count: 1, reason: expect.stringContaining('NUL') },
+      },
     ],
     ['an empty 204', rest, 'pushDelete', answer(204, '', ''), null],
     ['a null result', rpc, 'pushDelete', answer(200, result(null)), null],
@@ -319,7 +325,6 @@ describe('answers', () => {
     ],
     ['a bare task where JSON-RPC is spoken', rpc, 'get', answer(200, task)],
     ['half an answer', rest, 'send', answer(200, '{"task":{"id"')],
-    ['a list of which no task can be read', rest, 'list', answer(200, { tasks: [{ ...task, id: '\0' }] })],
   ])('proves nothing: %s', (_, endpoint, operation, response) => {
     expect(decodeResponse(endpoint, operation, response, 'r')).toMatchObject({ kind: 'invalid' })
   })

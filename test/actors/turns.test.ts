@@ -128,7 +128,7 @@ describe('whose turn it is', () => {
     let nth = 0
     const hold = (lane: string, at: number) =>
       leases.hold({ ...held(`${lane} ${++nth}`, lane, { since: 0, busy: 0 }), trustedFrom: at })
-    const order = (at: number) => [...room.turnsOf('subscription', at).keys()]
+    const order = (at: number) => [...(room.turnsOf('subscription', at) ?? []).keys()]
     const times = (at: number) => leases.placeTime.of('subscription', leases.of('subscription'), at)
     return { leases, room, hold, order, times }
   }
@@ -141,7 +141,7 @@ describe('whose turn it is', () => {
     leases.drop(z, 2_000)
     expect(order(3_000)).toEqual(['y', 'z', 'x'])
     hold('y', 3_000)
-    expect(room.turnsOf('subscription', 3_000).get('y')).toEqual({ held: 1, number: 0 })
+    expect(room.turnsOf('subscription', 3_000)?.get('y')).toEqual({ held: 1, number: 0 })
     // Who is new here is nowhere in the order: it goes before all.
     expect(order(3_000)).not.toContain('w')
   })

@@ -256,6 +256,10 @@ const list = (outcome: ListOutcome) =>
   scopeStep(`list ${outcome.kind}`, async (model, { hand }) => {
     if (model.state !== 'listing' || (await hand.report('list', done('list', outcome))) === 'none') return
     paced(model, outcome)
+    if (outcome.kind === 'cut') {
+      model.state = 'yielding'
+      return void hand.moved(null)
+    }
     const listReason = outcome.kind === 'failed' ? outcome.reason : null
     const isUnread = model.failures > 0
     const goesOn = outcome.kind !== 'failed' && model.after !== null
@@ -330,6 +334,7 @@ const scopePlan = fc.commands(
           { kind: 'listed' },
           { kind: 'unsupported' },
           { kind: 'listed', isSlow: true },
+          { kind: 'cut', isSlow: true },
           { kind: 'failed', reason: 'No list.' },
         )
         .map(list),
