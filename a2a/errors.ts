@@ -42,3 +42,12 @@ export const a2aErrors: readonly A2aError[] = [
 
 export const errorByCode: ReadonlyMap<number, A2aError> = new Map(a2aErrors.map((error) => [error.code, error]))
 export const errorByReason: ReadonlyMap<string, A2aError> = new Map(a2aErrors.map((error) => [error.reason, error]))
+
+/** The row that an agent's error is of; undefined where it is a server's own. */
+export const tableError = ({
+  code,
+  reason,
+}: {
+  readonly code: number
+  readonly reason: string
+}): A2aError | undefined => errorByReason.get(reason) ?? errorByCode.get(code)

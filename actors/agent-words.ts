@@ -1,6 +1,6 @@
 /** What agents say when they refuse or fail, in words that can stand in a row and on a page. Decides nothing. */
 import type { AgentError } from '../a2a/client.ts'
-import { errorByCode, errorByReason } from '../a2a/errors.ts'
+import { tableError } from '../a2a/errors.ts'
 
 const wordsLimit = 500
 
@@ -18,8 +18,7 @@ export function errorWords(error: AgentError): string {
 }
 
 /** JSON-RPC says with 200 what HTTP says with a status; one that says something else is believed. */
-function isFailure({ httpStatus, code, reason }: AgentError): boolean {
-  if (httpStatus >= 400) return httpStatus >= 500
-  const known = errorByReason.get(reason) ?? errorByCode.get(code)
-  return known !== undefined && known.httpStatus >= 500
+function isFailure(error: AgentError): boolean {
+  const { httpStatus } = error.httpStatus >= 400 ? error : (tableError(error) ?? error)
+  return httpStatus >= 500
 }

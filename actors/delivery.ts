@@ -4,7 +4,7 @@
  */
 import { spokenInterfaces, type AgentCard } from '../a2a/card.ts'
 import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.ts'
-import { errorByCode, errorByReason } from '../a2a/errors.ts'
+import { tableError } from '../a2a/errors.ts'
 import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
@@ -344,17 +344,14 @@ function messageOf(body: CommandBody, messageId: string, extensions: readonly st
   }
 }
 
-/** What an agent says of itself having failed inside: it may have begun. */
-const insideFailures: ReadonlySet<string> = new Set(['INTERNAL_ERROR', 'INVALID_AGENT_RESPONSE'])
-
 /**
  * Only a refusal before any work proves that nothing was done: one of A2A's or JSON-RPC's own table, or HTTP's word that the request
- * was at fault. Any other code is a server's own (-32000 to -32099), and servers say it of what went wrong in mid-work, too.
+ * was at fault; not what the table calls a failure inside. Any other code is a server's own (-32000 to -32099), and servers say it of what went wrong in mid-work, too.
  */
-function mayHaveWorked({ httpStatus, code, reason }: AgentError): boolean {
-  if (httpStatus >= 500) return true
-  const known = errorByReason.get(reason) ?? errorByCode.get(code)
-  return known ? insideFailures.has(known.reason) : httpStatus < 400
+function mayHaveWorked(error: AgentError): boolean {
+  if (error.httpStatus >= 500) return true
+  const known = tableError(error)
+  return known ? known.httpStatus >= 500 : error.httpStatus < 400
 }
 
 function refusalOf(error: AgentError, denial: string): string {

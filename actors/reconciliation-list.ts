@@ -7,7 +7,7 @@ import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import type { TaskPage } from '../a2a/messages.ts'
 import { plainWords, errorWords } from './agent-words.ts'
-import { encoded, type AgentLine, type LineTools, type LookOptions } from './task-line.ts'
+import { encoded, isAnswer, type AgentLine, type LineTools, type LookOptions } from './task-line.ts'
 
 /**
  * `unsupported`: the agent has no list. `unread`: no answer, or none that could be read; `message` is safe to show, `oversized`
@@ -38,10 +38,10 @@ export async function readPage(
   )
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: plainWords(request.message) }
   const sent = await tools.door.exchange(line.agentId, request, { ...pageLimits, deadlineMs }, signal)
-  heard?.(sent.kind === 'answered' || sent.code === 'too-large')
+  heard?.(isAnswer(sent))
   if (sent.kind !== 'answered') {
     // A page that is too large is the agent's answer all the same: it is there, and its tasks can be asked for one by one.
-    const oversized = sent.code === 'too-large'
+    const oversized = isAnswer(sent)
     return { kind: 'unread', answered: oversized, message: sent.message, ...(oversized ? { oversized } : {}) }
   }
   const { status, contentType } = sent

@@ -44,7 +44,6 @@ export class Turn {
   #isSlow = false
   /** The agent said nothing to the last question, for as long as this reader waits. */
   #isLastLate = false
-  #isCutShort = false
 
   constructor(options: TurnOptions) {
     const { scope, id, isQuick, patience, monotonic } = options
@@ -72,15 +71,9 @@ export class Turn {
     return { deadlineMs: this.isQuick ? patience.quickMs : patience.readMs, heard }
   }
 
-  /** Whether a silence is only that this reader does not wait for long: nothing is said of the agent yet, and it is asked again. */
-  cutsShort(): boolean {
-    this.#isCutShort ||= this.isQuick && this.#isLastLate
-    return this.#isCutShort
-  }
-
-  /** Whether it ended by that. */
+  /** Whether the last silence is only that this reader does not wait for long: nothing is said of the agent yet, and it is asked again. */
   get isCutShort(): boolean {
-    return this.#isCutShort
+    return this.isQuick && this.#isLastLate
   }
 
   /** Says with what was found whether the agent took long; nothing where it answered nothing, for that says nothing of its pace. */

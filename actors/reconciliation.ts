@@ -125,7 +125,7 @@ export class Reconciling {
     for (const commands of searchesFor(sought)) {
       if (turn.isOver) return null
       const { looks, reached } = await this.#searching.look(line, commands, asking)
-      if (!reached && turn.cutsShort()) return cutShort
+      if (!reached && turn.isCutShort) return cutShort
       commands.forEach(({ commandId, looks: looksBefore }, i) => {
         const look = looks[i]
         if (look) turn.told.push({ type: 'command.looked_for', commandId, looksBefore, ...look })
@@ -153,7 +153,7 @@ export class Reconciling {
       after = task.id
       if (this.#silences.rests(task.id)) continue
       const seen = await this.#askFor(turn, line, task, held)
-      if (seen.kind === 'silent' && turn.cutsShort()) return { kind: 'more', after: asked }
+      if (seen.kind === 'silent' && turn.isCutShort) return { kind: 'more', after: asked }
       if (seen.kind === 'silent') this.#silences.silent(turn.id, task.id, read > 0)
       else this.#silences.answered(turn.id, task.id)
       if (seen.kind === 'lost')
@@ -244,7 +244,7 @@ export class Reconciling {
       const params = pageToken === '' ? common : { ...common, pageToken }
       const look = await this.#page(turn, line, params, held)
       if (look.kind === 'unsupported') return look
-      if (look.kind === 'unread' && turn.cutsShort()) return { kind: 'cut' }
+      if (look.kind === 'unread' && turn.isCutShort) return { kind: 'cut' }
       if (look.kind === 'unread') return { kind: 'failed', reason: look.message }
       const { tasks, unread: left, nextPageToken } = look.page
       const failed = await this.#heal(turn, line, { params, tasks }, held)

@@ -18,7 +18,7 @@ import { aborted } from './loop/bell.ts'
 import type { AgentDoor } from './credentials.ts'
 import type { Discovery } from './discovery.ts'
 import type { Held } from './loop/kinds.ts'
-import { limits } from './outbound.ts'
+import { limits, type Sent } from './outbound.ts'
 import type { ParsedEvent, SeenEvent } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 
@@ -127,7 +127,7 @@ export async function lookAt(
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
   const bounds = { ...limits.answer, deadlineMs, connection }
   const sent = await tools.door.exchange(line.agentId, request, bounds, signal)
-  heard?.(sent.kind === 'answered' || sent.code === 'too-large')
+  heard?.(isAnswer(sent))
   if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')
   return tools.pool.heavy.take(sent.body.length, async () => {
     const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
@@ -138,6 +138,9 @@ export async function lookAt(
     return { kind: 'seen', event }
   })
 }
+
+/** What is too large to be read is the agent's answer all the same. */
+export const isAnswer = (sent: Sent): boolean => sent.kind === 'answered' || sent.code === 'too-large'
 
 const unread = (answered: boolean, message: string, oversized: boolean): Look => ({
   kind: 'unread',

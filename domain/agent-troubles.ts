@@ -129,14 +129,13 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
 /** That no more can be done for it at once: what waits is not lost, and not stuck at a worker. */
 export function fullWords({ kind, taken, places, waiting, oldestDueAt, requestSince }: FullPlaces): Explanation {
   const [isShared, isOne] = [taken < places, waiting === 1]
+  const work = waitedFor[kind] ?? kind
   const held = isShared
     ? `It has ${taken} of ${places} places, and others have the rest.`
     : `${taken} of ${places} places are taken.`
   return {
     tone: 'warn',
-    title: isShared
-      ? `No place is left for ${waitedFor[kind] ?? kind}`
-      : `All its places for ${waitedFor[kind] ?? kind} are taken`,
+    title: isShared ? `No place is left for ${work}` : `All its places for ${work} are taken`,
     sentences: [
       `${held} ${waiting} ${isOne ? 'waits' : 'wait'} for one, and ${isOne ? 'begins' : 'each begins'} ${isShared ? 'when its turn comes' : 'as soon as one is free'}.`,
     ],

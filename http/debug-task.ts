@@ -11,11 +11,8 @@ import type { ActorAnswer } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { TaskActorsAnswer } from '../domain/task-actors.ts'
 import { findActors } from '../persistence/actor-views.ts'
-import { readFailingSince } from '../persistence/failing.ts'
-import { readSeenAt } from '../persistence/processes.ts'
-import { readWait } from '../persistence/queue-views.ts'
 import { readHeard, readScope } from '../persistence/task-actors.ts'
-import { detailOf, placesOf } from './debug-views.ts'
+import { standingOf } from './actor-standing.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
 
@@ -49,14 +46,8 @@ export const taskActorRoutes: FastifyPluginCallbackZod<Door> = (app, { system, d
     // One statement read them, so one clock saw them all.
     const at = records[0]?.seenAt ?? instruments.now().toISOString()
     const actors: ActorAnswer[] = []
-    for (const record of records) {
-      const kind = system.kinds[record.kind]
-      const wait = placesOf(await readWait(db.pool, viewer, record, kind?.doubt?.counts), kind, record.snapshot.context)
-      const actor = detailOf(record, definitions)
-      const since = await readFailingSince(db.pool, record)
-      const holderSeenAt = await readSeenAt(db.pool, record.leaseOwner)
-      actors.push({ at, actor, wait, since, holderSeenAt, ...ofNoCommand })
-    }
+    const asked = { db: db.pool, viewer, kinds: system.kinds, definitions }
+    for (const record of records) actors.push({ at, ...(await standingOf(asked, record)), ...ofNoCommand })
     return { at, actors, heard: [...(await readHeard(db.pool, id))] }
   })
   done()

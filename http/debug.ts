@@ -6,46 +6,24 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { chartsOf } from '../actors/charts.ts'
-import type { Kinds } from '../actors/loop/kinds.ts'
-import type { Viewer } from '../domain/access.ts'
 import { ActorAnswer, ActorLogPage, ActorPage } from '../domain/actor.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { findActor, listActors, readActorLog, type ActorRecord } from '../persistence/actor-views.ts'
-import type { Connection } from '../persistence/connection.ts'
 import { readEvidence } from '../persistence/evidence.ts'
-import { readFailingSince } from '../persistence/failing.ts'
 import { namesOf } from '../persistence/person-names.ts'
-import { readSeenAt } from '../persistence/processes.ts'
-import { readWait } from '../persistence/queue-views.ts'
 import { findSend } from '../persistence/unsettled-sends.ts'
+import { standingOf, type Asked } from './actor-standing.ts'
 import { CursorText, cursorOf, placeOf, rowsUpTo } from './cursors.ts'
 import { agentTroubleRoutes } from './debug-agent.ts'
 import { sendRoutes } from './debug-sends.ts'
 import { systemRoutes } from './debug-system.ts'
 import { taskActorRoutes } from './debug-task.ts'
 import { troubleRoutes } from './debug-troubles.ts'
-import {
-  attentionStates,
-  deliveryOf,
-  detailOf,
-  peopleOf,
-  placesOf,
-  stepsOf,
-  summaryOf,
-  type Definitions,
-} from './debug-views.ts'
+import { attentionStates, deliveryOf, peopleOf, stepsOf, summaryOf } from './debug-views.ts'
 import { uuidText, type Door } from './door.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { isStorable } from './command-body.ts'
 import { viewerOf } from './guard.ts'
-
-/** Who asks for what, and what their actors' logs are read with. */
-interface Asked {
-  readonly db: Connection
-  readonly viewer: Viewer
-  readonly kinds: Kinds
-  readonly definitions: Definitions
-}
 
 /** A name with a NUL is no name of anything, and PostgreSQL would not look for it. */
 const text = z
@@ -124,16 +102,12 @@ const stepsOfCommand = 50
 
 async function actorAnswer(asked: Asked, ref: Ref): Promise<ActorAnswer> {
   const record = await actorOf(asked, ref)
-  const { db, viewer, kinds, definitions } = asked
+  const { db, viewer } = asked
   const { kind, id } = record
-  const wait = await readWait(db, viewer, record, kinds[kind]?.doubt?.counts)
   const send = kind === 'command' ? await findSend(db, viewer, id) : null
   return {
     at: record.seenAt,
-    actor: detailOf(record, definitions),
-    wait: placesOf(wait, kinds[kind], record.snapshot.context),
-    since: await readFailingSince(db, record),
-    holderSeenAt: await readSeenAt(db, record.leaseOwner),
+    ...(await standingOf(asked, record)),
     delivery: send && deliveryOf(send, await readActorLog(db, 'command', id, { after: 0 }, stepsOfCommand)),
     evidence: send && ((await readEvidence(db, viewer, [id])).get(id) ?? null),
     settlement: send && send.settlement,

@@ -28,8 +28,8 @@ export type CheckOutcome = (
 ) & { readonly isListOld?: boolean; readonly isSlow?: boolean }
 
 /**
- * `unsupported`: agents of A2A 0.3, and those that say so, have no list. `cut`: it was not waited for by a reader that is for quick ones. `at`: when it was asked for, ISO 8601. `unread`: how many of
- * its entries could not be read.
+ * `unsupported`: agents of A2A 0.3, and those that say so, have no list. `cut`: it was not waited for by a reader that is for quick
+ * ones. `at`: when it was asked for, ISO 8601. `unread`: how many of its entries could not be read.
  */
 export type ListOutcome = (
   | { readonly kind: 'listed'; readonly unread?: number }
@@ -72,7 +72,7 @@ const listIn = (outcome: ListOutcome): { listReason: string | null; listedAt?: s
   ...(outcome.kind === 'listed' && outcome.unread !== undefined ? { listUnread: outcome.unread } : {}),
 })
 
-/** `event`: with which a look ended; one that was interrupted says nothing of the agent. */
+/** With what a look ended; one that was interrupted says nothing of the agent. */
 type Ended = { readonly type: string; readonly output?: { readonly isSlow?: boolean } }
 function paceAfter(slow: number, event: Ended): { slow?: number } {
   const isSlow = event.output?.isSlow

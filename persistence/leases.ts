@@ -15,8 +15,8 @@ export interface Claim {
   /** Lanes in which this process has no room: their rows stay where they are. */
   readonly fullLanes: readonly string[]
   /**
-   * Of what failed or was slow last, by any of these counts in a machine's context, the process has no room for more: it stays where it is, too. Not so
-   * what somebody had begun: that its holder is gone is to be told.
+   * Of what failed or was slow last, by any of these counts in a machine's context, the process has no room for more: it stays where it
+   * is, too. Not so what somebody had begun: that its holder is gone is to be told.
    */
   readonly exceptDoubted?: readonly string[]
   /** How far back to look, where all that fell due before is theirs; absent: at everything that is due. */

@@ -56,7 +56,7 @@ const isExhausted = (error: Error): boolean => codeOf(error)?.startsWith('53') =
  * be found committed by its recovery. Severity is a word in the server's language; one that is not known is no proof.
  */
 export const isUndoneByExhaustion = (error: unknown): boolean =>
-  error instanceof Error && isExhausted(error) && severityOf(error) === 'ERROR'
+  error instanceof Error && isExhausted(error) && reported(error, 'severity') === 'ERROR'
 
 /** Serialization failure or deadlock: the transaction did nothing and may be run again as it is. */
 export function isRetryable(error: unknown): boolean {
@@ -81,15 +81,14 @@ export const isLockTimeout = (error: unknown): boolean => error instanceof Error
 /** Somebody else inserted the same row first: what was unknown when this transaction looked is known now. */
 export const isConflict = (error: unknown): boolean => error instanceof UniqueIntegrityConstraintViolationError
 
-function severityOf(error: Error): unknown {
-  if ('severity' in error) return error.severity
-  return error.cause instanceof Error ? severityOf(error.cause) : undefined
+/** Of the error's own report, or of the one that it was caused by. */
+function reported(error: Error, field: 'code' | 'severity'): string | undefined {
+  const own: unknown = Reflect.get(error, field)
+  if (typeof own === 'string') return own
+  return error.cause instanceof Error ? reported(error.cause, field) : undefined
 }
 
-function codeOf(error: Error): string | undefined {
-  if ('code' in error && typeof error.code === 'string') return error.code
-  return error.cause instanceof Error ? codeOf(error.cause) : undefined
-}
+const codeOf = (error: Error): string | undefined => reported(error, 'code')
 
 /** Slonik declares the fields of the server's error report as absent or text; node-postgres has them undefined or text. */
 type Violation = ConstructorParameters<typeof UniqueIntegrityConstraintViolationError>[0]
