@@ -85,7 +85,8 @@ const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off',
 
 /**
  * PostgreSQL's parent: passes on the signal named on its stdin, SIGQUIT when that closes because this process was killed,
- * and then removes the folder. So no server and no folder outlives a run, however the run ends.
+ * and then removes the folder. So no server outlives a run, however the run ends, and no folder of one that was at work. A server that
+ * ended by itself leaves the folder alone: Node closes that stdin, too, and the next start on the same data may be under way.
  */
 const guardian = `
   folder=$1; shift
@@ -93,7 +94,7 @@ const guardian = `
   "$@" </dev/null &
   server=$!
   ( if read -r signal <&3; then kill -s "$signal" $server
-    else kill -s QUIT $server; while kill -0 $server; do sleep 0.1; done; rm -rf "$folder"
+    elif kill -s QUIT $server; then while kill -0 $server; do sleep 0.1; done; rm -rf "$folder"
     fi ) 2>/dev/null &
   wait $server`
 
