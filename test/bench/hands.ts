@@ -41,19 +41,29 @@ export class Hands {
     if (status !== expected) throw new Error(`A command was answered with ${status}.`)
   }
 
+  /** As `post`, of what is only looked at. */
+  async get(path: string, expected: number): Promise<void> {
+    const status = await this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`)
+    if (status !== expected) throw new Error(`${path} was answered with ${status}.`)
+  }
+
   #send({ path, key, body }: Post): Promise<number> {
-    const kept = this.#idle.pop()
-    if (!kept) throw new Error('Every hand is busy.')
-    // The server hangs up on a connection that was idle for long: a million commands of the past take minutes to write.
-    const line = kept.socket.destroyed ? this.#instead(kept) : kept
     const named = Object.entries({
       host: this.#host,
       'content-type': 'application/json',
       'idempotency-key': key,
       'content-length': String(Buffer.byteLength(body)),
     }).map(([name, value]) => `${name}: ${value}\r\n`)
+    return this.#ask(`POST ${path} HTTP/1.1\r\n${named.join('')}\r\n${body}`)
+  }
+
+  #ask(request: string): Promise<number> {
+    const kept = this.#idle.pop()
+    if (!kept) throw new Error('Every hand is busy.')
+    // The server hangs up on a connection that was idle for long: a million commands of the past take minutes to write.
+    const line = kept.socket.destroyed ? this.#instead(kept) : kept
     line.answered = Promise.withResolvers()
-    line.socket.write(`POST ${path} HTTP/1.1\r\n${named.join('')}\r\n${body}`)
+    line.socket.write(request)
     return line.answered.promise.finally(() => this.#idle.push(line))
   }
 

@@ -3,21 +3,16 @@
  * the product does, against parsing where the sockets are. Rounds alternate.
  */
 import { Pool } from 'undici'
+import type { AskerMethods } from './asker.ts'
+import { startChild } from './child.ts'
 import { startAgent, startConsole } from './commands.ts'
-import { median, percentile, ratioOf, ratiosOf, sharedClock, table, withSpread } from './figures.ts'
+import { median, percentile, ratioOf, ratiosOf, table, withSpread } from './figures.ts'
 import { until } from './rounds.ts'
 import type { BenchOptions } from './run.ts'
 import { openStage } from './stage.ts'
 
 const streams = 8
 const eventKilobytes = [75, 300]
-/**
- * The light route is asked on the clock, whether or not the last answer has come: one asker who waits for each would ask least
- * while the route stands still, and 750 times a second while it does not, which is a load of its own.
- */
-const everyMs = 5
-/** More than are ever under way: at the worst seen, 140 ms, it is 28. */
-const askers = 64
 
 /** Milliseconds. */
 interface Round {
@@ -48,7 +43,9 @@ type Subject = Awaited<ReturnType<typeof subject>>
 async function subject(parsing: 'in threads' | 'in place', url: string, folder: string, cardUrl: string) {
   const child = startConsole()
   const { origin, agentId } = await child.call('open', { url, folder, cardUrl, parsing })
-  const http = new Pool(origin, { connections: streams + askers })
+  const http = new Pool(origin, { connections: streams })
+  const asker = startChild<AskerMethods>(new URL('asker.ts', import.meta.url))
+  await asker.call('open', { origin })
   const send = async (): Promise<void> => {
     const { statusCode, body } = await http.request({
       method: 'POST',
@@ -63,23 +60,10 @@ async function subject(parsing: 'in threads' | 'in place', url: string, folder: 
     if (profileTo !== null) await child.call('profile', null)
     await child.call('watchLoop', null)
     const startMs = performance.now()
-    const route: number[] = []
-    const asked: Promise<void>[] = []
-    const failures: unknown[] = []
-    const ask = async (): Promise<void> => {
-      const askedMs = sharedClock()
-      await (await http.request({ method: 'GET', path: '/api/auth/session' })).body.dump()
-      route.push(sharedClock() - askedMs)
-    }
-    const asking = setInterval(() => asked.push(ask().catch((error: unknown) => void failures.push(error))), everyMs)
-    try {
-      await Promise.all(Array.from({ length: streams }, send))
-      await until(async () => (await child.call('following', null)) === 0)
-    } finally {
-      clearInterval(asking)
-    }
-    await Promise.all(asked)
-    if (failures.length > 0) throw new AggregateError(failures, 'The light route failed.')
+    await asker.call('begin', null)
+    await Promise.all(Array.from({ length: streams }, send))
+    await until(async () => (await child.call('following', null)) === 0)
+    const route = await asker.call('end', null)
     const { max, p99 } = await child.call('loopDelay', null)
     if (profileTo !== null) await child.call('endProfile', { folder: profileTo, name: `streams ${parsing}` })
     return {
@@ -92,6 +76,7 @@ async function subject(parsing: 'in threads' | 'in place', url: string, folder: 
     }
   }
   const close = async (): Promise<void> => {
+    await asker.end()
     await http.close()
     await child.end()
   }
