@@ -16,13 +16,16 @@ const weightOf = (events: readonly ParsedEvent[]): number =>
 
 export class CommitQueue {
   readonly #commit: (events: readonly ParsedEvent[]) => Promise<void>
+  readonly #tellFailure: () => void
   #waiting: ParsedEvent[] = []
   #weight = 0
   #underWay: Promise<void> | null = null
   #failure: { readonly error: unknown } | null = null
 
-  constructor(commit: (events: readonly ParsedEvent[]) => Promise<void>) {
+  /** `failed`: called when a commit fails, for a reader whose agent says nothing more would add nothing more either. */
+  constructor(commit: (events: readonly ParsedEvent[]) => Promise<void>, failed: () => void = () => undefined) {
     this.#commit = commit
+    this.#tellFailure = failed
   }
 
   /** Resolves when there is room for more. Rejects with what a commit before it failed with: nothing later is committed. */
@@ -43,7 +46,7 @@ export class CommitQueue {
     this.#check()
   }
 
-  /** Never rejects: a failure is told to whoever adds or waits next. */
+  /** Never rejects: why it failed is told to whoever adds or waits next. */
   async #run(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
@@ -53,6 +56,7 @@ export class CommitQueue {
       }
     } catch (error) {
       this.#failure = { error }
+      this.#tellFailure()
     }
     this.#underWay = null
   }

@@ -36,6 +36,14 @@ export type StreamEnd =
 
 type Taken = StreamEnd | 'more'
 
+interface Drinking {
+  readonly requestId: string
+  readonly answered: boolean
+  readonly held: Held
+  /** Hangs up. */
+  readonly cut: () => void
+}
+
 export class Streams {
   readonly #t: LineTools
 
@@ -46,7 +54,8 @@ export class Streams {
   /** Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does. */
   async hold(line: TaskLine, answered: boolean, held: Held): Promise<StreamEnd> {
     const requestId = this.#t.newToken()
-    const signal = AbortSignal.any([held.signal, held.turn])
+    const cut = new AbortController()
+    const signal = AbortSignal.any([held.signal, held.turn, cut.signal])
     const opened = await this.#open(line, requestId, signal)
     if (opened instanceof WireError) return broken(opened.message, false)
     if (opened.kind === 'answered') {
@@ -58,7 +67,7 @@ export class Streams {
       return { ...broken(opened.message, false), oversized: opened.code === 'too-large' }
     }
     try {
-      return await this.#drink(opened, line, requestId, answered, held)
+      return await this.#drink(opened, line, { requestId, answered, held, cut: () => cut.abort() })
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error
       if (held.turn.aborted) return { kind: 'yielded', opened: true }
@@ -77,15 +86,9 @@ export class Streams {
     return other ? this.#t.door.openStream(line.agentId, other, limits.stream, signal) : opened
   }
 
-  async #drink(
-    stream: Streaming,
-    line: TaskLine,
-    requestId: string,
-    answered: boolean,
-    held: Held,
-  ): Promise<StreamEnd> {
+  async #drink(stream: Streaming, line: TaskLine, { requestId, answered, held, cut }: Drinking): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
-    const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held))
+    const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
     const take = async (parsing: Promise<readonly ParsedEvent[]>): Promise<Taken> => {
       const events = await parsing

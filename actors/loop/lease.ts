@@ -2,11 +2,13 @@
  * Leases this process holds: renewed three times a lease, and distrusted before they run out. The trust window is measured
  * on the monotonic clock from before the commit or the renewal that granted it: the database may have granted it then, but
  * not earlier, so a slow answer never stretches it. A row that somebody has locked is asked for again each turn; only the trust
- * window ends it. Does not do work and does not claim.
+ * window ends it. On the embedded database no clock ends a lease: nobody else can take it over while this process lives (claimActors,
+ * persistence/leases.ts). Does not do work and does not claim.
  */
 import type { Database } from '../../persistence/database.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { renewLeases } from '../../persistence/leases.ts'
+import { isOutage } from '../../persistence/outage.ts'
 import { PlaceTime } from './place-time.ts'
 
 /** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
@@ -43,18 +45,31 @@ const trustMarginMs = 1000
 /** How often leases are looked at: most of the margin is left for the work to stop in. */
 const lookMs = 250
 
-export const isTrusted = (lease: HeldLease, now: number): boolean =>
-  !lease.abort.signal.aborted && now - lease.trustedFrom < lease.leaseMs - trustMarginMs
+interface LeasesOptions {
+  readonly turnTaking?: ReadonlySet<string>
+  readonly isAlone?: boolean
+}
 
 export class Leases {
   /** By token; work that follows under the same token takes the place of the work before it. */
   readonly #held = new Map<string, HeldLease>()
   readonly placeTime = new PlaceTime()
   readonly #turnTaking: ReadonlySet<string>
+  readonly #isAlone: boolean
 
-  /** Kinds whose lanes take turns, and how long which had places is counted of these. */
-  constructor(turnTaking: ReadonlySet<string> = new Set()) {
+  /**
+   * `turnTaking`: kinds whose lanes take turns, and how long which had places is counted of these. `isAlone`: no other process can be
+   * alive on this database.
+   */
+  constructor({ turnTaking = new Set(), isAlone = false }: LeasesOptions = {}) {
     this.#turnTaking = turnTaking
+    this.#isAlone = isAlone
+  }
+
+  /** Whether nobody else can have it, at `now` in monotonic milliseconds. */
+  isTrusted(lease: HeldLease, now: number): boolean {
+    if (lease.abort.signal.aborted) return false
+    return this.#isAlone || now - lease.trustedFrom < lease.leaseMs - trustMarginMs
   }
 
   get size(): number {
@@ -120,6 +135,20 @@ export class Leases {
   }
 
   /**
+   * A lease whose row was locked when it was asked for: between two commits of its own work nobody here has it locked. Work that commits
+   * all the time, as a busy stream on a slow disk does, might otherwise have it locked at each turn of the renewals.
+   */
+  async renewLocked(lease: HeldLease, db: Database, now: () => number): Promise<void> {
+    if (!lease.isLocked) return
+    try {
+      await this.renew([lease], db, now)
+    } catch (error) {
+      // The next turn meets it, too.
+      if (!isOutage(error)) throw error
+    }
+  }
+
+  /**
    * Ends what can no longer be trusted, until the returned function is called. Beside the renewals, since one may hang for longer
    * than a lease lasts when the line has gone silent, and none is asked for while their loop waits for a database that is away.
    */
@@ -139,7 +168,7 @@ export class Leases {
 
   #distrust(now: number): void {
     for (const lease of this.#held.values()) {
-      if (!lease.abort.signal.aborted && !isTrusted(lease, now)) lease.abort.abort(new LeaseLost(lease.ref))
+      if (!lease.abort.signal.aborted && !this.isTrusted(lease, now)) lease.abort.abort(new LeaseLost(lease.ref))
     }
   }
 }

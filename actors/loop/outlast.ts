@@ -12,11 +12,11 @@ import { LeaseLost } from './lease.ts'
 const pauseFromMs = 250
 const pauseToMs = 5_000
 /** Some ten seconds: an outage that concerns one row alone would otherwise be met for ever, and nobody would know. */
-const repeatsLimit = 6
+export const repeatsLimit = 6
 
 /** Rejects with what only delays once the lease is not trusted any more or all tries are used up, and at once with anything else. */
 export async function whileHeld<T>(
-  held: Held,
+  held: Pick<Held, 'signal' | 'isHeld'>,
   work: () => Promise<T>,
   { triesLimit = Infinity, delays = isOutage } = {},
 ): Promise<T> {

@@ -79,6 +79,8 @@ export class Runtime {
   readonly #express: Departures<Item>
   /** For commits that nobody acknowledged. */
   readonly #looks = new Set<Promise<void>>()
+  /** What items were rejected with of which nothing was committed. */
+  readonly #undoneBy = new WeakSet<Error>()
   /** From their beginning until it is known here what became of them. */
   readonly #undecided = new Set<Batch>()
 
@@ -133,6 +135,9 @@ export class Runtime {
     })
   }
 
+  /** Of what a step was rejected with: whether nothing of it was committed, so that it may be done again. */
+  isUndone = (error: unknown): boolean => error instanceof Error && this.#undoneBy.has(error)
+
   /** Resolves when nothing waits and nothing is being committed. */
   async idle(): Promise<void> {
     while (!(await this.#departures.isIdle()) || !(await this.#express.isIdle()) || this.#looks.size > 0)
@@ -183,6 +188,7 @@ export class Runtime {
         return false
       }
       const { error } = flight
+      if (flight.isUndone && error instanceof Error) this.#undoneBy.add(error)
       if (flight.isUndone && isLockTimeout(error)) return this.#apart(items, error)
       const outage = isOutage(error)
       if (flight.isUndone && (outage || isTransient(error)) && attempt < transientRetriesLimit) {

@@ -4,6 +4,7 @@
  * (machines/) and never does work twice by itself: what follows from an interruption is the machine's word.
  */
 import { hostname } from 'node:os'
+import type { ActorRef } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import {
   claimFor,
@@ -22,8 +23,8 @@ import { Postponements } from './postponements.ts'
 import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
 import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
-import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
-import { repeated } from './outlast.ts'
+import { LeaseLost, Leases, type HeldLease } from './lease.ts'
+import { repeated, repeatsLimit, whileHeld } from './outlast.ts'
 import type { Log } from '../log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
@@ -39,8 +40,8 @@ export interface WorkerOptions {
 /** How long a drain waits for work that must not be repeated. */
 const drainMs = 10_000
 const passesLimit = 50
-/** An outcome that cannot be written is tried again while its lease is trusted: 250 ms, doubled, 5 s at most. */
-const [retryFromMs, retryToMs] = [250, 5_000]
+
+const keyOf = ({ kind, id }: ActorRef): string => `${kind}/${id}`
 
 export class Worker implements Intake {
   /** Names this process in leases, for people: it decides nothing but who is alive on an embedded database. */
@@ -63,7 +64,7 @@ export class Worker implements Intake {
   /** `runtime` is asked for when it is needed: the two know each other. */
   constructor(options: WorkerOptions, runtime: () => Runtime) {
     this.#o = options
-    this.leases = new Leases(turnTaking(options.kinds))
+    this.leases = new Leases({ turnTaking: turnTaking(options.kinds), isAlone: options.db.profile === 'pglite' })
     this.#room = new Room(options.kinds, this.leases)
     this.#runtime = runtime
     this.owner = `${hostname()}/${process.pid}/${options.instruments.newToken().slice(-8)}`
@@ -113,7 +114,7 @@ export class Worker implements Intake {
       await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
     } catch (error) {
       // Then the lease runs out by itself, and the machine hears `interrupted`.
-      const fields = { err: error, actor: `${ref.kind}/${ref.id}`, work }
+      const fields = { err: error, actor: keyOf(ref), work }
       if (isOutage(error)) this.#o.log.warn(fields, 'work could not be given back')
       else this.#o.log.error(fields, 'work could not be given back')
     }
@@ -150,22 +151,28 @@ export class Worker implements Intake {
     const { ref, work, token } = launch
     const { work: handlers, repeatable } = this.#room.kind(ref.kind)
     const [handler, isRepeatable] = [handlers[work], repeatable.has(work)]
-    const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
+    const hold = this.#holdOf(lease)
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
-    if (!isHeld()) return this.#giveUp(lease)
+    if (!hold.isHeld()) return this.#giveUp(lease)
     const record = async (report: Report): Promise<void> => {
       lease.busyAt = this.#o.instruments.monotonic()
       const told = [{ type: 'agent.reported' as const, report }]
-      await this.#runtime().step({ ref, event: null, told, lease: { token, work }, cause: 'worker' })
-      if (lease.isLocked) await this.#renewNow(lease)
+      const step = { ref, event: null, told, lease: { token, work }, cause: 'worker' }
+      // An agent says it once: what is known to be undone is written again, before anything is begun anew for it.
+      const delays = (err: unknown): boolean => {
+        const isUndone = isOutage(err) && this.#runtime().isUndone(err)
+        if (isUndone) this.#o.log.warn({ actor: keyOf(ref), work, err }, 'an outage puts off what an agent said')
+        return isUndone
+      }
+      await whileHeld(hold, () => this.#runtime().step(step), { triesLimit: repeatsLimit, delays })
+      await this.leases.renewLocked(lease, this.#o.db, () => this.#o.instruments.monotonic())
     }
     let done: Done | Error
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
-      const held: Held = { signal: lease.abort.signal, turn: lease.turn.signal, isHeld, record }
+      const held: Held = { ...hold, turn: lease.turn.signal, record }
       const begin = () => handler(launch, held)
-      const met = (err: unknown): void =>
-        this.#o.log.warn({ actor: `${ref.kind}/${ref.id}`, work, err }, 'an outage puts work off')
+      const met = (err: unknown): void => this.#o.log.warn({ actor: keyOf(ref), work, err }, 'an outage puts work off')
       done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
@@ -176,22 +183,14 @@ export class Worker implements Intake {
     return this.#report(lease, done)
   }
 
-  /**
-   * Between two commits of its own work, where nobody here has its row locked: work that commits all the time, as a busy stream
-   * on a slow disk does, might otherwise have it locked at each turn of the renewals.
-   */
-  async #renewNow(lease: HeldLease): Promise<void> {
-    try {
-      await this.leases.renew([lease], this.#o.db, () => this.#o.instruments.monotonic())
-    } catch (error) {
-      // The next turn meets it, too.
-      if (!isOutage(error)) throw error
-    }
+  #holdOf(lease: HeldLease): Pick<Held, 'signal' | 'isHeld'> {
+    const isHeld = (): boolean => this.leases.isTrusted(lease, this.#o.instruments.monotonic())
+    return { signal: lease.abort.signal, isHeld }
   }
 
   async #report(lease: HeldLease, done: Done | Error): Promise<WorkEnded['end']> {
     const { ref, work, token } = lease
-    const fields = { actor: `${ref.kind}/${ref.id}`, work }
+    const fields = { actor: keyOf(ref), work }
     if (done instanceof Error) this.#o.log.error({ ...fields, err: done }, 'work failed')
     const event =
       done instanceof Error
@@ -199,29 +198,23 @@ export class Worker implements Intake {
         : { type: `xstate.done.actor.${work}`, output: done.output }
     const told = done instanceof Error ? [] : (done.told ?? [])
     const step: Step = { ref, event, told, lease: { token, work }, cause: 'worker' }
-    for (let pauseMs = retryFromMs; ; pauseMs = Math.min(retryToMs, pauseMs * 2)) {
-      try {
-        await this.#runtime().step(step)
-        return done instanceof Error ? 'failed' : 'done'
-      } catch (error) {
-        // What a drain has given back is done again by whoever comes next, and told then.
-        if (error instanceof LeaseLost && this.#isGivenBack(lease)) {
-          this.#o.log.info(fields, 'a result came when its work had been given back')
-          return 'given back'
-        }
-        if (error instanceof LeaseLost) {
-          this.#o.log.warn(fields, 'a late result was discarded')
-          return 'lost'
-        }
-        // What is known must not be forgotten because the database was away for a moment. After that the lease runs
-        // out, and the machine hears `interrupted`, which is then the truth.
-        const again = isOutage(error) && isTrusted(lease, this.#o.instruments.monotonic())
-        if (!again) {
-          this.#o.log.error({ ...fields, err: error }, 'an outcome could not be recorded')
-          return 'unrecorded'
-        }
-        await new Bell().wait(pauseMs, lease.abort.signal)
+    try {
+      // What is known must not be forgotten because the database was away for a moment. After that the lease runs out, and the
+      // machine hears `interrupted`, which is then the truth.
+      await whileHeld(this.#holdOf(lease), () => this.#runtime().step(step))
+      return done instanceof Error ? 'failed' : 'done'
+    } catch (error) {
+      // What a drain has given back is done again by whoever comes next, and told then.
+      if (error instanceof LeaseLost && this.#isGivenBack(lease)) {
+        this.#o.log.info(fields, 'a result came when its work had been given back')
+        return 'given back'
       }
+      if (error instanceof LeaseLost) {
+        this.#o.log.warn(fields, 'a late result was discarded')
+        return 'lost'
+      }
+      this.#o.log.error({ ...fields, err: error }, 'an outcome could not be recorded')
+      return 'unrecorded'
     }
   }
 
@@ -307,7 +300,7 @@ export class Worker implements Intake {
 
   /** One row that cannot be moved must not stop its kind: it is logged and left alone for a while. */
   async #takeOrPostpone(actor: DueActor, claimedAt: number): Promise<void> {
-    const key = `${actor.kind}/${actor.id}`
+    const key = keyOf(actor)
     try {
       await this.#take(actor, claimedAt)
       this.#postponements.forget(key)

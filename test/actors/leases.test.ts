@@ -260,4 +260,24 @@ describe('a process that stands still', () => {
     await expect.poll(() => lease.abort.signal.reason).toBeInstanceOf(LeaseLost)
     stop()
   })
+
+  it('keeps all of them on the embedded database: nobody else can have taken one over', async () => {
+    const fresh = await freshDatabase('pglite')
+    let [now, looks] = [0, 0]
+    const monotonic = (): number => {
+      looks += 1
+      return (now += leaseMs)
+    }
+    const o = { db: fresh.db, kinds: {}, instruments: { ...instruments, monotonic }, log: capturedLog().log }
+    const worker = new Worker(o, () => {
+      throw new Error('Nothing is committed here.')
+    })
+    worker.open()
+    const lease = worker.leases.hold({ ...held, trustedFrom: 0 })
+    await expect.poll(() => looks).toBeGreaterThan(3)
+    expect(worker.leases.isTrusted(lease, now)).toBe(true)
+    await worker.leases.renew([lease], fresh.db, monotonic)
+    expect(worker.leases.isTrusted(lease, now)).toBe(false)
+    await fresh.close()
+  })
 })

@@ -123,7 +123,7 @@ describe('who gives up a place', () => {
 
 describe('whose turn it is', () => {
   const stage = () => {
-    const leases = new Leases(new Set(['subscription']))
+    const leases = new Leases({ turnTaking: new Set(['subscription']) })
     const room = new Room({ subscription: { turnMs, concurrency: 8 } as Kind }, leases)
     let nth = 0
     const hold = (lane: string, at: number) =>

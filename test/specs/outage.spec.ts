@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { TaskAnswer } from '../../http/answers.ts'
 import { instruments } from '../../actors/system.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { loopStanding } from '../../domain/queue-words.ts'
@@ -58,6 +59,65 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   wire.close()
   await peer.close()
   await fresh.close()
+})
+
+test('what an agent says once while the database is away is kept: its stream is not begun anew', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('There is no wire to an embedded database.')
+  const wire = new Wire(fresh.profile.url)
+  const db = await openDatabase({ kind: 'postgresql', url: await wire.open() })
+  const house = await startConsole({ database: db, uiDirectory: null })
+  const peer = await startRawPeer()
+  const { result } = await house.finished(
+    (await house.send(await house.api.register(peer.cardUrl), { text: 'hold' })).id,
+  )
+  await peer.script.held(1)
+  await expect.poll(() => peer.subscribed()).toHaveLength(1)
+  const [remoteId = ''] = peer.taskIds()
+  const path = `/api/tasks/${result?.localId}`
+
+  wire.cut()
+  // Nobody can ask this agent for it again: its task does not show it.
+  const artifact = { artifactId: 'notes', parts: [{ text: 'Said once.' }] }
+  peer.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, artifact } })
+  const puts = 'an outage puts off what an agent said'
+  await expect.poll(() => house.lines.some(({ message }) => message === puts), { timeout: 10_000 }).toBe(true)
+  wire.mend()
+
+  const shown = async () => TaskAnswer.parse((await house.api.get(path)).body).task.artifacts.map(({ parts }) => parts)
+  await expect.poll(shown, { timeout: 15_000 }).toMatchObject([[{ value: 'Said once.' }]])
+  peer.script.finish('Done.')
+  const state = async () => TaskAnswer.parse((await house.api.get(path)).body).task.state
+  await expect.poll(state).toBe('TASK_STATE_COMPLETED')
+  expect(await shown()).toMatchObject([[{ value: 'Said once.' }], [{ value: 'Done.' }]])
+  expect(peer.subscribed()).toEqual([remoteId])
+  await house.close()
+  await db.close()
+  wire.close()
+  await peer.close()
+  await fresh.close()
+})
+
+test('a commit that fails by a defect ends its stream at once, however silent the agent is', async () => {
+  const house = await startConsole({ database: 'postgresql', uiDirectory: null })
+  const peer = await startRawPeer()
+  await house.finished((await house.send(await house.api.register(peer.cardUrl), { text: 'hold' })).id)
+  await peer.script.held(1)
+  await expect.poll(() => peer.subscribed()).toHaveLength(1)
+  const [remoteId = ''] = peer.taskIds()
+  await house.db.raw((client) =>
+    client.query(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a defect'; end $$;
+      create trigger refuse before insert on task_event execute function refuse()`),
+  )
+  const artifact = { artifactId: 'notes', parts: [{ text: 'Said once.' }] }
+  peer.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, artifact } })
+  await expect.poll(() => house.lines.some(({ message }) => message === 'work failed')).toBe(true)
+  await house.db.raw((client) => client.query('drop trigger refuse on task_event'))
+  await expect.poll(() => peer.subscribed(), { timeout: 10_000 }).toEqual([remoteId, remoteId])
+  peer.script.finish('Done.')
+  await house.close()
+  await peer.close()
 })
 
 test('PostgreSQL whose disk is full: a send is refused, an answer under way waits, and with room again nothing is lost', async () => {
