@@ -1,11 +1,13 @@
 /**
  * A pooler in transaction mode, as far as a client can be hurt by one: few server connections for many clients, and each
  * transaction on the one that has rested longest, so that whatever a session was told is with somebody else by the next.
- * As PgBouncer before 1.21 it carries no prepared statements, refuses settings at the start of a connection, and lets
- * notifications go to whoever happens to be linked. Speaks PostgreSQL's protocol 3.0 without TLS or passwords.
+ * It refuses settings at the start of a connection, and lets notifications go to whoever happens to be linked; prepared statements
+ * it carries as PgBouncer does since 1.21 (pooler-names.ts), or not at all, as before. Speaks PostgreSQL's protocol 3.0 without
+ * TLS or passwords.
  */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { CarriedNames, type Carried } from './pooler-names.ts'
 
 const protocol3 = 196_608
 /** What PgBouncer accepts without being told to ignore it [pgbouncer.org/config.html, ignore_startup_parameters]. */
@@ -79,17 +81,23 @@ class Server {
   owed = 0
   readonly #socket: Socket
   readonly #messages = new Messages()
+  readonly #names: CarriedNames | null
   #rests: (server: Server) => void = () => undefined
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, names: CarriedNames | null) {
     this.#socket = socket
+    this.#names = names
   }
 
-  static async open(target: URL, parameters: Readonly<Record<string, string>>): Promise<Server> {
+  static async open(
+    target: URL,
+    parameters: Readonly<Record<string, string>>,
+    names: CarriedNames | null,
+  ): Promise<Server> {
     const socket = connect(Number(target.port), target.hostname)
     socket.setNoDelay()
     await once(socket, 'connect')
-    const server = new Server(socket)
+    const server = new Server(socket, names)
     const ready = new Promise<void>((resolve) => (server.#rests = () => resolve()))
     socket.on('data', (chunk: Buffer) => server.#hear(chunk))
     socket.on('error', () => socket.destroy())
@@ -103,17 +111,20 @@ class Server {
   }
 
   #hear(chunk: Buffer): void {
-    for (const { type, bytes } of this.#messages.push(chunk)) {
-      this.client?.socket.write(bytes)
+    for (const message_ of this.#messages.push(chunk)) {
+      const { type, bytes } = message_
+      if (this.#names?.isForClient(message_) !== false) this.client?.socket.write(bytes)
       if (type !== 'Z') continue
       this.owed = Math.max(0, this.owed - 1)
+      if (this.owed === 0) this.#names?.rest()
       if (this.owed === 0 && String.fromCharCode(bytes[5] ?? 0) === 'I') this.#rests(this)
     }
   }
 
-  send({ type, bytes }: Message): void {
-    if (asksForReady(type)) this.owed += 1
-    this.#socket.write(bytes)
+  send(client: Client, message_: Message): void {
+    if (asksForReady(message_.type)) this.owed += 1
+    const messages = this.#names?.forServer(client.carried, message_) ?? [message_]
+    for (const { bytes } of messages) this.#socket.write(bytes)
   }
 
   destroy(): void {
@@ -124,6 +135,7 @@ class Server {
 class Client {
   readonly socket: Socket
   readonly waiting: Message[] = []
+  readonly carried: Carried = new Map()
   server: Server | null = null
   last: Server | null = null
 
@@ -156,7 +168,7 @@ class Pool {
   /** A message of a client: to its server, or into its queue until it has one. */
   pass(client: Client, message_: Message): void {
     if (message_.type === 'X') return void client.socket.end()
-    if (client.server) return client.server.send(message_)
+    if (client.server) return client.server.send(client, message_)
     client.waiting.push(message_)
     if (!this.#queue.includes(client)) this.#queue.push(client)
     this.#link()
@@ -183,7 +195,7 @@ class Pool {
       if (client.last !== null && client.last !== server) this.#seen.moved += 1
       client.server = client.last = server
       server.client = client
-      for (const message_ of client.waiting.splice(0)) server.send(message_)
+      for (const message_ of client.waiting.splice(0)) server.send(client, message_)
     }
   }
 
@@ -212,12 +224,12 @@ function parametersOf(bytes: Buffer): Record<string, string> {
 /** No process id at all: a pooler cancels by a key of its own, which is any 32 bits. */
 const foreignPid = -2_000_000_000
 
-export async function startPooler(target: string, size: number): Promise<Pooler> {
+export async function startPooler(target: string, size: number, { carriesNames = false } = {}): Promise<Pooler> {
   const server = new URL(target)
   const url = new URL(target)
   const parameters = { user: decodeURIComponent(url.username), database: url.pathname.slice(1) }
   const seen = { transactions: 0, moved: 0, refusedStarts: 0 }
-  const pool = new Pool(() => Server.open(server, parameters), seen)
+  const pool = new Pool(() => Server.open(server, parameters, carriesNames ? new CarriedNames() : null), seen)
   await Promise.all(Array.from({ length: size }, () => pool.grow()))
   const sockets = new Set<Socket>()
   const greet = (socket: Socket, opening: Buffer): boolean => {
