@@ -29,15 +29,17 @@ export const rearmSubscription: Reaction = (_batch, told) => {
 
 /**
  * Whoever follows a task sees its end and says so; only an end that came another way is news to the subscription. It hears it
- * in the same commit: nobody asks for a finished task again, and so nobody would tell it later. A task that only ever waited for
+ * in the same commit: nobody asks for a finished task again, and so nobody would tell it later. Who is at its stream meanwhile is not
+ * stopped, for the stream's last words may still be on their way: they hear of it by Held.news, or, gone, whoever comes next sees it. A task that only ever waited for
  * people had none: it gets one to see what the end left out, unless the very first answer was that end.
  */
-export const endSubscription: Reaction = (_batch, told) => {
+export const endSubscription: Reaction = (batch, told) => {
   const spawns: Spawn[] = []
   const sends: { ref: ActorRef; event: SubscriptionEvent }[] = []
   for (const { organizationId, subjectId, fact } of told) {
     if (fact.type !== 'task.settled' || fact.byFollower) continue
     const ref = { kind: 'subscription', id: subjectId }
+    if (batch.isAtWork(ref, 'follow')) continue
     const isUnseen = fact.isPartial && !fact.created
     if (isUnseen) spawns.push({ ref, lane: fact.agentId, isNew: false, organizationId, cause: 'reaction' })
     sends.push({ ref, event: { type: 'settled', isPartial: fact.isPartial } })

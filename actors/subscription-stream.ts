@@ -6,8 +6,9 @@
 import { encodeRequest, otherForm, type AgentError } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
-import { isOfAnother, type FollowedTask } from '../persistence/tasks.ts'
+import { isOfAnother, readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import { CommitQueue } from './commit-queue.ts'
+import { LastWords } from './last-words.ts'
 import type { Held } from './loop/kinds.ts'
 import { limits, StreamBroken, type Sent, type Streaming } from './outbound.ts'
 import { errorWords } from './agent-words.ts'
@@ -40,7 +41,9 @@ interface Drinking {
   readonly requestId: string
   readonly answered: boolean
   readonly held: Held
-  /** Hangs up. */
+  readonly words: LastWords
+  readonly signal: AbortSignal
+  /** Hangs up, as the signal does. */
   readonly cut: () => void
 }
 
@@ -55,25 +58,53 @@ export class Streams {
   async hold(line: TaskLine, answered: boolean, held: Held): Promise<StreamEnd> {
     const requestId = this.#t.newToken()
     const cut = new AbortController()
+    const words = new LastWords(() => cut.abort())
     const signal = AbortSignal.any([held.signal, held.turn, cut.signal])
+    void this.#listen(line, held, words, cut.signal)
+    try {
+      return await this.#follow(line, { requestId, answered, held, words, signal, cut: () => cut.abort() })
+    } finally {
+      words.end()
+      cut.abort()
+    }
+  }
+
+  async #follow(line: TaskLine, drinking: Drinking): Promise<StreamEnd> {
+    const { requestId, held, words, signal } = drinking
+    // No stream either is nothing said.
+    words.listen()
     const opened = await this.#open(line, requestId, signal)
+    words.hear()
     if (opened instanceof WireError) return broken(opened.message, false)
     if (opened.kind === 'answered') {
       const parse = () => this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
       return unopened(await this.#t.pool.heavy.take(opened.body.length, parse), opened.status)
     }
     if (opened.kind !== 'streaming') {
+      if (words.hasBegun) return { kind: 'closed' }
       if (held.turn.aborted) return { kind: 'yielded', opened: false }
       return { ...broken(opened.message, false), oversized: opened.code === 'too-large' }
     }
     try {
-      return await this.#drink(opened, line, { requestId, answered, held, cut: () => cut.abort() })
+      return await this.#drink(opened, line, drinking)
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error
+      if (words.hasBegun) return { kind: 'closed' }
       if (held.turn.aborted) return { kind: 'yielded', opened: true }
       return { ...broken(error.message, true), oversized: error.code === 'too-large' }
     } finally {
       await opened.close()
+    }
+  }
+
+  /** Until the stream ends: whether somebody else saw the task's end. */
+  async #listen({ task }: TaskLine, { news }: Held, words: LastWords, over: AbortSignal): Promise<void> {
+    while (!over.aborted && !words.hasBegun) {
+      await news.wait(limits.stream.idleMs, over)
+      if (over.aborted) return
+      // What cannot be asked now is seen when the stream ends.
+      const now = await readFollowed(this.#t.db.pool, task.id).catch(() => null)
+      if (now && isTerminal(now.state) && !over.aborted) words.begin()
     }
   }
 
@@ -86,7 +117,11 @@ export class Streams {
     return other ? this.#t.door.openStream(line.agentId, other, limits.stream, signal) : opened
   }
 
-  async #drink(stream: Streaming, line: TaskLine, { requestId, answered, held, cut }: Drinking): Promise<StreamEnd> {
+  async #drink(
+    stream: Streaming,
+    line: TaskLine,
+    { requestId, answered, held, words, cut }: Drinking,
+  ): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
@@ -100,10 +135,14 @@ export class Streams {
       return watch.sees(events) ? { kind: 'closed' } : 'more'
     }
     try {
+      words.listen()
       for await (const chunk of stream.chunks) {
+        words.hear()
         const taken = await this.#inTurn(parser, chunk, commits, () => take(parser.parse(chunk)))
         if (taken !== 'more') return taken
+        words.listen()
       }
+      words.hear()
       const last = await this.#inTurn(parser, null, commits, () => take(parser.end()))
       return last === 'more' ? { kind: 'closed' } : last
     } finally {

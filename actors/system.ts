@@ -207,8 +207,9 @@ export class System {
         prepare: async () => {
           this.changes.subscribe((change) => {
             // Of what others committed only the names are told.
-            if (change.commit?.facts === undefined || agentFacts.some((fact) => change.commit?.facts?.has(fact)))
-              this.worker.reconsider(change.subjects)
+            const mayHave = (fact: string): boolean => change.commit?.facts?.has(fact) ?? true
+            if (agentFacts.some(mayHave)) this.worker.reconsider(change.subjects)
+            if (mayHave('task.settled')) this.worker.tell(change.subjects)
           })
           await this.#freshness.open()
           await reportMissingKeys(db, this.#vault, log)

@@ -66,7 +66,12 @@ export class Batch {
     const { tx, at, intake } = options
     this.id = intake.newToken()
     this.#tx = tx
-    this.context = { tx, at, newToken: () => intake.newToken(), tasks: new Map(), writes: [], replies: new Map() }
+    const isAtWork = (ref: ActorRef, work: string): boolean => {
+      const actor = this.#living.get(keyOf(ref))
+      return actor?.work === work && actor.lease.kind !== 'none'
+    }
+    const own = { tasks: new Map(), writes: [], replies: new Map() }
+    this.context = { tx, at, newToken: () => intake.newToken(), isAtWork, ...own }
     this.#kinds = options.kinds
     this.#reactions = options.reactions
     this.#intake = options.intake

@@ -8,6 +8,7 @@ import type { JsonText } from '../../domain/json-text.ts'
 import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
 import type { Transaction } from '../../persistence/connection.ts'
 import type { LockedTask } from '../../persistence/tasks.ts'
+import type { Bell } from './bell.ts'
 
 /** An actor whose work is being done under a lease. */
 export interface LeasedActor {
@@ -27,6 +28,8 @@ export interface Held {
   readonly signal: AbortSignal
   /** Aborts when others have waited for the place long enough: for work that can be taken up again (Kind.turnMs). */
   readonly turn: AbortSignal
+  /** Rings when somebody else committed what ended its subject, or may have: for work that waits for others (Worker.tell). */
+  readonly news: Pick<Bell, 'wait'>
   /** Whether the lease is trusted at this instant: to be asked right before what cannot be undone. */
   isHeld(): boolean
   /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */
@@ -46,6 +49,8 @@ export interface BatchContext {
   readonly tx: Transaction
   readonly at: Date
   readonly newToken: () => string
+  /** Whether an actor that the batch has locked is at such work, as far as its row says. */
+  readonly isAtWork: (ref: ActorRef, work: string) => boolean
   /** Tasks that the batch's reports name, locked before any actor: `foresee` puts them here. */
   readonly tasks: Map<string, LockedTask>
   /** Statements that leave with the batch's last ones: each asks for all it has to write at once, and waits for nothing in between. */

@@ -9,6 +9,7 @@ import type { Database } from '../../persistence/database.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { renewLeases } from '../../persistence/leases.ts'
 import { isOutage } from '../../persistence/outage.ts'
+import { Bell } from './bell.ts'
 import { PlaceTime } from './place-time.ts'
 
 /** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
@@ -31,6 +32,8 @@ export interface HeldLease {
   readonly abort: AbortController
   /** Ends the work's turn: others wait for its place. */
   readonly turn: AbortController
+  /** Somebody else may have ended what the work is at. */
+  readonly news: Bell
   /** Monotonic milliseconds: when the work began, and when it last had something to commit. */
   readonly since: number
   busyAt: number
@@ -91,12 +94,13 @@ export class Leases {
     return n
   }
 
-  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'since' | 'busyAt' | 'isLocked'>): HeldLease {
+  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'news' | 'since' | 'busyAt' | 'isLocked'>): HeldLease {
     const since = lease.trustedFrom
     const held: HeldLease = {
       ...lease,
       abort: new AbortController(),
       turn: new AbortController(),
+      news: new Bell(),
       since,
       busyAt: since,
       isLocked: false,

@@ -170,7 +170,7 @@ export class Worker implements Intake {
     let done: Done | Error
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
-      const held: Held = { ...hold, turn: lease.turn.signal, record }
+      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, record }
       const begin = () => handler(launch, held)
       const met = (err: unknown): void => this.#o.log.warn({ actor: keyOf(ref), work, err }, 'an outage puts work off')
       done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())
@@ -246,6 +246,11 @@ export class Worker implements Intake {
   /** There is news of these agents: what is held of them for long is taken up again, by what is known of them now. */
   reconsider(lanes: ReadonlySet<string>): void {
     for (const { lane, turn } of this.leases.list()) if (lane !== null && lanes.has(lane)) turn.abort()
+  }
+
+  /** Others may have ended these: who works at one of them looks. */
+  tell(subjects: ReadonlySet<string>): void {
+    for (const { ref, news } of this.leases.list()) if (subjects.has(ref.id)) news.ring()
   }
 
   #bell(name: string): Bell {

@@ -1,5 +1,6 @@
 /** What an outage does to repeatable work: it is begun anew, for a while, and who heard of it says so once. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { Bell } from '../../actors/loop/bell.ts'
 import type { Held } from '../../actors/loop/kinds.ts'
 import { LeaseLost } from '../../actors/loop/lease.ts'
 import { repeated } from '../../actors/loop/outlast.ts'
@@ -13,6 +14,7 @@ const heldFor = (tries: number, turn = new AbortController()): Held => {
     signal: new AbortController().signal,
     turn: turn.signal,
     isHeld: () => left-- > 0,
+    news: new Bell(),
     record: () => Promise.resolve(),
   }
 }

@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ArtifactStore } from '../../persistence/artifacts.ts'
+import { Bell } from '../../actors/loop/bell.ts'
 import { CardTrust } from '../../actors/card-trust.ts'
 import { AgentDoor } from '../../actors/credentials.ts'
 import { Discovery } from '../../actors/discovery.ts'
@@ -54,6 +55,7 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     signal: new AbortController().signal,
     turn: new AbortController().signal,
     isHeld: () => true,
+    news: new Bell(),
     record: () => Promise.reject(new Error('Nothing is to be told.')),
   }
   /** A scope whose last reading failed, so that its agent is looked for anew. */

@@ -28,7 +28,10 @@ test('a new task that two commands of two skills are answered with is the first 
   const told = [answered(first, 'invoices', 'for invoices'), answered(second, 'payroll', 'for payroll')]
   const replies = new Map<string, { readonly taskId: string; readonly reply: string }>()
   const effects = await fresh.db.fly((tx) =>
-    observe({ tx, at: new Date(), newToken: newId, tasks: new Map(), writes: [], replies }, told),
+    observe(
+      { tx, at: new Date(), newToken: newId, isAtWork: () => false, tasks: new Map(), writes: [], replies },
+      told,
+    ),
   )
   expect([...replies.keys()]).toEqual([first])
   expect(effects.told?.map(({ fact }) => fact.type)).toEqual(['task.observed', 'task.settled'])

@@ -31,14 +31,30 @@ export const cutOff = (stage: Stage): Promise<unknown> =>
     pool.any(sql.unsafe`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`),
   )
 
+/** Processes that end by themselves between the question who is there and the kill. */
+const triesLimit = 10
+
+/** False: it is gone by itself. */
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
+    throw error
+  }
+}
+
 /** `kill -9` of a process of the server's that serves a client. Resolves when the server has recovered from it. */
 export async function killBackend(stage: Stage): Promise<void> {
   const ask = (question: QuerySqlToken<typeof Pid>) => stage.withDatabase(({ pool }) => pool.any(question))
-  const [newest] = await ask(sql.type(Pid)`
-    select pid from pg_stat_activity where ${others} order by backend_start desc limit 1`)
-  if (!newest) throw new Error('Nobody is connected to the server.')
-  process.kill(newest.pid, 'SIGKILL')
-  const left = sql.type(Pid)`select pid from pg_stat_activity where pid = ${newest.pid}`
+  const newest = sql.type(Pid)`select pid from pg_stat_activity where ${others} order by backend_start desc limit 1`
+  let killed: number | null = null
+  for (let tries = 0; killed === null; tries++) {
+    const [found] = await ask(newest)
+    if (!found || tries === triesLimit) throw new Error('Nobody stays connected to the server.')
+    if (kill(found.pid)) killed = found.pid
+  }
+  const left = sql.type(Pid)`select pid from pg_stat_activity where pid = ${killed}`
   // Until its parent has noticed, the server still takes clients and still shows the dead one.
   await stage.until(() =>
     ask(left).then(
