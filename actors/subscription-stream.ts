@@ -3,6 +3,7 @@
  * that an agent is read only as fast as its words are stored. Owns the stream from the request to how it ended. Does not
  * know what that means for the task (subscription.ts) or what an event changes (observe.ts).
  */
+import { setImmediate } from 'node:timers/promises'
 import { encodeRequest, otherForm, type AgentError } from '../a2a/client.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
@@ -101,6 +102,8 @@ export class Streams {
   async #listen({ task }: TaskLine, { news }: Held, words: LastWords, over: AbortSignal): Promise<void> {
     while (!over.aborted && !words.hasBegun) {
       await news.wait(limits.stream.idleMs, over)
+      // It may be this stream that told of it, and is over in the same turn: nothing is asked then.
+      await setImmediate()
       if (over.aborted) return
       // What cannot be asked now is seen when the stream ends.
       const now = await readFollowed(this.#t.db.pool, task.id).catch(() => null)
