@@ -6,15 +6,17 @@
 
 /** Waited for an agent's next word; what was said before the end is on its way already. */
 const quietMs = 3_000
-/** From the end on. An agent that closes no stream of a task that is over keeps its place no longer. */
+/** Of all such waits together: an agent that closes no stream of a task that is over, and goes on to say something, keeps no place. */
 const longestMs = 30_000
 
 export class LastWords {
   readonly #hangUp: () => void
   #hasBegun = false
-  #isListening = false
-  #quiet: NodeJS.Timeout | undefined
-  #longest: NodeJS.Timeout | undefined
+  /** Monotonic milliseconds since when the agent's next word is waited for; null: it is not. */
+  #since: number | null = null
+  #leftMs = longestMs
+  #timer: NodeJS.Timeout | undefined
+  #turn: NodeJS.Immediate | undefined
 
   constructor(hangUp: () => void) {
     this.#hangUp = hangUp
@@ -28,24 +30,26 @@ export class LastWords {
   begin(): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    this.#longest = setTimeout(this.#hangUp, longestMs)
-    if (this.#isListening) this.listen()
+    if (this.#since !== null) this.listen()
   }
 
   /** From now on the agent's next word is waited for. */
   listen(): void {
-    this.#isListening = true
-    if (this.#hasBegun) this.#quiet = setTimeout(this.#hangUp, quietMs)
+    this.#since = performance.now()
+    // A process that stood still hears first what came meanwhile: timers ring before sockets are read.
+    const ring = (): void => void (this.#turn = setImmediate(this.#hangUp))
+    if (this.#hasBegun) this.#timer = setTimeout(ring, Math.min(quietMs, this.#leftMs))
   }
 
   /** It came: how long we take for it is not the agent's silence. */
   hear(): void {
-    this.#isListening = false
-    clearTimeout(this.#quiet)
+    if (this.#hasBegun && this.#since !== null) this.#leftMs -= performance.now() - this.#since
+    this.#since = null
+    this.end()
   }
 
   end(): void {
-    clearTimeout(this.#quiet)
-    clearTimeout(this.#longest)
+    clearTimeout(this.#timer)
+    clearImmediate(this.#turn)
   }
 }

@@ -29,8 +29,8 @@ export const rearmSubscription: Reaction = (_batch, told) => {
 
 /**
  * Whoever follows a task sees its end and says so; only an end that came another way is news to the subscription. It hears it
- * in the same commit: nobody asks for a finished task again, and so nobody would tell it later. Who is at its stream meanwhile is not
- * stopped, for the stream's last words may still be on their way: they hear of it by Held.news, or, gone, whoever comes next sees it. A task that only ever waited for
+ * in the same commit: nobody asks for a finished task again, and so nobody would tell it later. Who is at its stream meanwhile goes
+ * on (last-words.ts): the row knows of the end when they report. A task that only ever waited for
  * people had none: it gets one to see what the end left out, unless the very first answer was that end.
  */
 export const endSubscription: Reaction = (batch, told) => {
@@ -39,10 +39,10 @@ export const endSubscription: Reaction = (batch, told) => {
   for (const { organizationId, subjectId, fact } of told) {
     if (fact.type !== 'task.settled' || fact.byFollower) continue
     const ref = { kind: 'subscription', id: subjectId }
-    if (batch.isAtWork(ref, 'follow')) continue
+    const isFollowed = batch.isAtWork(ref, 'follow')
     const isUnseen = fact.isPartial && !fact.created
     if (isUnseen) spawns.push({ ref, lane: fact.agentId, isNew: false, organizationId, cause: 'reaction' })
-    sends.push({ ref, event: { type: 'settled', isPartial: fact.isPartial } })
+    sends.push({ ref, event: { type: 'settled', isPartial: fact.isPartial, ...(isFollowed && { isFollowed }) } })
   }
   return Promise.resolve({ spawns, sends })
 }

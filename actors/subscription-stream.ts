@@ -23,18 +23,22 @@ export interface TaskLine extends AgentLine {
 }
 
 /**
- * `closed`: by the agent, or by us once it said that it waits or has finished. `yielded`: its place is wanted by others.
+ * `closed`: by the agent, or by us once it said that it waits or has finished. `over`: the task ended in another's sight, who has told the
+ * subscription so, and the stream has brought what it still had. `yielded`: its place is wanted by others.
  * `unsupported`: the agent gives no stream of a task, whatever its card says; a task that is over has none either. `unrouted`: a
  * server said that there is no such thing, and not in the agent's words: it may be one that stands where the agent should.
  * `broken`: everything else; `oversized` where a limit of ours ended it, `opened` where there had been a stream.
  */
 export type StreamEnd =
   | { readonly kind: 'closed' }
+  | { readonly kind: 'over' }
   | { readonly kind: 'yielded'; readonly opened: boolean }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'unrouted'; readonly reason: string }
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
+
+const askAgainMs = 1_000
 
 type Taken = StreamEnd | 'more'
 
@@ -60,10 +64,16 @@ export class Streams {
     const requestId = this.#t.newToken()
     const cut = new AbortController()
     const words = new LastWords(() => cut.abort())
-    const signal = AbortSignal.any([held.signal, held.turn, cut.signal])
+    const signal = AbortSignal.any([held.signal, cut.signal])
+    // The last words have a bound of their own, and cannot be taken up again.
+    const endTurn = (): void => void (words.hasBegun || cut.abort())
+    if (held.turn.aborted) endTurn()
+    held.turn.addEventListener('abort', endTurn, { once: true, signal: cut.signal })
     void this.#listen(line, held, words, cut.signal)
     try {
-      return await this.#follow(line, { requestId, answered, held, words, signal, cut: () => cut.abort() })
+      const end = await this.#follow(line, { requestId, answered, held, words, signal, cut: () => cut.abort() })
+      const isLeftOut = end.kind === 'broken' && end.oversized
+      return words.hasBegun && !isLeftOut ? { kind: 'over' } : end
     } finally {
       words.end()
       cut.abort()
@@ -82,7 +92,6 @@ export class Streams {
       return unopened(await this.#t.pool.heavy.take(opened.body.length, parse), opened.status)
     }
     if (opened.kind !== 'streaming') {
-      if (words.hasBegun) return { kind: 'closed' }
       if (held.turn.aborted) return { kind: 'yielded', opened: false }
       return { ...broken(opened.message, false), oversized: opened.code === 'too-large' }
     }
@@ -90,7 +99,6 @@ export class Streams {
       return await this.#drink(opened, line, drinking)
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error
-      if (words.hasBegun) return { kind: 'closed' }
       if (held.turn.aborted) return { kind: 'yielded', opened: true }
       return { ...broken(error.message, true), oversized: error.code === 'too-large' }
     } finally {
@@ -100,14 +108,15 @@ export class Streams {
 
   /** Until the stream ends: whether somebody else saw the task's end. */
   async #listen({ task }: TaskLine, { news }: Held, words: LastWords, over: AbortSignal): Promise<void> {
-    while (!over.aborted && !words.hasBegun) {
-      await news.wait(limits.stream.idleMs, over)
+    for (let waitMs: number = limits.stream.idleMs; !over.aborted && !words.hasBegun;) {
+      await news.wait(waitMs, over)
       // It may be this stream that told of it, and is over in the same turn: nothing is asked then.
       await setImmediate()
       if (over.aborted) return
-      // What cannot be asked now is seen when the stream ends.
-      const now = await readFollowed(this.#t.db.pool, task.id).catch(() => null)
-      if (now && isTerminal(now.state) && !over.aborted) words.begin()
+      // What cannot be asked now is asked again soon, and seen in any case when the stream ends.
+      const now = await readFollowed(this.#t.db.pool, task.id).catch(() => 'unasked' as const)
+      waitMs = now === 'unasked' ? askAgainMs : limits.stream.idleMs
+      if (now !== 'unasked' && now && isTerminal(now.state) && !over.aborted) words.begin()
     }
   }
 

@@ -58,6 +58,8 @@ export class Following {
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
     const over = await this.#streams.hold(line, answered, held)
+    // Whether somebody has to look at the whole of it is known where its end was told.
+    if (over.kind === 'over') return ended({ kind: 'ended', news: true })
     // Before our own look: a task that moves is no proof of a stream that tells nothing of it.
     const told = await toldSince(this.#t.db.pool, line.task.id, before, line.task.state)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
@@ -149,13 +151,13 @@ export class Following {
   }
 }
 
-type JudgedEnd = Exclude<StreamEnd, { kind: 'unrouted' }>
+type JudgedEnd = Exclude<StreamEnd, { kind: 'unrouted' | 'over' }>
 
 /**
  * A bare 404 is what an ingress says while it has no agent to lead to, too. Only where the agent itself showed the task at the same
  * time is it the stream alone that is missing.
  */
-function judged(end: StreamEnd, look: Look): JudgedEnd {
+function judged(end: Exclude<StreamEnd, { kind: 'over' }>, look: Look): JudgedEnd {
   if (end.kind !== 'unrouted') return end
   if (look.kind === 'seen') return { kind: 'unsupported' }
   return { kind: 'broken', reason: end.reason, opened: false, oversized: false }

@@ -32,13 +32,14 @@ export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' 
 
 /**
  * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) saw the agent at work.
- * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole.
+ * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole; `isFollowed`: somebody is at its
+ * stream, whose last words may still be on their way.
  */
 export type SubscriptionEvent =
   | Interrupted
   | { readonly type: 'rearmed' }
   | { readonly type: 'heard' }
-  | { readonly type: 'settled'; readonly isPartial: boolean }
+  | { readonly type: 'settled'; readonly isPartial: boolean; readonly isFollowed?: true }
 
 /** Failures of an agent that answers do not count on: the pause stays at the specification's 30 s. */
 const failuresHeard = 6
@@ -69,6 +70,12 @@ const unseenWhole = 'The finished task could not be read as a whole.'
 const reasonOf = (outcome: FollowOutcome): string | null => ('reason' in outcome ? outcome.reason : null)
 const leftOutOf = (outcome: FollowOutcome): string | null => ('leftOut' in outcome ? (outcome.leftOut ?? null) : null)
 
+/** Another has seen all of the task: of this outcome only what the stream left out is left to tell. */
+const seenWhole = (outcome: FollowOutcome): FollowOutcome => {
+  const leftOut = leftOutOf(outcome)
+  return { kind: 'finished', ...(leftOut === null ? {} : { leftOut }) }
+}
+
 /** In these it reads the task itself, every 15 s at the least, once it has a place: whoever else reads would only repeat it. */
 export const readingStates = [{ polling: 'pausing' }, { polling: 'reading' }] as const
 
@@ -87,6 +94,8 @@ export const subscriptionMachine = setup({
       rearmed: boolean
       /** Why it may not all have been seen, once it is finished; absent where it was, and in rows from before this was kept. */
       missing?: string
+      /** The end was told while it was followed, in part or whole: nothing but that is to come of it. Absent where it was not. */
+      ended?: 'part' | 'whole'
     },
     events: {} as SubscriptionEvent,
     emitted: {} as MachineFact,
@@ -108,6 +117,9 @@ export const subscriptionMachine = setup({
     /** 1, 2 and 4 s apart after a look that failed; at once, 2 and 4 s apart where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
+    noteEnd: assign(({ context, event }) =>
+      event.type !== 'settled' ? {} : { ended: event.isPartial ? (context.ended ?? 'part') : ('whole' as const) },
+    ),
     /** The last word of it: nobody will look again. */
     tellUnseen: enqueueActions(({ enqueue }) => {
       enqueue.assign({ missing: unseenWhole })
@@ -138,6 +150,9 @@ export const subscriptionMachine = setup({
     }),
   },
   guards: {
+    isFollowed: ({ event }) => event.type === 'settled' && event.isFollowed === true,
+    endedWhole: ({ context }) => context.ended === 'whole',
+    endedInPart: ({ context }) => context.ended === 'part',
     toldInPart: ({ event }) => event.type === 'settled' && event.isPartial,
     closingTriesLeft: ({ context }) => context.failures < closingTriesLimit,
   },
@@ -157,11 +172,16 @@ export const subscriptionMachine = setup({
         src: 'follow',
         onDone: [
           {
-            guard: function taskFinished({ event }) {
-              return event.output.kind === 'finished'
+            guard: function taskFinished({ context, event }) {
+              return event.output.kind === 'finished' || context.ended === 'whole'
             },
             target: 'finished',
-            actions: { type: 'tellMissing', params: ({ event }) => ({ outcome: event.output }) },
+            actions: {
+              type: 'tellMissing',
+              params: ({ context, event }) => ({
+                outcome: context.ended === 'whole' ? seenWhole(event.output) : event.output,
+              }),
+            },
           },
           {
             guard: function wholeNotSeen({ event }) {
@@ -170,6 +190,7 @@ export const subscriptionMachine = setup({
             target: 'closing.pausing',
             actions: { type: 'noteLeftOut', params: ({ event }) => ({ outcome: event.output }) },
           },
+          { guard: 'endedInPart', target: 'closing' },
           {
             guard: function answeredMeanwhile({ context, event }) {
               return event.output.kind === 'waiting' && context.rearmed
@@ -206,9 +227,14 @@ export const subscriptionMachine = setup({
           },
           { target: 'backingOff', actions: { type: 'judge', params: ({ event }) => ({ outcome: event.output }) } },
         ],
-        onError: { target: 'backingOff', actions: { type: 'judge', params: { outcome: defect } } },
+        onError: [
+          { guard: 'endedWhole', target: 'finished' },
+          { guard: 'endedInPart', target: 'closing' },
+          { target: 'backingOff', actions: { type: 'judge', params: { outcome: defect } } },
+        ],
       },
       on: {
+        settled: { guard: 'isFollowed', actions: 'noteEnd' },
         interrupted: { target: 'following', reenter: true },
         rearmed: { actions: 'noteAnswerMeanwhile' },
       },

@@ -2,8 +2,8 @@
  * Leases this process holds: renewed three times a lease, and distrusted before they run out. The trust window is measured
  * on the monotonic clock from before the commit or the renewal that granted it: the database may have granted it then, but
  * not earlier, so a slow answer never stretches it. A row that somebody has locked is asked for again each turn; only the trust
- * window ends it. On the embedded database no clock ends a lease: nobody else can take it over while this process lives (claimActors,
- * persistence/leases.ts). Does not do work and does not claim.
+ * window ends it. On the embedded database no clock ends work that is under way: nobody else can take it over while this process lives
+ * and has the directory's lock (claimActors, persistence/leases.ts). Does not do work and does not claim.
  */
 import type { Database } from '../../persistence/database.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
@@ -48,6 +48,10 @@ const trustMarginMs = 1000
 /** How often leases are looked at: most of the margin is left for the work to stop in. */
 const lookMs = 250
 
+/** Whether nobody else can have it by any clock: before what is new, and where something is tried again. */
+export const isTrusted = (lease: HeldLease, now: number): boolean =>
+  !lease.abort.signal.aborted && now - lease.trustedFrom < lease.leaseMs - trustMarginMs
+
 interface LeasesOptions {
   readonly turnTaking?: ReadonlySet<string>
   readonly isAlone?: boolean
@@ -70,9 +74,8 @@ export class Leases {
   }
 
   /** Whether nobody else can have it, at `now` in monotonic milliseconds. */
-  isTrusted(lease: HeldLease, now: number): boolean {
-    if (lease.abort.signal.aborted) return false
-    return this.#isAlone || now - lease.trustedFrom < lease.leaseMs - trustMarginMs
+  isOurs(lease: HeldLease, now: number): boolean {
+    return this.#isAlone ? !lease.abort.signal.aborted : isTrusted(lease, now)
   }
 
   get size(): number {
@@ -172,7 +175,7 @@ export class Leases {
 
   #distrust(now: number): void {
     for (const lease of this.#held.values()) {
-      if (!lease.abort.signal.aborted && !this.isTrusted(lease, now)) lease.abort.abort(new LeaseLost(lease.ref))
+      if (!lease.abort.signal.aborted && !this.isOurs(lease, now)) lease.abort.abort(new LeaseLost(lease.ref))
     }
   }
 }

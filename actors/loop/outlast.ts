@@ -12,20 +12,32 @@ import { LeaseLost } from './lease.ts'
 const pauseFromMs = 250
 const pauseToMs = 5_000
 /** Some ten seconds: an outage that concerns one row alone would otherwise be met for ever, and nobody would know. */
-export const repeatsLimit = 6
+const repeatsLimit = 6
+
+interface Patience {
+  readonly triesLimit?: number
+  /** After so many milliseconds nothing is tried any more. */
+  readonly longestMs?: number
+  readonly delays?: (error: unknown) => boolean
+  /** Told of the first failure that something is waited for. */
+  readonly waits?: (error: unknown) => void
+}
 
 /** Rejects with what only delays once the lease is not trusted any more or all tries are used up, and at once with anything else. */
 export async function whileHeld<T>(
   held: Pick<Held, 'signal' | 'isHeld'>,
   work: () => Promise<T>,
-  { triesLimit = Infinity, delays = isOutage } = {},
+  { triesLimit = Infinity, longestMs = Infinity, delays = isOutage, waits = () => undefined }: Patience = {},
 ): Promise<T> {
+  const since = performance.now()
   let pauseMs = pauseFromMs
   for (let tries = 1; ; tries++) {
     try {
       return await work()
     } catch (error) {
-      if (!delays(error) || tries >= triesLimit || !held.isHeld()) throw error
+      const isOver = tries >= triesLimit || performance.now() - since >= longestMs
+      if (isOver || !delays(error) || !held.isHeld()) throw error
+      if (tries === 1) waits(error)
       await new Bell().wait(pauseMs, held.signal)
       pauseMs = Math.min(pauseToMs, pauseMs * 2)
     }

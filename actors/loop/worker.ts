@@ -23,8 +23,8 @@ import { Postponements } from './postponements.ts'
 import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
 import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
-import { LeaseLost, Leases, type HeldLease } from './lease.ts'
-import { repeated, repeatsLimit, whileHeld } from './outlast.ts'
+import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
+import { repeated, whileHeld } from './outlast.ts'
 import type { Log } from '../log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
@@ -40,6 +40,8 @@ export interface WorkerOptions {
 /** How long a drain waits for work that must not be repeated. */
 const drainMs = 10_000
 const passesLimit = 50
+/** Who brings what an agent said may hold up others meanwhile: large texts take turns (threads/heavy-turns.ts). */
+const recordMs = 10_000
 
 const keyOf = ({ kind, id }: ActorRef): string => `${kind}/${id}`
 
@@ -151,20 +153,21 @@ export class Worker implements Intake {
     const { ref, work, token } = launch
     const { work: handlers, repeatable } = this.#room.kind(ref.kind)
     const [handler, isRepeatable] = [handlers[work], repeatable.has(work)]
-    const hold = this.#holdOf(lease)
+    const fields = { actor: keyOf(ref), work }
+    const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
+    const hold = { signal: lease.abort.signal, isHeld }
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
-    if (!hold.isHeld()) return this.#giveUp(lease)
+    if (!isHeld()) return this.#giveUp(lease)
     const record = async (report: Report): Promise<void> => {
       lease.busyAt = this.#o.instruments.monotonic()
       const told = [{ type: 'agent.reported' as const, report }]
       const step = { ref, event: null, told, lease: { token, work }, cause: 'worker' }
       // An agent says it once: what is known to be undone is written again, before anything is begun anew for it.
-      const delays = (err: unknown): boolean => {
-        const isUndone = isOutage(err) && this.#runtime().isUndone(err)
-        if (isUndone) this.#o.log.warn({ actor: keyOf(ref), work, err }, 'an outage puts off what an agent said')
-        return isUndone
-      }
-      await whileHeld(hold, () => this.#runtime().step(step), { triesLimit: repeatsLimit, delays })
+      const delays = (err: unknown): boolean =>
+        isOutage(err) && this.#runtime().isUndone(err) && !lease.turn.signal.aborted
+      const waits = (err: unknown): void =>
+        this.#o.log.warn({ ...fields, err }, 'an outage puts off what an agent said')
+      await whileHeld(hold, () => this.#runtime().step(step), { longestMs: recordMs, delays, waits })
       await this.leases.renewLocked(lease, this.#o.db, () => this.#o.instruments.monotonic())
     }
     let done: Done | Error
@@ -172,7 +175,7 @@ export class Worker implements Intake {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
       const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, record }
       const begin = () => handler(launch, held)
-      const met = (err: unknown): void => this.#o.log.warn({ actor: keyOf(ref), work, err }, 'an outage puts work off')
+      const met = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts work off')
       done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())
     } catch (error) {
       done = error instanceof Error ? error : new Error(String(error))
@@ -181,11 +184,6 @@ export class Worker implements Intake {
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
     return this.#report(lease, done)
-  }
-
-  #holdOf(lease: HeldLease): Pick<Held, 'signal' | 'isHeld'> {
-    const isHeld = (): boolean => this.leases.isTrusted(lease, this.#o.instruments.monotonic())
-    return { signal: lease.abort.signal, isHeld }
   }
 
   async #report(lease: HeldLease, done: Done | Error): Promise<WorkEnded['end']> {
@@ -201,7 +199,9 @@ export class Worker implements Intake {
     try {
       // What is known must not be forgotten because the database was away for a moment. After that the lease runs out, and the
       // machine hears `interrupted`, which is then the truth.
-      await whileHeld(this.#holdOf(lease), () => this.#runtime().step(step))
+      const isHeld = (): boolean => this.leases.isOurs(lease, this.#o.instruments.monotonic())
+      const waits = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts off an outcome')
+      await whileHeld({ signal: lease.abort.signal, isHeld }, () => this.#runtime().step(step), { waits })
       return done instanceof Error ? 'failed' : 'done'
     } catch (error) {
       // What a drain has given back is done again by whoever comes next, and told then.

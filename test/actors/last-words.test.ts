@@ -3,13 +3,15 @@
  * it again; and one that brings nothing more is hung up on, so that it keeps no place.
  */
 import { sql } from 'slonik'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
+import { LastWords } from '../../actors/last-words.ts'
 import type { TaskView } from '../../domain/task.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
+import { statusOf } from './models/stage.ts'
 import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const Found = z.object({ id: z.string() })
@@ -72,10 +74,10 @@ describe.each(houses)('a stream on $database whose task’s end $who sees', ({ d
     const { localId, remoteId } = await ended()
     peer.script.emit(remoteId, notes(remoteId, 'After.'))
     await follower.task(localId, (view) => said(view).includes('After.'))
-    peer.script.finish()
+    peer.script.finish('Done.')
     await expect.poll(() => isLeft(localId), patience).toBe(true)
     const view = await follower.task(localId, () => true)
-    expect(said(view).slice(0, 2)).toEqual(['Before.', 'After.'])
+    expect(said(view).filter((words) => words !== 'Done.')).toEqual(['Before.', 'After.'])
     expect(view.transitions.filter(({ state }) => state === 'TASK_STATE_COMPLETED')).toHaveLength(1)
     expect(view.state).toBe('TASK_STATE_COMPLETED')
     expect(peer.subscribed()).toEqual([remoteId])
@@ -88,5 +90,93 @@ describe.each(houses)('a stream on $database whose task’s end $who sees', ({ d
     expect(said(await follower.task(localId, () => true))).toEqual(['Before.'])
     expect(peer.subscribed()).toEqual([remoteId])
     expect([...follower.lines, ...looker.lines].filter(({ level }) => level !== 'info')).toEqual([])
+  })
+})
+
+describe('an end that is told while its follower still looks for the agent', () => {
+  const Row = z.object({ isHeld: z.boolean() })
+  it.each([
+    ['waited for a person', true],
+    ['is of an agent that does not stream', false],
+  ])('of a task that %s is not forgotten: it is looked at and closed', async (_which, streaming) => {
+    const fresh = await freshDatabase('pglite')
+    const peer = await startRawPeer({ binding: 'HTTP+JSON', streaming })
+    const before = await systemOn(fresh.db, { rhythm: followsNothing })
+    const { id: agentId } = await before.system.agents.register(before.viewer, peer.cardUrl)
+    const { result } = await before.finished((await before.send(agentId, { text: 'hold' })).id)
+    const [localId, remoteTaskId] = [String(result?.localId), String(result?.taskId)]
+    const push = ({ system }: RunningSystem, state: string, at: string) => {
+      const observations = [statusOf(remoteTaskId, state, at)]
+      const report = { agentId, tenant: '', source: 'push' as const, command: null, remoteTaskId, observations }
+      const told = [{ type: 'agent.reported' as const, report }]
+      const ref = { kind: 'subscription', id: localId }
+      return system.runtime.step({ ref, event: null, told, lease: null, cause: 'test' })
+    }
+    if (streaming) await push(before, 'TASK_STATE_INPUT_REQUIRED', '2029-01-01T00:00:00.000Z')
+    await before.close()
+    // Nobody knows the card any more, and it is a while in coming.
+    peer.script.fault('GetAgentCard', { fault: 'delay', delayMs: 1_500 }, Infinity)
+    const running = await systemOn(fresh.db)
+    const isHeld = () =>
+      running.db.pool.oneFirst(sql.type(Row)`
+        select lease_token is not null as "isHeld" from actor where kind = 'subscription' and id = ${localId}`)
+    await expect.poll(isHeld, patience).toBe(true)
+    const looks = peer.callsOf('GetTask')
+    await push(running, 'TASK_STATE_COMPLETED', '2030-01-01T00:00:00.000Z')
+    const left = () =>
+      running.db.pool.any(sql.type(Found)`
+        select id from actor_archive where kind = 'subscription' and id = ${localId}`)
+    await expect.poll(left, { timeout: 20_000, interval: 50 }).toHaveLength(1)
+    expect(peer.callsOf('GetTask')).toBeGreaterThan(looks)
+    await running.close()
+    await peer.close()
+    await fresh.close()
+  })
+})
+
+describe('last words', () => {
+  const opened = () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const hangUp = vi.fn<() => void>()
+    return { hangUp, words: new LastWords(hangUp) }
+  }
+
+  it('are waited for three seconds, from the end on', async () => {
+    const { hangUp, words } = opened()
+    words.listen()
+    await vi.advanceTimersByTimeAsync(60_000)
+    words.begin()
+    await vi.advanceTimersByTimeAsync(2_900)
+    expect(hangUp).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(200)
+    expect(hangUp).toHaveBeenCalledOnce()
+  })
+
+  it('are waited for thirty seconds in all, of which what they take here is none', async () => {
+    const { hangUp, words } = opened()
+    words.begin()
+    for (let n = 0; n < 11; n++) {
+      words.listen()
+      await vi.advanceTimersByTimeAsync(2_500)
+      words.hear()
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect(hangUp).not.toHaveBeenCalled()
+    words.listen()
+    await vi.advanceTimersByTimeAsync(2_600)
+    expect(hangUp).toHaveBeenCalledOnce()
+  })
+
+  it('that came while the process stood still are heard first', async () => {
+    const { hangUp, words } = opened()
+    words.begin()
+    words.listen()
+    // The timer rings before the socket is read, which is in the same turn of the event loop.
+    await vi.advanceTimersByTimeAsync(2_999)
+    setTimeout(() => words.hear(), 1)
+    vi.advanceTimersByTime(1)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(hangUp).not.toHaveBeenCalled()
   })
 })

@@ -53,8 +53,27 @@ describe('a row that somebody keeps locked', () => {
     expect(flights - before).toBeGreaterThan(2)
     expect(answers.map(({ context }) => context['asked'])).toEqual([2, 1, 1])
     await first
-    expect(await slow).toSatisfy(isOutage)
+    const refused = await slow
+    expect(refused).toSatisfy(isOutage)
+    expect(runtime.isUndone(refused)).toBe(true)
     await free()
     expect((await ask(locked)).context).toEqual({ asked: 1 })
+  })
+
+  it('is known to be undone; a commit whose fate nobody can tell is not, and is not done again', async () => {
+    const ref = await born()
+    const broken = Object.assign(new Error('The line broke.'), { code: 'ECONNRESET' })
+    const fly: typeof fresh.db.fly = async (work) => {
+      await fresh.db.fly(work)
+      throw broken
+    }
+    const pool = new Proxy(fresh.db.pool, {
+      get: () => () => Promise.reject(new Error('Nobody can be asked.')),
+    })
+    const blind = loneRuntime({ db: { ...fresh.db, fly, pool }, kinds: { counter: kindOf(counter) } })
+    const told = await blind.send(ref, { type: 'ask' }, 'test').catch((error: unknown) => error)
+    expect(told).toBeInstanceOf(Error)
+    expect(blind.isUndone(told)).toBe(false)
+    expect((await ask(ref)).context).toEqual({ asked: 2 })
   })
 })

@@ -79,7 +79,7 @@ test('what an agent says once while the database is away is kept: its stream is 
   wire.cut()
   // Nobody can ask this agent for it again: its task does not show it.
   const artifact = { artifactId: 'notes', parts: [{ text: 'Said once.' }] }
-  peer.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, artifact } })
+  peer.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, artifact, append: true } })
   const puts = 'an outage puts off what an agent said'
   await expect.poll(() => house.lines.some(({ message }) => message === puts), { timeout: 10_000 }).toBe(true)
   wire.mend()

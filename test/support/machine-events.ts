@@ -80,6 +80,8 @@ export const durableMachines: readonly {
       { type: 'heard' },
       { type: 'settled', isPartial: false } as EventObject,
       { type: 'settled', isPartial: true } as EventObject,
+      { type: 'settled', isPartial: false, isFollowed: true } as EventObject,
+      { type: 'settled', isPartial: true, isFollowed: true } as EventObject,
     ],
   },
   {
