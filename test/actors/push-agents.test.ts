@@ -182,18 +182,21 @@ describe.each(bothDatabases)('push with agents, on %s', (database) => {
   })
 
   test('a task whose end was called in is read once as a whole, and the agent is told to stop', async () => {
-    peer.script.fault('GetTask', down, Infinity)
-    const { localId } = await house.api.send(agentId, { text: 'hold' })
+    // An agent of its own: what others left held would end with it, and be told to stop as well.
+    const own = await startRawPeer({ card: callsOnly })
+    onTestFinished(() => own.close())
+    own.script.fault('GetTask', down, Infinity)
+    const { localId } = await house.api.send(await house.api.register(own.cardUrl), { text: 'hold' })
     await reaches(localId, 'registered')
-    const { id, taskId } = toldTo(peer)
-    peer.script.finish('What no call told.')
-    peer.script.heal()
+    const { id, taskId } = toldTo(own)
+    own.script.finish('What no call told.')
+    own.script.heal()
     const end = { statusUpdate: { taskId, status: { state: 'TASK_STATE_COMPLETED' } } }
     expect((await deliver(house, id, end)).status).toBe(204)
     const { artifacts } = await house.task(localId, (view) => view.artifacts.length === 1)
     expect(artifacts[0]?.parts).toMatchObject([{ value: 'What no call told.' }])
     await reaches(localId, 'ended')
-    expect(peer.seen(remove)?.body).toMatchObject({ params: { taskId, id } })
+    expect(own.seen(remove)?.body).toMatchObject({ params: { taskId, id } })
   })
 })
 
