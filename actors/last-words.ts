@@ -17,12 +17,22 @@ export class LastWords {
   #leftMs = longestMs
   #timer: NodeJS.Timeout | undefined
   #turn: NodeJS.Immediate | undefined
+  #haste: NodeJS.Timeout | undefined
+  #hasHungUp = false
 
   constructor(hangUp: () => void) {
-    this.#hangUp = hangUp
+    this.#hangUp = () => {
+      this.#hasHungUp = true
+      hangUp()
+    }
   }
 
-  /** The task is over; whatever ends the stream from here on is no failure. */
+  /** The stream did not end by itself. */
+  get hasHungUp(): boolean {
+    return this.#hasHungUp
+  }
+
+  /** The task is over. */
   get hasBegun(): boolean {
     return this.#hasBegun
   }
@@ -43,12 +53,22 @@ export class LastWords {
 
   /** It came: how long we take for it is not the agent's silence. */
   hear(): void {
-    if (this.#hasBegun && this.#since !== null) this.#leftMs -= performance.now() - this.#since
+    if (this.#hasBegun && this.#since !== null) this.#leftMs -= Math.min(quietMs, performance.now() - this.#since)
     this.#since = null
-    this.end()
+    this.#quieten()
+  }
+
+  /** Its place is wanted, or its agent is another by now: what is on its way has a moment to come, whatever comes. */
+  hurry(): void {
+    this.#haste ??= setTimeout(this.#hangUp, quietMs)
   }
 
   end(): void {
+    this.#quieten()
+    clearTimeout(this.#haste)
+  }
+
+  #quieten(): void {
     clearTimeout(this.#timer)
     clearImmediate(this.#turn)
   }

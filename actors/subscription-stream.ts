@@ -23,8 +23,8 @@ export interface TaskLine extends AgentLine {
 }
 
 /**
- * `closed`: by the agent, or by us once it said that it waits or has finished. `over`: the task ended in another's sight, who has told the
- * subscription so, and the stream has brought what it still had. `yielded`: its place is wanted by others.
+ * `closed`: by the agent, or by us once it said that it waits or has finished. `over`: by us, for the task ended in another's sight, who has
+ * told the subscription so, and the stream brought nothing more. `yielded`: its place is wanted by others.
  * `unsupported`: the agent gives no stream of a task, whatever its card says; a task that is over has none either. `unrouted`: a
  * server said that there is no such thing, and not in the agent's words: it may be one that stands where the agent should.
  * `broken`: everything else; `oversized` where a limit of ours ended it, `opened` where there had been a stream.
@@ -65,15 +65,14 @@ export class Streams {
     const cut = new AbortController()
     const words = new LastWords(() => cut.abort())
     const signal = AbortSignal.any([held.signal, cut.signal])
-    // The last words have a bound of their own, and cannot be taken up again.
-    const endTurn = (): void => void (words.hasBegun || cut.abort())
+    // What cannot be taken up again has a moment to come.
+    const endTurn = (): void => (words.hasBegun ? words.hurry() : cut.abort())
     if (held.turn.aborted) endTurn()
     held.turn.addEventListener('abort', endTurn, { once: true, signal: cut.signal })
     void this.#listen(line, held, words, cut.signal)
     try {
       const end = await this.#follow(line, { requestId, answered, held, words, signal, cut: () => cut.abort() })
-      const isLeftOut = end.kind === 'broken' && end.oversized
-      return words.hasBegun && !isLeftOut ? { kind: 'over' } : end
+      return words.hasHungUp ? { kind: 'over' } : end
     } finally {
       words.end()
       cut.abort()
@@ -92,15 +91,17 @@ export class Streams {
       return unopened(await this.#t.pool.heavy.take(opened.body.length, parse), opened.status)
     }
     if (opened.kind !== 'streaming') {
-      if (held.turn.aborted) return { kind: 'yielded', opened: false }
-      return { ...broken(opened.message, false), oversized: opened.code === 'too-large' }
+      const oversized = opened.code === 'too-large'
+      if (held.turn.aborted && !oversized) return { kind: 'yielded', opened: false }
+      return { ...broken(opened.message, false), oversized }
     }
     try {
       return await this.#drink(opened, line, drinking)
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error
-      if (held.turn.aborted) return { kind: 'yielded', opened: true }
-      return { ...broken(error.message, true), oversized: error.code === 'too-large' }
+      const oversized = error.code === 'too-large'
+      if (held.turn.aborted && !oversized) return { kind: 'yielded', opened: true }
+      return { ...broken(error.message, true), oversized }
     } finally {
       await opened.close()
     }

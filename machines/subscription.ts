@@ -190,7 +190,11 @@ export const subscriptionMachine = setup({
             target: 'closing.pausing',
             actions: { type: 'noteLeftOut', params: ({ event }) => ({ outcome: event.output }) },
           },
-          { guard: 'endedInPart', target: 'closing' },
+          {
+            guard: 'endedInPart',
+            target: 'closing',
+            actions: { type: 'noteLeftOut', params: ({ event }) => ({ outcome: event.output }) },
+          },
           {
             guard: function answeredMeanwhile({ context, event }) {
               return event.output.kind === 'waiting' && context.rearmed

@@ -16,7 +16,7 @@ const repeatsLimit = 6
 
 interface Patience {
   readonly triesLimit?: number
-  /** After so many milliseconds nothing is tried any more. */
+  /** After so many milliseconds nothing is tried again; the last try begins by then. */
   readonly longestMs?: number
   readonly delays?: (error: unknown) => boolean
   /** Told of the first failure that something is waited for. */
@@ -35,10 +35,11 @@ export async function whileHeld<T>(
     try {
       return await work()
     } catch (error) {
-      const isOver = tries >= triesLimit || performance.now() - since >= longestMs
+      const leftMs = longestMs - (performance.now() - since)
+      const isOver = tries >= triesLimit || leftMs <= 0
       if (isOver || !delays(error) || !held.isHeld()) throw error
       if (tries === 1) waits(error)
-      await new Bell().wait(pauseMs, held.signal)
+      await new Bell().wait(Math.min(pauseMs, leftMs), held.signal)
       pauseMs = Math.min(pauseToMs, pauseMs * 2)
     }
   }

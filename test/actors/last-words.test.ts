@@ -168,6 +168,21 @@ describe('last words', () => {
     expect(seen.hungUp).toBe(1)
   })
 
+  it('have three seconds more where their place is wanted, whatever comes', async () => {
+    const { seen, words } = opened()
+    words.begin()
+    words.hurry()
+    for (let n = 0; n < 3; n++) {
+      expect(seen.hungUp).toBe(0)
+      words.listen()
+      await vi.advanceTimersByTimeAsync(990)
+      words.hear()
+    }
+    await vi.advanceTimersByTimeAsync(40)
+    expect(seen.hungUp).toBe(1)
+    expect(words.hasHungUp).toBe(true)
+  })
+
   it('that came while the process stood still are heard first', async () => {
     const { seen, words } = opened()
     words.begin()
