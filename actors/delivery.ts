@@ -19,7 +19,7 @@ import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
 import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifacts.ts'
-import type { ActorRef } from '../persistence/actors.ts'
+import { actorKey, type ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { errorWords, plainWords } from './agent-words.ts'
@@ -163,7 +163,7 @@ export class Deliveries {
     } catch (error) {
       // It has answered, and its work is not undone by a full disk here: whoever sent it is to know that much.
       if (!(error instanceof ArtifactsUnavailable)) throw error
-      this.#t.log.error({ actor: `${ref.kind}/${ref.id}`, err: error }, 'an answer is lost: its files cannot be stored')
+      this.#t.log.error({ actor: actorKey(ref), err: error }, 'an answer is lost: its files cannot be stored')
       return ended({ kind: 'unknown', cause: unstoredAnswer(error.code) })
     } finally {
       guest.leave()
@@ -346,7 +346,8 @@ function messageOf(body: CommandBody, messageId: string, extensions: readonly st
 
 /**
  * Only a refusal before any work proves that nothing was done: one of A2A's or JSON-RPC's own table, or HTTP's word that the request
- * was at fault; not what the table calls a failure inside. Any other code is a server's own (-32000 to -32099), and servers say it of what went wrong in mid-work, too.
+ * was at fault; not what the table calls a failure inside. Any other code is a server's own (-32000 to -32099), and servers say it of
+ * what went wrong in mid-work, too.
  */
 function mayHaveWorked(error: AgentError): boolean {
   if (error.httpStatus >= 500) return true

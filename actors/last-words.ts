@@ -46,9 +46,10 @@ export class LastWords {
   /** From now on the agent's next word is waited for. */
   listen(): void {
     this.#since = performance.now()
+    if (!this.#hasBegun) return
     // A process that stood still hears first what came meanwhile: timers ring before sockets are read.
     const ring = (): void => void (this.#turn = setImmediate(this.#hangUp))
-    if (this.#hasBegun) this.#timer = setTimeout(ring, Math.min(quietMs, this.#leftMs))
+    this.#timer = setTimeout(ring, Math.min(quietMs, this.#leftMs))
   }
 
   /** It came: how long we take for it is not the agent's silence. */

@@ -11,7 +11,7 @@ import { isOfAnother, readFollowed, type FollowedTask } from '../persistence/tas
 import { CommitQueue } from './commit-queue.ts'
 import { LastWords } from './last-words.ts'
 import type { Held } from './loop/kinds.ts'
-import { limits, StreamBroken, type Sent, type Streaming } from './outbound.ts'
+import { limits, StreamBroken, type OutboundCode, type Sent, type Streaming } from './outbound.ts'
 import { errorWords } from './agent-words.ts'
 import { commitSeen, encoded, type AgentLine, type LineTools } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
@@ -90,18 +90,12 @@ export class Streams {
       const parse = () => this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
       return unopened(await this.#t.pool.heavy.take(opened.body.length, parse), opened.status)
     }
-    if (opened.kind !== 'streaming') {
-      const oversized = opened.code === 'too-large'
-      if (held.turn.aborted && !oversized) return { kind: 'yielded', opened: false }
-      return { ...broken(opened.message, false), oversized }
-    }
+    if (opened.kind !== 'streaming') return failed(opened, false, held)
     try {
       return await this.#drink(opened, line, drinking)
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error
-      const oversized = error.code === 'too-large'
-      if (held.turn.aborted && !oversized) return { kind: 'yielded', opened: true }
-      return { ...broken(error.message, true), oversized }
+      return failed(error, true, held)
     } finally {
       await opened.close()
     }
@@ -184,6 +178,17 @@ const broken = (reason: string, opened: boolean): StreamEnd & { kind: 'broken' }
   opened,
   oversized: false,
 })
+
+/** Before it was opened or after. What is over a limit is so whosever turn it is. */
+function failed(
+  failure: { readonly code: OutboundCode; readonly message: string },
+  opened: boolean,
+  held: Held,
+): StreamEnd {
+  const oversized = failure.code === 'too-large'
+  if (held.turn.aborted && !oversized) return { kind: 'yielded', opened }
+  return { ...broken(failure.message, opened), oversized }
+}
 
 /** An event that could not be read may have been a chunk: from here on only the whole task can be trusted. */
 function refusedBy(event: ParsedEvent, opened: boolean): StreamEnd | null {

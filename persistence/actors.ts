@@ -13,6 +13,9 @@ export interface ActorRef {
   readonly id: string
 }
 
+/** In a log's line and as a key: `command/0190…`. */
+export const actorKey = ({ kind, id }: ActorRef): string => `${kind}/${id}`
+
 export interface Snapshot {
   readonly value: StateValue
   readonly context: Record<string, unknown>

@@ -14,7 +14,7 @@ import type {
   OutboxEntry,
   Snapshot,
 } from '../../persistence/actors.ts'
-import { findArchived, lockActors, writeActors } from '../../persistence/actors.ts'
+import { actorKey, findArchived, lockActors, writeActors } from '../../persistence/actors.ts'
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { outboxData, type Fact, type ToldFact } from '../../domain/fact.ts'
 import type { StateValue } from '../../domain/chart.ts'
@@ -29,7 +29,6 @@ import type { Reactions } from './reaction.ts'
 import { isRoutine } from './routine.ts'
 
 const wavesLimit = 8
-const keyOf = (ref: ActorRef): string => `${ref.kind}/${ref.id}`
 
 export class Batch {
   readonly context: BatchContext
@@ -67,7 +66,7 @@ export class Batch {
     this.id = intake.newToken()
     this.#tx = tx
     const isAtWork = (ref: ActorRef, work: string): boolean => {
-      const actor = this.#living.get(keyOf(ref))
+      const actor = this.#living.get(actorKey(ref))
       return actor?.work === work && actor.lease.kind !== 'none'
     }
     const own = { tasks: new Map(), writes: [], replies: new Map() }
@@ -198,9 +197,9 @@ export class Batch {
   }
 
   async #lock(refs: readonly ActorRef[]): Promise<void> {
-    const missing = new Map(refs.filter((ref) => !this.#living.has(keyOf(ref))).map((ref) => [keyOf(ref), ref]))
+    const missing = new Map(refs.filter((ref) => !this.#living.has(actorKey(ref))).map((ref) => [actorKey(ref), ref]))
     for (const row of await lockActors(this.context.tx, [...missing.values()]))
-      this.#living.set(keyOf(row), livingOf(row))
+      this.#living.set(actorKey(row), livingOf(row))
   }
 
   /** An expected no of one step must not fail its neighbours, so it is a value here. */
@@ -215,10 +214,10 @@ export class Batch {
 
   /** Moves one actor by one event. */
   #move(step: Step, told: ToldFact[]): Snapshot {
-    const actor = this.#living.get(keyOf(step.ref))
+    const actor = this.#living.get(actorKey(step.ref))
     if (!actor || actor.snapshot.status === 'done') {
       if (step.lease) throw new LeaseLost(step.ref)
-      throw new ActorGone(`${keyOf(step.ref)} is not alive.`)
+      throw new ActorGone(`${actorKey(step.ref)} is not alive.`)
     }
     const { lease } = step
     // A result that comes late, or twice, finds another token or other work: it is discarded.
@@ -254,11 +253,11 @@ export class Batch {
   }
 
   #spawn(spawn: Spawn, told: ToldFact[]): void {
-    if (this.#living.has(keyOf(spawn.ref)) || this.#finished.has(keyOf(spawn.ref))) return
+    if (this.#living.has(actorKey(spawn.ref)) || this.#finished.has(actorKey(spawn.ref))) return
     const [first, actions] = birthOf(this.#machine(spawn.ref))
     const plan = planFrom(actions, { work: null, timers: {} }, this.#clock)
     const actor = newborn(spawn, snapshotOf(first), this.context.at.toISOString())
-    this.#living.set(keyOf(spawn.ref), actor)
+    this.#living.set(actorKey(spawn.ref), actor)
     this.#advance(actor, actor.snapshot, plan, { event: { type: 'xstate.init' }, cause: spawn.cause, logged: true })
     this.#tell(actor, plan.facts, told)
   }
@@ -293,12 +292,12 @@ export class Batch {
 
   /** An actor that lived and finished is known as such, so that nothing spawns it again. */
   async #forgetFinished(effects: Effects): Promise<void> {
-    const old = (effects.spawns ?? []).filter(({ ref, isNew }) => !isNew && !this.#living.has(keyOf(ref)))
+    const old = (effects.spawns ?? []).filter(({ ref, isNew }) => !isNew && !this.#living.has(actorKey(ref)))
     for (const ref of await findArchived(
       this.context.tx,
       old.map(({ ref }) => ref),
     ))
-      this.#finished.add(keyOf(ref))
+      this.#finished.add(actorKey(ref))
   }
 
   #tell(actor: Living, facts: readonly Fact[], told: ToldFact[]): void {
@@ -360,8 +359,8 @@ function birthOf(machine: AnyStateMachine): ReturnType<typeof initialTransition>
 
 /** Whose rows must be locked before the effects are applied. */
 function refsOf({ spawns = [], sends = [] }: Effects): ActorRef[] {
-  const unborn = new Set(spawns.filter((s) => s.isNew).map((s) => keyOf(s.ref)))
-  return [...spawns, ...sends].map((each) => each.ref).filter((ref) => !unborn.has(keyOf(ref)))
+  const unborn = new Set(spawns.filter((s) => s.isNew).map((s) => actorKey(s.ref)))
+  return [...spawns, ...sends].map((each) => each.ref).filter((ref) => !unborn.has(actorKey(ref)))
 }
 
 function snapshotOf(state: AnyMachineSnapshot): Snapshot {

@@ -6,7 +6,7 @@
  * and has the directory's lock (claimActors, persistence/leases.ts). Does not do work and does not claim.
  */
 import type { Database } from '../../persistence/database.ts'
-import type { ActorRef } from '../../persistence/actors.ts'
+import { actorKey, type ActorRef } from '../../persistence/actors.ts'
 import { renewLeases } from '../../persistence/leases.ts'
 import { isOutage } from '../../persistence/outage.ts'
 import { Bell } from './bell.ts'
@@ -16,7 +16,7 @@ import { PlaceTime } from './place-time.ts'
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
   constructor(ref: ActorRef) {
-    super(`The lease of ${ref.kind}/${ref.id} is no longer ours.`)
+    super(`The lease of ${actorKey(ref)} is no longer ours.`)
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import type { EventObject } from 'xstate'
-import type { ActorRef, Evidence, Snapshot } from '../../persistence/actors.ts'
+import { actorKey, type ActorRef, type Evidence, type Snapshot } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Flight as Transaction } from '../../persistence/drivers/flight.ts'
 import { isOutage } from '../../persistence/outage.ts'
@@ -378,7 +378,7 @@ export class Runtime {
         this.#o.launch(launch)
       } catch (err) {
         // Its lease runs out by itself, and the machine hears `interrupted`.
-        const fields = { err, actor: `${launch.ref.kind}/${launch.ref.id}`, work: launch.work }
+        const fields = { err, actor: actorKey(launch.ref), work: launch.work }
         this.#o.log.error(fields, 'work could not be begun')
       }
     }

@@ -4,7 +4,7 @@
  * (machines/) and never does work twice by itself: what follows from an interruption is the machine's word.
  */
 import { hostname } from 'node:os'
-import type { ActorRef } from '../../persistence/actors.ts'
+import { actorKey } from '../../persistence/actors.ts'
 import type { Database } from '../../persistence/database.ts'
 import {
   claimFor,
@@ -42,8 +42,6 @@ const drainMs = 10_000
 const passesLimit = 50
 /** Who brings what an agent said may hold up others meanwhile: large texts take turns (threads/heavy-turns.ts). */
 const recordMs = 10_000
-
-const keyOf = ({ kind, id }: ActorRef): string => `${kind}/${id}`
 
 export class Worker implements Intake {
   /** Names this process in leases, for people: it decides nothing but who is alive on an embedded database. */
@@ -116,7 +114,7 @@ export class Worker implements Intake {
       await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
     } catch (error) {
       // Then the lease runs out by itself, and the machine hears `interrupted`.
-      const fields = { err: error, actor: keyOf(ref), work }
+      const fields = { err: error, actor: actorKey(ref), work }
       if (isOutage(error)) this.#o.log.warn(fields, 'work could not be given back')
       else this.#o.log.error(fields, 'work could not be given back')
     }
@@ -153,7 +151,7 @@ export class Worker implements Intake {
     const { ref, work, token } = launch
     const { work: handlers, repeatable } = this.#room.kind(ref.kind)
     const [handler, isRepeatable] = [handlers[work], repeatable.has(work)]
-    const fields = { actor: keyOf(ref), work }
+    const fields = { actor: actorKey(ref), work }
     const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
     const hold = { signal: lease.abort.signal, isHeld }
     // The process may have stood still between the commit and this line: then somebody else may hold the lease.
@@ -188,7 +186,7 @@ export class Worker implements Intake {
 
   async #report(lease: HeldLease, done: Done | Error): Promise<WorkEnded['end']> {
     const { ref, work, token } = lease
-    const fields = { actor: keyOf(ref), work }
+    const fields = { actor: actorKey(ref), work }
     if (done instanceof Error) this.#o.log.error({ ...fields, err: done }, 'work failed')
     const event =
       done instanceof Error
@@ -305,7 +303,7 @@ export class Worker implements Intake {
 
   /** One row that cannot be moved must not stop its kind: it is logged and left alone for a while. */
   async #takeOrPostpone(actor: DueActor, claimedAt: number): Promise<void> {
-    const key = keyOf(actor)
+    const key = actorKey(actor)
     try {
       await this.#take(actor, claimedAt)
       this.#postponements.forget(key)

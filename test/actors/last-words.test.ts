@@ -12,9 +12,8 @@ import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/dat
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { statusOf } from './models/stage.ts'
-import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
+import { archivedSubscription, followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
-const Found = z.object({ id: z.string() })
 const notes = (taskId: string, text: string) => ({
   artifactUpdate: { taskId, artifact: { artifactId: 'notes', parts: [{ text }] }, append: true },
 })
@@ -64,18 +63,14 @@ describe.each(houses)('a stream on $database whose task’s end $who sees', ({ d
     await follower.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
     return { localId, remoteId }
   }
-  const isLeft = async (localId: string): Promise<boolean> =>
-    (
-      await follower.db.pool.any(sql.type(Found)`
-      select id from actor_archive where kind = 'subscription' and id = ${localId}`)
-    ).length > 0
+  const archived = (localId: string) => () => archivedSubscription(follower, localId)
 
   it('is read to its end: what it still brings is kept', async () => {
     const { localId, remoteId } = await ended()
     peer.script.emit(remoteId, notes(remoteId, 'After.'))
     await follower.task(localId, (view) => said(view).includes('After.'))
     peer.script.finish('Done.')
-    await expect.poll(() => isLeft(localId), patience).toBe(true)
+    await expect.poll(archived(localId), patience).toEqual([localId])
     const view = await follower.task(localId, () => true)
     expect(said(view).filter((words) => words !== 'Done.')).toEqual(['Before.', 'After.'])
     expect(view.transitions.filter(({ state }) => state === 'TASK_STATE_COMPLETED')).toHaveLength(1)
@@ -86,7 +81,7 @@ describe.each(houses)('a stream on $database whose task’s end $who sees', ({ d
 
   it('is hung up on where it brings nothing more', async () => {
     const { localId, remoteId } = await ended()
-    await expect.poll(() => isLeft(localId), patience).toBe(true)
+    await expect.poll(archived(localId), patience).toEqual([localId])
     expect(said(await follower.task(localId, () => true))).toEqual(['Before.'])
     expect(peer.subscribed()).toEqual([remoteId])
     expect([...follower.lines, ...looker.lines].filter(({ level }) => level !== 'info')).toEqual([])
@@ -123,10 +118,8 @@ describe('an end that is told while its follower still looks for the agent', () 
     await expect.poll(isHeld, patience).toBe(true)
     const looks = peer.callsOf('GetTask')
     await push(running, 'TASK_STATE_COMPLETED', '2030-01-01T00:00:00.000Z')
-    const left = () =>
-      running.db.pool.any(sql.type(Found)`
-        select id from actor_archive where kind = 'subscription' and id = ${localId}`)
-    await expect.poll(left, { timeout: 20_000, interval: 50 }).toHaveLength(1)
+    const left = () => archivedSubscription(running, localId)
+    await expect.poll(left, { timeout: 20_000, interval: 50 }).toEqual([localId])
     expect(peer.callsOf('GetTask')).toBeGreaterThan(looks)
     await running.close()
     await peer.close()

@@ -12,7 +12,7 @@ import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { deepJson } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
-import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
+import { archivedSubscription, followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const Found = z.object({ id: z.string() })
 const working = (id: string, messageIds: readonly string[]) => ({
@@ -292,11 +292,7 @@ describe.each(bothDatabases)('a subscription that misses the end on %s', (kind) 
     peer.script.finish()
     await scopes.turn(agentId)
     await running.task(localId, ({ state }) => state === 'TASK_STATE_COMPLETED')
-    const archived = () =>
-      running.db.pool.anyFirst(
-        sql.type(Found)`select id from actor_archive where kind = 'subscription' and id = ${localId}`,
-      )
-    await expect.poll(archived, patience).toEqual([localId])
+    await expect.poll(() => archivedSubscription(running, localId), patience).toEqual([localId])
     expect(running.lines.filter(({ level }) => level === 'error')).toEqual([])
     await peer.close()
     await running.close()

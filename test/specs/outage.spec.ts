@@ -18,13 +18,26 @@ import { Wire } from '../support/wire.ts'
 
 const unavailable = { error: { message: 'Identity service unavailable.' } }
 
-test('the database goes away and comes back: 503 without the cause, then everything goes on, nothing twice', async () => {
+/** A console whose way to its PostgreSQL can be cut, and an agent. */
+async function overWire() {
   const fresh = await freshDatabase('postgresql')
   if (fresh.profile.kind !== 'postgresql') throw new Error('There is no wire to an embedded database.')
   const wire = new Wire(fresh.profile.url)
   const db = await openDatabase({ kind: 'postgresql', url: await wire.open() })
-  const house = await startConsole({ database: db })
+  const house = await startConsole({ database: db, uiDirectory: null })
   const peer = await startRawPeer()
+  const close = async (): Promise<void> => {
+    await house.close()
+    await db.close()
+    wire.close()
+    await peer.close()
+    await fresh.close()
+  }
+  return { wire, house, peer, close }
+}
+
+test('the database goes away and comes back: 503 without the cause, then everything goes on, nothing twice', async () => {
+  const { wire, house, peer, close } = await overWire()
   const agentId = await house.api.register(peer.cardUrl)
   const messageId = randomUUID()
   const send = () =>
@@ -54,20 +67,11 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   const { id } = commandIn(await send())
   expect(await house.finished(id)).toMatchObject({ status: 'succeeded' })
   expect(peer.receiptsOf(messageId)).toBe(1)
-  await house.close()
-  await db.close()
-  wire.close()
-  await peer.close()
-  await fresh.close()
+  await close()
 })
 
 test('what an agent says once while the database is away is kept: its stream is not begun anew', async () => {
-  const fresh = await freshDatabase('postgresql')
-  if (fresh.profile.kind !== 'postgresql') throw new Error('There is no wire to an embedded database.')
-  const wire = new Wire(fresh.profile.url)
-  const db = await openDatabase({ kind: 'postgresql', url: await wire.open() })
-  const house = await startConsole({ database: db, uiDirectory: null })
-  const peer = await startRawPeer()
+  const { wire, house, peer, close } = await overWire()
   const { result } = await house.finished(
     (await house.send(await house.api.register(peer.cardUrl), { text: 'hold' })).id,
   )
@@ -91,11 +95,7 @@ test('what an agent says once while the database is away is kept: its stream is 
   await expect.poll(state).toBe('TASK_STATE_COMPLETED')
   expect(await shown()).toMatchObject([[{ value: 'Said once.' }], [{ value: 'Done.' }]])
   expect(peer.subscribed()).toEqual([remoteId])
-  await house.close()
-  await db.close()
-  wire.close()
-  await peer.close()
-  await fresh.close()
+  await close()
 })
 
 test('a commit that fails by a defect ends its stream at once, however silent the agent is', async () => {

@@ -4,11 +4,7 @@
  * [pgbouncer.org/config.html, max_prepared_statements]. Owns the messages that differ by it, of one server connection.
  */
 import { createHash } from 'node:crypto'
-
-interface Message {
-  readonly type: string
-  readonly bytes: Buffer
-}
+import { message, type Message } from './pooler-message.ts'
 
 /** What a client prepared, by its own names. */
 export type Carried = Map<string, Statement>
@@ -18,13 +14,10 @@ interface Statement {
   readonly rest: Buffer
 }
 
-function framed(type: string, ...parts: readonly (string | Buffer)[]): Message {
-  const body = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(`${part}\0`) : part)))
-  const head = Buffer.alloc(5)
-  head.write(type)
-  head.writeInt32BE(body.length + 4, 1)
-  return { type, bytes: Buffer.concat([head, body]) }
-}
+const framed = (type: string, ...parts: readonly (string | Buffer)[]): Message => ({
+  type,
+  bytes: message(type, ...parts),
+})
 
 /** A string that ends with a zero, and where the next thing begins. */
 function wordAt(bytes: Buffer, from: number): [string, number] {
@@ -40,42 +33,42 @@ export class CarriedNames {
   #parses: { readonly serverName: string; readonly isOurs: boolean }[] = []
 
   /** What a client's message is for the server. */
-  forServer(carried: Carried, message: Message): readonly Message[] {
-    const { type, bytes } = message
-    if (type === 'P') return [this.#parse(carried, message)]
+  forServer(carried: Carried, asked: Message): readonly Message[] {
+    const { type, bytes } = asked
+    if (type === 'P') return [this.#parse(carried, asked)]
     if (type === 'B') {
       const [portal, statementAt] = wordAt(bytes, 5)
       const [name, rest] = wordAt(bytes, statementAt)
-      return this.#with(carried, message, name, (serverName) => framed('B', portal, serverName, bytes.subarray(rest)))
+      return this.#with(carried, asked, name, (serverName) => framed('B', portal, serverName, bytes.subarray(rest)))
     }
-    if ((type !== 'D' && type !== 'C') || String.fromCharCode(bytes[5] ?? 0) !== named) return [message]
+    if ((type !== 'D' && type !== 'C') || String.fromCharCode(bytes[5] ?? 0) !== named) return [asked]
     const [name] = wordAt(bytes, 6)
     if (type === 'D')
-      return this.#with(carried, message, name, (serverName) => framed('D', Buffer.from(named), serverName))
+      return this.#with(carried, asked, name, (serverName) => framed('D', Buffer.from(named), serverName))
     // Others may use it: the server is asked to close what it does not have, for the answer's sake.
     carried.delete(name)
     return [framed('C', Buffer.from(named), `never prepared: ${name}`)]
   }
 
-  #parse(carried: Carried, message: Message): Message {
-    const [name, from] = wordAt(message.bytes, 5)
+  #parse(carried: Carried, asked: Message): Message {
+    const [name, from] = wordAt(asked.bytes, 5)
     if (name === '') {
       this.#parses.push({ serverName: '', isOurs: false })
-      return message
+      return asked
     }
-    const rest = message.bytes.subarray(from)
+    const rest = asked.bytes.subarray(from)
     const serverName = `pooler_${createHash('sha256').update(rest).digest('hex').slice(0, 16)}`
     carried.set(name, { serverName, rest })
     // Where it is there already, what is prepared instead is answered alike.
-    const asked = this.#prepared.has(serverName) ? '' : serverName
-    this.#parses.push({ serverName: asked, isOurs: false })
+    const at = this.#prepared.has(serverName) ? '' : serverName
+    this.#parses.push({ serverName: at, isOurs: false })
     this.#prepared.add(serverName)
-    return framed('P', asked, rest)
+    return framed('P', at, rest)
   }
 
-  #with(carried: Carried, message: Message, name: string, renamed: (serverName: string) => Message): Message[] {
+  #with(carried: Carried, asked: Message, name: string, renamed: (serverName: string) => Message): Message[] {
     const statement = carried.get(name)
-    if (!statement) return [message]
+    if (!statement) return [asked]
     const { serverName, rest } = statement
     if (this.#prepared.has(serverName)) return [renamed(serverName)]
     this.#prepared.add(serverName)

@@ -7,6 +7,7 @@
  */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { message, type Message } from './pooler-message.ts'
 import { CarriedNames, type Carried } from './pooler-names.ts'
 
 const protocol3 = 196_608
@@ -30,11 +31,6 @@ export interface Pooler {
   close(): Promise<void>
 }
 
-interface Message {
-  readonly type: string
-  readonly bytes: Buffer
-}
-
 /** Cuts a stream of bytes into messages: a type, a length that counts itself, a body. */
 class Messages {
   #rest: Buffer = Buffer.alloc(0)
@@ -50,21 +46,6 @@ class Messages {
     }
     return whole
   }
-}
-
-function message(type: string, ...parts: readonly (string | number)[]): Buffer {
-  const body = Buffer.concat(
-    parts.map((part) => {
-      if (typeof part === 'string') return Buffer.from(`${part}\0`)
-      const number = Buffer.alloc(4)
-      number.writeInt32BE(part)
-      return number
-    }),
-  )
-  const head = Buffer.alloc(5)
-  head.write(type)
-  head.writeInt32BE(body.length + 4, 1)
-  return Buffer.concat([head, body])
 }
 
 function startup(parameters: Readonly<Record<string, string>>): Buffer {
