@@ -12,7 +12,8 @@ import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/dat
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { statusOf } from './models/stage.ts'
-import { archivedSubscription, followsNothing, patience, Scopes } from './reconciliation-turns.ts'
+import { archivedSubscription } from '../support/archive.ts'
+import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const notes = (taskId: string, text: string) => ({
   artifactUpdate: { taskId, artifact: { artifactId: 'notes', parts: [{ text }] }, append: true },

@@ -38,12 +38,6 @@ export function followsNothing(kinds: Kinds): Kinds {
 /** For `expect.poll`: a bound for a busy machine, never a wait. */
 export const patience = { timeout: 15_000, interval: 10 }
 
-const Archived = z.object({ id: z.string() })
-
-/** The task's own id once its subscription has ended, and nothing before. */
-export const archivedSubscription = ({ db }: RunningSystem, localId: string): Promise<readonly string[]> =>
-  db.pool.anyFirst(sql.type(Archived)`select id from actor_archive where kind = 'subscription' and id = ${localId}`)
-
 export class Scopes {
   readonly #running: RunningSystem
 

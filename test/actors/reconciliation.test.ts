@@ -12,7 +12,8 @@ import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { deepJson } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
-import { archivedSubscription, followsNothing, patience, Scopes } from './reconciliation-turns.ts'
+import { archivedSubscription } from '../support/archive.ts'
+import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const Found = z.object({ id: z.string() })
 const working = (id: string, messageIds: readonly string[]) => ({

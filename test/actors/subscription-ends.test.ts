@@ -11,6 +11,7 @@ import { scopeId } from '../../actors/reconciliation-scopes.ts'
 import type { Report } from '../../domain/fact.ts'
 import { DatabaseBusy } from '../../persistence/admission.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
+import { archivedSubscription } from '../support/archive.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
@@ -48,8 +49,7 @@ describe.each(bothDatabases)('the end of a task on %s', (kind) => {
     const { result } = await running.finished((await running.send(agentId, { text })).id)
     return { agentId, localId: String(result?.localId), remoteId: String(result?.taskId) }
   }
-  const archived = (localId: string) => (): Promise<readonly string[]> =>
-    fresh.db.pool.anyFirst(sql.type(Id)`select id from actor_archive where kind = 'subscription' and id = ${localId}`)
+  const archived = (localId: string) => (): Promise<readonly string[]> => archivedSubscription(fresh, localId)
   const stateOf = (localId: string) => (): Promise<string | null> =>
     fresh.db.pool.maybeOneFirst(sql.type(Id)`
       select snapshot->>'value' as id from actor where kind = 'subscription' and id = ${localId}`)

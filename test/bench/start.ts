@@ -5,26 +5,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { median, table, withSpread } from './figures.ts'
 import type { BenchOptions } from './run.ts'
+import { freePort } from '../support/free-port.ts'
 
 const launcher = fileURLToPath(new URL('../../dist/bin/signalbox.js', import.meta.url))
 const answerLimitMs = 60_000
 const lookMs = 20
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Milliseconds until the session route answers; then the console is stopped as a person would stop it. */
 async function startOnce(dataDir: string): Promise<number> {

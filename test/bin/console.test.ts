@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { placeDatabase } from '../support/databases.ts'
-import { freePort, type Running, watch } from './stage.ts'
+import { type Running, watch } from './stage.ts'
+import { freePort } from '../support/free-port.ts'
 
 const launcher = resolve(import.meta.dirname, '../../dist/bin/signalbox.js')
 /** A first start makes a database, which takes seconds on an idle machine and many on a busy one. */

@@ -9,11 +9,11 @@ import { join, resolve } from 'node:path'
 import { sql } from 'slonik'
 import { expect, test } from 'vitest'
 import { childArgs } from '../support/child.ts'
-import { freePort } from '../support/console.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { systemOn } from '../support/system.ts'
 import { watch } from './stage.ts'
+import { freePort } from '../support/free-port.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const lock = 7_001

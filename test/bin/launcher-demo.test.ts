@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startAgents } from '../../bin/launcher-demo.ts'
-import { freePort } from '../support/console.ts'
+import { freePort } from '../support/free-port.ts'
 
 let dataDir: string
 let file: string

@@ -7,7 +7,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { freePort, Stage } from './stage.ts'
+import { Stage } from './stage.ts'
+import { freePort } from '../support/free-port.ts'
 
 let stage: Stage
 beforeEach(() => {

@@ -10,9 +10,10 @@ import { requireArtifactDirectory } from '../../bin/composition.ts'
 import { ConfigError } from '../../bin/config.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
 import { childArgs } from '../support/child.ts'
-import { freePort, spawnConsole } from '../support/console.ts'
+import { spawnConsole } from '../support/console.ts'
 import { capturedLog } from '../support/system.ts'
 import { runWorker } from '../support/worker.ts'
+import { freePort } from '../support/free-port.ts'
 
 let home: string
 beforeEach(() => {

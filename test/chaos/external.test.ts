@@ -6,7 +6,6 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { freePort } from '../support/console.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import type { Member } from './fleet.ts'
 import type { Load } from './load.ts'
@@ -14,6 +13,7 @@ import { type Chance, isLong, sized } from './seed.ts'
 import { cutOff, freshUrlOn, killBackend } from './server-faults.ts'
 import type { Stage } from './stage.ts'
 import { expectMostSucceeded, meanOf, storm, usualWords } from './storm.ts'
+import { freePort } from '../support/free-port.ts'
 
 const senders = 12
 const workersCount = 3

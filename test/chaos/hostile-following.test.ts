@@ -11,6 +11,7 @@ import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { TaskView } from '../../domain/task.ts'
 import { Following } from '../../domain/following.ts'
 import { followingOf } from '../../persistence/following.ts'
+import { archivedSubscription } from '../support/archive.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawFault, type RawPeer, type RawPeerOptions } from '../support/peers/raw.ts'
 
@@ -145,11 +146,7 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     peer.script.emit(taskId, { artifactUpdate: { taskId, ...chunk } })
     peer.script.emit(taskId, { statusUpdate: { taskId, status: { state: 'TASK_STATE_COMPLETED' } } })
   }
-  const archived = (localId: string) => async () =>
-    (
-      await house.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
-        select id from actor_archive where kind = 'subscription' and id = ${localId}`)
-    ).length
+  const archived = (localId: string) => () => archivedSubscription(house, localId)
   const made = async (localId: string): Promise<unknown> =>
     (await house.api.task(localId)).artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))
   const everything = ['chunk 1 ', 'chunk 2 ']
@@ -158,7 +155,7 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     const { localId, taskId } = await streaming()
     peer.script.fault('GetTask', whole(taskId), Infinity)
     endsWithout(taskId)
-    await expect.poll(archived(localId)).toBe(1)
+    await expect.poll(archived(localId)).toEqual([localId])
     expect(await made(localId)).toEqual(everything)
     expect(peer.callsOf('GetTask')).toBe(1)
   })
@@ -168,7 +165,7 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     peer.script.fault('GetTask', whole(taskId), Infinity)
     const artifact = { artifactId: 'large', parts: [{ text: 'x'.repeat(hugeBytes) }] }
     peer.script.emit(taskId, { artifactUpdate: { taskId, artifact, lastChunk: true } })
-    await expect.poll(archived(localId), { timeout: 20_000 }).toBe(1)
+    await expect.poll(archived(localId), { timeout: 20_000 }).toEqual([localId])
     expect(await made(localId)).toEqual(everything)
     const { body } = await house.api.get(`/api/task-actors/${localId}`)
     const answers = TaskActorsAnswer.parse(body)
@@ -190,7 +187,7 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     peer.script.fault('GetTask', whole(taskId), Infinity)
     endsWithout(taskId)
     await expect.poll(() => made(localId)).toEqual(everything)
-    await expect.poll(archived(localId)).toBe(1)
+    await expect.poll(archived(localId)).toEqual([localId])
     expect(peer.callsOf('GetTask')).toBe(2)
   })
 
@@ -198,7 +195,7 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     const { localId, taskId } = await streaming()
     peer.script.fault('GetTask', { fault: 'status', status: 503 }, Infinity)
     endsWithout(taskId)
-    await expect.poll(archived(localId), { timeout: 30_000 }).toBe(1)
+    await expect.poll(archived(localId), { timeout: 30_000 }).toEqual([localId])
     expect(peer.callsOf('GetTask')).toBe(4)
     const notFound = { code: 404, status: 'NOT_FOUND', message: 'No such task.' }
     const forgets: RawFault = { fault: 'body', headers: json, body: JSON.stringify({ error: notFound }) }
@@ -207,7 +204,7 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     peer.script.heal()
     peer.script.fault('GetTask', forgets, Infinity)
     endsWithout(String(peer.taskIds()[1]))
-    await expect.poll(archived(other.localId)).toBe(1)
+    await expect.poll(archived(other.localId)).toEqual([other.localId])
     expect(peer.callsOf('GetTask')).toBe(5)
   })
 
@@ -218,14 +215,14 @@ describe('a task whose end is told, and a part of what it made is not', () => {
     peer.script.fault('CancelTask', shows(taskId, 'TASK_STATE_CANCELED'))
     peer.script.fault('GetTask', whole(taskId, 'TASK_STATE_CANCELED'), Infinity)
     await cancel(taskId)
-    await expect.poll(archived(localId)).toBe(1)
+    await expect.poll(archived(localId)).toEqual([localId])
     expect(await made(localId)).toEqual(everything)
     expect(peer.callsOf('GetTask')).toBe(1)
     const other = await house.api.send(agentId, { text: 'hold' })
     const id = String(peer.taskIds()[1])
     peer.script.fault('CancelTask', whole(id, 'TASK_STATE_CANCELED'))
     await cancel(id)
-    await expect.poll(archived(other.localId)).toBe(1)
+    await expect.poll(archived(other.localId)).toEqual([other.localId])
     expect(await made(other.localId)).toEqual(everything)
     expect(peer.callsOf('GetTask')).toBe(1)
   })

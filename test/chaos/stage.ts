@@ -12,11 +12,11 @@ import { startAgent, type Agent } from './agent.ts'
 import { readBooks } from './books.ts'
 import { memoryGrowthMax, type Fault, type History, type MemoryMark } from './checker.ts'
 import { dialectNames } from './dialects.ts'
-import { freePort } from '../support/console.ts'
 import { launch, type Member, type Order } from './fleet.ts'
 import { Load, type LoadOptions } from './load.ts'
 import { endLeases } from './leases.ts'
 import { isLong, type Chance } from './seed.ts'
+import { freePort } from '../support/free-port.ts'
 
 export type DatabaseKind = (typeof bothDatabases)[number]
 

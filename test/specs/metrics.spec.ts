@@ -7,24 +7,16 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort, spawnConsole, type SpawnedConsole } from '../support/console.ts'
+import { spawnConsole, type SpawnedConsole } from '../support/console.ts'
+import { freePort } from '../support/free-port.ts'
 
 let home: string
 let port: number
 let console: SpawnedConsole
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'signalbox-metrics-'))
-  for (let tries = 1; ; tries++) {
-    port = await freePort()
-    console = await spawnConsole({ dataDirectory: home, database: 'pglite', env: { A2A_METRICS_PORT: String(port) } })
-    try {
-      return void (await fetch(`http://127.0.0.1:${port}/healthz`))
-    } catch (error) {
-      // Another test's process took the port between the question which is free and the answer: this console has ended by it.
-      await console.kill()
-      if (tries === 3) throw error
-    }
-  }
+  port = await freePort()
+  console = await spawnConsole({ dataDirectory: home, database: 'pglite', env: { A2A_METRICS_PORT: String(port) } })
 }, 60_000)
 afterAll(async () => {
   await console.kill()

@@ -6,7 +6,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { SystemOptions } from '../../actors/system.ts'
 import type { Viewer } from '../../domain/access.ts'
@@ -19,6 +18,7 @@ import { freshDatabase, placeDatabase, type bothDatabases } from './databases.ts
 import { systemOn, type RunningSystem } from './system.ts'
 import { openTestLog, type TestLog } from './test-log.ts'
 import { childArgs } from './child.ts'
+import { freePort } from './free-port.ts'
 
 export interface ConsoleOptions {
   /** A fresh database of that kind, or one that the test opened and will close. */
@@ -184,15 +184,4 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
     if (performance.now() > deadline) throw new Error(`No answer within ${readyWithinMs} ms.`)
     await new Promise((again) => setTimeout(again, 25))
   }
-}
-
-/** Free now, and kept by nobody. Somebody else may take it before the child does; then the child ends and says so. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

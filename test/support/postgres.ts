@@ -5,12 +5,12 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { accessSync, chownSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import * as z from 'zod/mini'
+import { freePort } from './free-port.ts'
 
 export interface TestPostgres {
   /** The superuser's, for the `postgres` database. */
@@ -63,19 +63,6 @@ function unprivileged(): { uid: number; gid: number } | undefined {
   const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
   if (!user) throw new Error('As root, the tests need a user "postgres" or "nobody" to run PostgreSQL.')
   return { uid: Number(user[2]), gid: Number(user[3]) }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      )
-    })
-  })
 }
 
 /** How long sessions may outlive their server's parent: none of a test works for so long. */
