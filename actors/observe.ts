@@ -41,6 +41,7 @@ interface Subject {
   readonly sources: Set<Report['source']>
   /** Ways in which something came that claims another skill, and was not kept. */
   readonly crossed: Set<Report['source']>
+  isSeenAgain: boolean
   /** How its end was told, once it has one. */
   end: Pick<Fact & { type: 'task.settled' }, 'byFollower' | 'isPartial'> | null
 }
@@ -130,7 +131,16 @@ function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<Retur
   const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
   const { id, organizationId, agentId, skillId, contextId } = row
   const own = { id, organizationId, agentId, skillId, contextId }
-  return { ...own, fresh: null, fold, before: row, sources: new Set(), crossed: new Set(), end: null }
+  return {
+    ...own,
+    fresh: null,
+    fold,
+    before: row,
+    sources: new Set(),
+    crossed: new Set(),
+    isSeenAgain: false,
+    end: null,
+  }
 }
 
 const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0 }
@@ -166,6 +176,7 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
     contextId: null,
     sources: new Set(),
     crossed: new Set(),
+    isSeenAgain: false,
     end: null,
   }
 }
@@ -174,7 +185,7 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
   // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
   const told = (observation: Observation, source: Report['source']): void => {
     const wasOver = isTerminal(subject.fold.state)
-    if (subject.fold.add(observation, source))
+    if (subject.fold.add(observation, source, isPresent(report, subject.fold)))
       subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
     if (wasOver || !isTerminal(subject.fold.state)) return
     // Of the actors that have the task's id only its subscription follows it.
@@ -195,6 +206,7 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
     else if (saidOnce.has(report.source)) subject.crossed.add(report.source)
   }
   subject.sources.add(report.source)
+  subject.isSeenAgain ||= report.isSeenAgain === true
 }
 
 /**
@@ -203,6 +215,10 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
  */
 const isForeign = (observation: Observation, contextId: string | null, source: Report['source']): boolean =>
   (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
+
+/** Whether the task stands as it did when the agent was asked: what it answered is newer then, whatever its clock says. */
+const isPresent = ({ overrules }: Report, { state, stateAt }: Fold): boolean =>
+  overrules !== undefined && overrules.state === state && overrules.stateAt === stateAt
 
 /** It shows a state and no more; what stands in the status is the state's own word. */
 const isBare = ({ artifacts, messages }: Observation): boolean =>
@@ -219,6 +235,7 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     if (folded.changed || fresh) writes.push({ id, fresh: fresh && { ...fresh, contextId }, contextId, folded })
     const tell = (fact: Fact): void => void told.push({ organizationId, subjectId: id, fact })
     for (const source of subject.crossed) tell({ type: 'task.crossed', source })
+    if (subject.isSeenAgain) tell({ type: 'task.seen_again', state: folded.state })
     if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const { state, stateAt, version } = folded
     const { before } = subject

@@ -8,11 +8,12 @@ import { finishOwnership } from './ownership.ts'
 import { endPush } from './push-reactions.ts'
 import type { Reactions } from './loop/reaction.ts'
 import { keepLook, noteLostTasks, seekCommand } from './reconciliation-reactions.ts'
-import { rearmSubscription, endSubscription } from './subscription-reactions.ts'
+import { rearmSubscription, endSubscription, resumeSubscription } from './subscription-reactions.ts'
 
 export const reactions: Reactions = [
   ['agent.reported', [observe]],
   ['task.observed', [rearmSubscription]],
+  ['task.seen_again', [resumeSubscription]],
   ['task.settled', [finishOwnership, endSubscription, endPush]],
   ['command.uncertain', [seekCommand]],
   ['command.looked_for', [keepLook]],

@@ -173,7 +173,7 @@ class Retelling {
     return all.folded({ state: this.#state, stateAt: this.#stateAt, events: this.next })
   }
 
-  #tellOne({ position, source, event, receivedAt }: StoredEvent): Folded {
+  #tellOne({ position, source, event, isPresent, receivedAt }: StoredEvent): Folded {
     const observation = readEvent(position, event)
     const seen = source === 'sent' ? this.#sent(observation, receivedAt) : observation
     const known = {
@@ -184,7 +184,7 @@ class Retelling {
       ...this.#known(seen),
     }
     const fold = new Fold(known, receivedAt, chainParts)
-    fold.add(seen, source)
+    fold.add(seen, source, isPresent)
     const folded = fold.result()
     for (const message of folded.messages) this.#messages.add(message.id)
     for (const [id, { newParts: _, ...artifact }] of folded.artifacts) this.#artifacts.set(id, artifact)

@@ -27,6 +27,7 @@ import { guarded, readPage, type PageLook } from './reconciliation-list.ts'
 import { Silences } from './reconciliation-silences.ts'
 import { Turn, usualPatience, type ReconcilingPatience } from './reconciliation-turn.ts'
 import { remember } from './remember.ts'
+import { SecondLooks } from './second-looks.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -63,10 +64,12 @@ export class Reconciling {
   /** Of a task: at which version which answer was folded in. */
   readonly #answers = new Map<string, string>()
   readonly #silences: Silences
+  readonly #secondLooks: SecondLooks
 
   constructor(tools: ReconcilingTools, patience: ReconcilingPatience = usualPatience) {
     this.#t = tools
     this.#silences = new Silences(tools.monotonic)
+    this.#secondLooks = new SecondLooks(tools.monotonic)
     this.#patience = patience
     this.#searching = new Searching(tools)
   }
@@ -204,8 +207,11 @@ export class Reconciling {
   async #commit(line: AgentLine, task: UnfinishedTask, event: SeenEvent, held: Held) {
     const digest = event.digest ?? textDigest(event.observation.event)
     const answer = `${task.version} ${digest}`
-    if (this.#answers.get(task.id) === answer) return
-    await commitSeen(this.#t, { ...line, remoteId: task.remoteId }, 'poll', [event], held)
+    const overrules = this.#secondLooks.overruled(task, event.observation)
+    const { isGivenUp: isSeenAgain } = task
+    if (overrules === null && !isSeenAgain && this.#answers.get(task.id) === answer) return
+    const of = { ...line, remoteId: task.remoteId }
+    await commitSeen(this.#t, of, 'poll', [event], held, { overrules, isSeenAgain })
     this.#answers.delete(task.id)
     const { status } = event.observation
     if (status && isTerminal(status.state)) return

@@ -1,5 +1,5 @@
-/** When a task needs to be followed, and when no longer: the two reactions of a subscription. */
-import { isSettled, isTerminal } from '../domain/task.ts'
+/** When a task needs to be followed, when again, and when no longer: the reactions of a subscription. */
+import { isSettled, isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import type { SubscriptionEvent } from '../machines/subscription.ts'
 import type { Spawn } from './loop/step.ts'
@@ -8,13 +8,13 @@ import type { Reaction } from './loop/reaction.ts'
 /** A task that an agent works on is followed; a reply wakes a subscription that rests. The stream itself needs no telling. */
 export const rearmSubscription: Reaction = (_batch, told) => {
   const spawns: Spawn[] = []
-  const sends: { ref: ActorRef; event: { type: 'rearmed' | 'heard' } }[] = []
+  const sends: { ref: ActorRef; event: SubscriptionEvent }[] = []
   for (const { organizationId, subjectId, fact } of told) {
     if (fact.type !== 'task.observed' || isTerminal(fact.state)) continue
     if (!fact.sources.includes('reply')) {
-      // News by another way: an agent that was given up for away is there again.
+      // News by another way: an agent that was given up for away is there again, or goes on by itself.
       if (fact.sources.some((source) => source === 'push' || source === 'poll'))
-        sends.push({ ref: { kind: 'subscription', id: subjectId }, event: { type: 'heard' } })
+        sends.push(heardOf(subjectId, fact.state))
       continue
     }
     if (fact.created && isSettled(fact.state)) continue
@@ -26,6 +26,19 @@ export const rearmSubscription: Reaction = (_batch, told) => {
   }
   return Promise.resolve({ spawns, sends })
 }
+
+const heardOf = (id: string, state: string): { ref: ActorRef; event: SubscriptionEvent } => ({
+  ref: { kind: 'subscription', id },
+  event: { type: 'heard', ...(isWaiting(state) ? {} : { isAtWork: true }) },
+})
+
+/** What was given up is followed again, where it is still unfinished: how it stands by now is what following finds out. */
+export const resumeSubscription: Reaction = (_batch, told) =>
+  Promise.resolve({
+    sends: told.flatMap(({ subjectId, fact }) =>
+      fact.type === 'task.seen_again' && !isTerminal(fact.state) ? [heardOf(subjectId, fact.state)] : [],
+    ),
+  })
 
 /**
  * Whoever follows a task sees its end and says so; only an end that came another way is news to the subscription. It hears it

@@ -6,11 +6,12 @@
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../machines/subscription.ts'
 import { readProgress, toldSince } from '../persistence/following.ts'
-import { readFollowed, storable, type FollowedTask } from '../persistence/tasks.ts'
+import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { limits } from './outbound.ts'
-import { errorWords } from './agent-words.ts'
+import { errorWords, plainWords } from './agent-words.ts'
 import { inTurn, unlessLost } from './loop/outlast.ts'
+import { SecondLooks } from './second-looks.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
@@ -29,16 +30,18 @@ const closingDeadlineMs = 30_000
  * question stands: an agent that gives no timestamps may have asked the same again.
  */
 const patienceForAnswer = 4
-const reasonLimit = 500
 
-/** Fit for a row and a page: an agent's words may hold what PostgreSQL cannot. */
-const inWords = (text: string): string => storable(text).slice(0, reasonLimit)
 const ended = (output: FollowOutcome): Done => ({ output })
-const broken = (reason: string, heard: boolean): FollowOutcome => ({ kind: 'broken', reason: inWords(reason), heard })
+const broken = (reason: string, heard: boolean): FollowOutcome => ({
+  kind: 'broken',
+  reason: plainWords(reason),
+  heard,
+})
 
 export class Following {
   readonly #t: LineTools
   readonly #streams: Streams
+  readonly #secondLooks = new SecondLooks()
 
   constructor(tools: LineTools) {
     this.#t = tools
@@ -63,7 +66,8 @@ export class Following {
     // Before our own look: a task that moves is no proof of a stream that tells nothing of it.
     const told = await toldSince(this.#t.db.pool, line.task.id, before, line.task.state)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
-    const look = over.kind === 'yielded' ? await this.#part(line, held) : await this.#look(line, held)
+    const known = { ...line, task: (await readFollowed(this.#t.db.pool, line.task.id)) ?? line.task }
+    const look = over.kind === 'yielded' ? await this.#part(known, held) : await this.#look(known, held)
     const end = judged(over, look)
     const settled = await this.#settled(line, actor, 'failures')
     if (settled?.kind === 'finished') return ended({ ...closedBy(look), ...leftOutOf(end, look) })
@@ -135,7 +139,10 @@ export class Following {
   }
 
   #see(line: TaskLine, held: Held, signal: AbortSignal, options: LookOptions): Promise<Look> {
-    const keep = (event: SeenEvent) => commitSeen(this.#t, line.task, 'poll', [event], held)
+    const keep = (event: SeenEvent): Promise<void> => {
+      const overrules = this.#secondLooks.overruled(line.task, event.observation)
+      return commitSeen(this.#t, line.task, 'poll', [event], held, { overrules })
+    }
     return lookAt(this.#t, line, line.task.remoteId, signal, { ...options, keep })
   }
 
@@ -177,14 +184,14 @@ function closedBy(look: Look): CloseOutcome {
   return look.error.reason === 'TASK_NOT_FOUND' ? neverWhole(taskGone.reason) : { kind: 'unseen' }
 }
 
-const neverWhole = (missing: string): CloseOutcome => ({ kind: 'finished', missing: inWords(missing) })
+const neverWhole = (missing: string): CloseOutcome => ({ kind: 'finished', missing: plainWords(missing) })
 
 function outcomeOf(end: JudgedEnd, look: Look, news: boolean): FollowOutcome {
   if (end.kind === 'yielded' && end.opened) return { kind: 'yielded' }
   if (news) return { kind: 'ended', news, ...leftOutOf(end, look) }
   // Neither the stream nor the whole task can be read: it would be the same for ever.
   if (end.kind === 'broken' && end.oversized && look.kind === 'unread' && look.oversized)
-    return { kind: 'unreadable', reason: inWords(look.message) }
+    return { kind: 'unreadable', reason: plainWords(look.message) }
   if (end.kind === 'broken') return broken(end.reason, end.opened || end.oversized || wasHeard(look))
   if (look.kind === 'seen') return { kind: 'ended', news }
   return wasOpen(end) ? broken(wordsOf(look), true) : troubleOf(look)
@@ -194,7 +201,7 @@ function outcomeOf(end: JudgedEnd, look: Look, news: boolean): FollowOutcome {
 const leftOutOf = (end: JudgedEnd, look: Look): { readonly leftOut?: string } =>
   end.kind === 'broken' && end.oversized && look.kind === 'seen'
     ? {
-        leftOut: `${inWords(end.reason)} An event of the stream was left out, and the task was read as a whole instead.`,
+        leftOut: `${plainWords(end.reason)} An event of the stream was left out, and the task was read as a whole instead.`,
       }
     : {}
 
@@ -203,7 +210,7 @@ type Unseen = Exclude<Look, { kind: 'seen' }>
 const wordsOf = (look: Unseen): string => (look.kind === 'refused' ? errorWords(look.error) : look.message)
 
 function troubleOf(look: Unseen): FollowOutcome {
-  if (look.kind === 'unread' && look.oversized) return { kind: 'unreadable', reason: inWords(look.message) }
+  if (look.kind === 'unread' && look.oversized) return { kind: 'unreadable', reason: plainWords(look.message) }
   return broken(wordsOf(look), wasHeard(look))
 }
 

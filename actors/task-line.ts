@@ -8,7 +8,7 @@ import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.
 import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { WireError } from '../a2a/wire.ts'
-import type { Source } from '../domain/fact.ts'
+import type { KnownStatus, Source } from '../domain/fact.ts'
 import { lostAnswers } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { readAgent } from '../persistence/agents.ts'
@@ -159,6 +159,12 @@ export function encoded(encode: () => WireRequest): WireRequest | WireError {
   }
 }
 
+/** What a look knew of its task before it asked, as reports carry it. */
+interface Seeing {
+  readonly overrules?: KnownStatus | null
+  readonly isSeenAgain?: boolean
+}
+
 /** Commits observations of one task under the lease; bytes are on disk before the rows that name them. */
 export async function commitSeen(
   { artifacts }: Pick<LineTools, 'artifacts'>,
@@ -166,6 +172,7 @@ export async function commitSeen(
   source: Source,
   events: readonly ParsedEvent[],
   held: Held,
+  { overrules = null, isSeenAgain = false }: Seeing = {},
 ): Promise<void> {
   const observations: Observation[] = []
   for (const event of events) {
@@ -175,5 +182,6 @@ export async function commitSeen(
   }
   if (observations.length === 0) return
   const { agentId, tenant, remoteId } = task
-  await held.record({ agentId, tenant, source, command: null, remoteTaskId: remoteId, observations })
+  const report = { agentId, tenant, source, command: null, remoteTaskId: remoteId, observations }
+  await held.record({ ...report, ...(overrules && { overrules }), ...(isSeenAgain && { isSeenAgain }) })
 }

@@ -161,14 +161,17 @@ const table: Readonly<Record<string, Explain>> = {
       ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
       : quiet('Reading the task', 'The agent does not stream; its task is read now.'),
   'subscription resting': () =>
-    quiet('At rest', 'The agent waits for a person, so nothing can come by itself. A delivered reply wakes it.'),
+    quiet(
+      'At rest',
+      'The agent waits for a person, so nothing should come by itself. A delivered reply wakes it, and so does a look that finds the task at work.',
+    ),
   'subscription stopped': (seen) =>
     warn(
       'No longer followed',
       ['open-task', 'open-agent'],
       'The agent or its task is gone, or too large to be read, so the task is not followed any more and may be further than it shows.',
       reason(seen),
-      'A reply that is delivered to the task starts following again. Should its agent be there again, a look brings what was missed.',
+      'A reply that is delivered to the task starts following again. So does a look that finds the agent and its task there again, unless it was too large.',
     ),
   'subscription closing.trying': () =>
     quiet('Reading the end', 'The task is finished; it is read once more as a whole, so that nothing of it is missed.'),

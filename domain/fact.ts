@@ -20,6 +20,19 @@ export interface Report {
   /** The agent's id of the task that a stream or a poll reads: events of any other are foreign. Null for a reply. */
   readonly remoteTaskId: string | null
   readonly observations: readonly Observation[]
+  /**
+   * What was known when the agent was asked, where its answer counts whatever its clock says, unless more was heard since. Absent
+   * where time decides.
+   */
+  readonly overrules?: KnownStatus
+  /** The task can be seen again, which is news to who had given it up, whatever else is. */
+  readonly isSeenAgain?: true
+}
+
+/** `stateAt`: the agent's own time of it, ISO 8601; null when it gave none. */
+export interface KnownStatus {
+  readonly state: string
+  readonly stateAt: string | null
 }
 
 export interface ReportingCommand {
@@ -94,6 +107,8 @@ export type Fact =
   /** A task that its agent does not know any more, or that is too large to be read. `taskId` is ours. */
   | { readonly type: 'reconciliation.unanswered'; readonly taskId: string; readonly reason: string }
   | { readonly type: 'task.lost'; readonly reason: string }
+  /** Its agent shows it again, to which nobody had followed it any more. */
+  | { readonly type: 'task.seen_again'; readonly state: string }
   /** Something that an agent pushed or streamed of a task claims another skill than the task's, and was not kept. */
   | { readonly type: 'task.crossed'; readonly source: Source }
   /** Somebody looked for an uncertain command at the agent; the command itself stays what it is. */

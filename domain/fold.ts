@@ -57,6 +57,8 @@ export interface FoldedEvent {
   readonly position: number
   readonly source: Source
   readonly event: JsonText
+  /** Its status counted although its time is before the one that was known. */
+  readonly isPresent: boolean
 }
 
 /** What folding changed; empty where the agent said nothing new. */
@@ -98,6 +100,8 @@ const partsCut: FoldedPart = {
  */
 const stampPauseMs = 60_000
 
+type ObservedStatus = NonNullable<Observation['status']>
+
 /** Rows of one event share its position; a thousand of them keep their order. */
 const rowsPerEvent = 1000
 const placed = (event: number, index: number): number => event * rowsPerEvent + Math.min(index, rowsPerEvent - 1)
@@ -133,19 +137,31 @@ export class Fold {
     return this.#state
   }
 
-  /** Folds one observation in. Returns whether it said anything new; only then is the event kept. */
-  add(observation: Observation, source: Source): boolean {
+  get stateAt(): string | null {
+    return this.#stateAt
+  }
+
+  /**
+   * Folds one observation in. Returns whether it said anything new; only then is the event kept. `isPresent`: it shows the task as it
+   * stands now, whatever the agent's clock says (actors/second-looks.ts).
+   */
+  add(observation: Observation, source: Source, isPresent = false): boolean {
     const position = this.#events
+    const { status } = observation
+    const overrules = isPresent && isSaid(status) && isBefore(status, this.#state, this.#stateAt)
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
-    const late = this.#isLate(observation)
+    const late = !overrules && this.#isLate(observation)
     const said = this.#addMessages(observation, position)
     const made = this.#addArtifacts(observation, position, source, late)
     const isShown = observation.kind === 'task' && source !== 'reply'
-    const stands = this.#addStatus(observation, position, isShown && !said && !made ? stampPauseMs : 0)
+    const stands = overrules
+      ? this.#takeStatus(status, position)
+      : this.#addStatus(observation, position, isShown && !said && !made ? stampPauseMs : 0)
     if (!said && !made && stands === 'as it was') return false
     const isWhole = said || made || stands === 'moved'
     if (isWhole) for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
-    this.#foldedEvents.push({ position, source, event: isWhole ? observation.event : stampOf(observation) })
+    const event = isWhole ? observation.event : stampOf(observation)
+    this.#foldedEvents.push({ position, source, event, isPresent: overrules })
     this.#events = position + 1
     this.#version += 1
     return true
@@ -168,15 +184,17 @@ export class Fold {
 
   /** A time that alone is new counts from `pauseMs` on. */
   #addStatus({ status }: Observation, position: number, pauseMs: number): 'moved' | 'stamped' | 'as it was' {
-    if (!status || status.state === 'TASK_STATE_UNSPECIFIED' || isTerminal(this.#state)) return 'as it was'
+    if (!isSaid(status) || isTerminal(this.#state)) return 'as it was'
+    if (isBefore(status, this.#state, this.#stateAt)) return 'as it was'
     const at = instant(status.timestamp)
-    // An end is an end, whatever the clocks of an agent's replicas say; anything else that is older is a late arrival.
-    const late = at !== null && this.#stateAt !== null && at < this.#stateAt
-    if (late && !isTerminal(status.state)) return 'as it was'
-    const moved = status.state !== this.#state
-    if (!moved && (at === null || !isLater(at, this.#stateAt, pauseMs))) return 'as it was'
+    if (status.state === this.#state && (at === null || !isLater(at, this.#stateAt, pauseMs))) return 'as it was'
+    return this.#takeStatus(status, position)
+  }
+
+  #takeStatus(status: ObservedStatus, position: number): 'moved' | 'stamped' {
+    const at = instant(status.timestamp)
     if (at !== null) this.#stateAt = at
-    if (!moved) return 'stamped'
+    if (status.state === this.#state) return 'stamped'
     this.#state = status.state
     this.#transitions.push({ position, state: status.state, at: at ?? this.#at })
     return 'moved'
@@ -185,8 +203,7 @@ export class Fold {
   /** It shows the task as it was before what is known: behind its end, or behind a newer status. */
   #isLate({ status }: Observation): boolean {
     if (isTerminal(this.#state)) return status === null || !isTerminal(status.state)
-    const at = instant(status?.timestamp ?? null)
-    return at !== null && this.#stateAt !== null && at < this.#stateAt
+    return isBefore(status, this.#state, this.#stateAt)
   }
 
   #addMessages(observation: Observation, position: number): boolean {
@@ -264,6 +281,20 @@ export class Fold {
   #chained(from: string, { parts }: ObservedArtifact, event: JsonText): string {
     return parts.reduce((digest: string, part) => this.#chain(digest, ...comparedBy(part, event)), from)
   }
+}
+
+const isSaid = (status: ObservedStatus | null): status is ObservedStatus =>
+  status !== null && status.state !== 'TASK_STATE_UNSPECIFIED'
+
+/**
+ * Whether a status of an unfinished task is older than the one that is known, by the agent's own clock. An end is an end, whatever the
+ * clocks of an agent's replicas say, and so is what was made by then.
+ */
+export function isBefore(status: ObservedStatus | null, knownState: string, knownAt: string | null): boolean {
+  if (!status || isTerminal(status.state) || isTerminal(knownState)) return false
+  const at = instant(status.timestamp)
+  const known = instant(knownAt)
+  return at !== null && known !== null && at < known
 }
 
 const foldedPart = (part: PartText, event: number): FoldedPart =>

@@ -7,8 +7,8 @@ import { describeEvent, spaced } from './chart.ts'
 /** By the event's type, for every kind alike; `kind type` where a kind means something of its own. */
 const events: Readonly<Record<string, string>> = {
   interrupted: 'its worker is gone and the lease ran out while the work was under way',
-  rearmed: 'a person’s reply was delivered, or somebody else saw the task move',
-  heard: 'a push or a look brings a sign of life',
+  rearmed: 'a person’s reply was delivered',
+  heard: 'a push or a look brings news of the task, or shows it again',
   settled: 'the task is finished, as told another way',
   wanted: 'a task of this agent is unfinished, or a message is looked for',
   claim: 'a person takes the task',
@@ -96,6 +96,8 @@ const guards: Readonly<Record<string, string>> = {
   nothingUnfinished: 'there is nothing unfinished',
   listIsDue: 'it is time for the list',
   toldInPart: 'not all of the task was told',
+  isAtWork: 'the agent waits for nobody',
+  mayBeRead: 'it was not too large to be read',
   isFollowed: 'its stream is being read',
   endedWhole: 'another saw the task end, and all of it',
   endedInPart: 'another saw the task end, and not all of it',

@@ -31,14 +31,15 @@ export type ReadOutcome = Exclude<FollowOutcome, { kind: 'yielded' | 'unsupporte
 export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' }>
 
 /**
- * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) saw the agent at work.
+ * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) had news of the task, or saw it
+ * again; `isAtWork`: in a state in which the agent waits for nobody.
  * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole; `isFollowed`: somebody is at its
  * stream, whose last words may still be on their way.
  */
 export type SubscriptionEvent =
   | Interrupted
   | { readonly type: 'rearmed' }
-  | { readonly type: 'heard' }
+  | { readonly type: 'heard'; readonly isAtWork?: true }
   | { readonly type: 'settled'; readonly isPartial: boolean; readonly isFollowed?: true }
 
 /** Failures of an agent that answers do not count on: the pause stays at the specification's 30 s. */
@@ -96,6 +97,8 @@ export const subscriptionMachine = setup({
       missing?: string
       /** The end was told while it was followed, in part or whole: nothing but that is to come of it. Absent where it was not. */
       ended?: 'part' | 'whole'
+      /** It was stopped over a limit of ours, which whatever else is heard does not change. Absent where it was not. */
+      tooLarge?: boolean
     },
     events: {} as SubscriptionEvent,
     emitted: {} as MachineFact,
@@ -113,6 +116,10 @@ export const subscriptionMachine = setup({
     noteAnswerMeanwhile: assign({ answered: true, rearmed: true, failures: 0, reads: 0, reason: null }),
     forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0, reason: null }),
     forgetSilence: assign({ failures: 0, reason: null }),
+    noteStop: assign(({ context }, { outcome }: { outcome: FollowOutcome }) => {
+      const tooLarge = outcome.kind === 'unreadable'
+      return { reason: reasonOf(outcome), ...((tooLarge || context.tooLarge !== undefined) && { tooLarge }) }
+    }),
     beginAnew: assign({ rearmed: false }),
     /** 1, 2 and 4 s apart after a look that failed; at once, 2 and 4 s apart where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
@@ -150,6 +157,8 @@ export const subscriptionMachine = setup({
     }),
   },
   guards: {
+    isAtWork: ({ event }) => event.type === 'heard' && event.isAtWork === true,
+    mayBeRead: ({ context }) => context.tooLarge !== true,
     isFollowed: ({ event }) => event.type === 'settled' && event.isFollowed === true,
     endedWhole: ({ context }) => context.ended === 'whole',
     endedInPart: ({ context }) => context.ended === 'part',
@@ -220,7 +229,7 @@ export const subscriptionMachine = setup({
               return event.output.kind === 'gone' || event.output.kind === 'unreadable'
             },
             target: 'stopped',
-            actions: assign({ reason: ({ event }) => reasonOf(event.output) }),
+            actions: { type: 'noteStop', params: ({ event }) => ({ outcome: event.output }) },
           },
           {
             guard: function silentForLong({ context, event }) {
@@ -287,7 +296,7 @@ export const subscriptionMachine = setup({
                   return event.output.kind === 'gone' || event.output.kind === 'unreadable'
                 },
                 target: '#subscription.stopped',
-                actions: assign({ reason: ({ event }) => reasonOf(event.output) }),
+                actions: { type: 'noteStop', params: ({ event }) => ({ outcome: event.output }) },
               },
               {
                 guard: function silentForLong({ context, event }) {
@@ -313,15 +322,27 @@ export const subscriptionMachine = setup({
       on: { rearmed: { target: 'following', actions: 'noteAnswer' } },
     },
     resting: {
-      description: 'The agent waits for a person. A delivered reply wakes it.',
+      description:
+        'The agent waits for a person. A delivered reply wakes it, and so does a task that goes on without one.',
       entry: ['forgetAnswer', emit({ type: 'subscription.paused' })],
-      on: { rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] } },
+      on: {
+        rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] },
+        heard: { guard: 'isAtWork', target: 'following', actions: emit({ type: 'subscription.started' }) },
+      },
     },
     stopped: {
-      description: 'The agent or the task is gone, or too large to be read. A later reply tries again.',
+      description:
+        'The agent or the task is gone, or too large to be read. A later reply tries again, and what is gone once it is seen again.',
       tags: 'attention',
       entry: emit(({ context }) => ({ type: 'subscription.stopped' as const, reason: context.reason ?? 'unknown' })),
-      on: { rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] } },
+      on: {
+        rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] },
+        heard: {
+          guard: 'mayBeRead',
+          target: 'following',
+          actions: ['forgetSilence', emit({ type: 'subscription.started' })],
+        },
+      },
     },
     closing: {
       description:

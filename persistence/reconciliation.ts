@@ -27,10 +27,15 @@ export interface UnfinishedTask {
   readonly version: number
   /** It could not be seen at the agent when it was asked for last. */
   readonly isLost: boolean
+  /** Nobody follows it any more, since it or its agent was gone. */
+  readonly isGivenUp: boolean
 }
 
 const columns = sql.fragment`t.id, t.remote_id as "remoteId", t.state, t.state_at as "stateAt", t.version`
 const isLost = sql.fragment`exists (select 1 from lost_task l where l.task_id = t.id) as "isLost"`
+const isGivenUp = sql.fragment`exists (
+  select 1 from actor s where s.kind = 'subscription' and s.id = t.id and s.snapshot->>'value' = 'stopped'
+    and not coalesce((s.snapshot->'context'->>'tooLarge')::boolean, false)) as "isGivenUp"`
 
 export interface UnfinishedPage {
   /** Local id to read on after; null from the beginning. */
@@ -59,7 +64,7 @@ export async function readUnfinished(
 ): Promise<readonly UnfinishedTask[]> {
   const from = after === null ? sql.fragment`true` : sql.fragment`t.id > ${after}`
   return db.any(sql.type(z.custom<UnfinishedTask>())`
-    select ${columns}, ${isLost} from task t
+    select ${columns}, ${isLost}, ${isGivenUp} from task t
     where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from}
       and (t.updated_at <= ${quietSince} or t.updated_at > ${at})
       and not exists (
@@ -88,7 +93,7 @@ export async function unfinishedAmong(
 ): Promise<readonly UnfinishedTask[]> {
   if (remoteIds.length === 0) return []
   return db.any(sql.type(z.custom<UnfinishedTask>())`
-    select ${columns}, ${isLost} from task t
+    select ${columns}, ${isLost}, ${isGivenUp} from task t
     where t.agent_id = ${agentId} and t.tenant = ${tenant} and t.remote_id = any(${sql.array([...remoteIds], 'text')})
       and ${unfinished}
     order by t.id`)

@@ -153,17 +153,20 @@ const column = (
 
 function events(writes: readonly TaskWrite[], at: string): Statements {
   const rows = writes.flatMap(({ id, folded }) =>
-    folded.events.map(({ position, source, event }): Worded => ({ row: [id, position, source], text: event })),
+    folded.events.map(({ position, source, event, isPresent }): Worded => ({
+      row: [id, position, source, isPresent],
+      text: event,
+    })),
   )
   return worded(
     rows,
-    ({ row: [id = null, position = null, source = null], text }) => sql.unsafe`
-      insert into task_event (task_id, position, source, event, received_at)
-      values (${id}, ${position}, ${source}, ${textValue(text)}, ${at})`,
+    ({ row: [id = null, position = null, source = null, isPresent = false], text }) => sql.unsafe`
+      insert into task_event (task_id, position, source, is_present, event, received_at)
+      values (${id}, ${position}, ${source}, ${isPresent}, ${textValue(text)}, ${at})`,
     (run) => sql.unsafe`
-      insert into task_event (task_id, position, source, event, received_at)
-      select e.*, ${at} from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'int4')}, ${column(run, 2, 'text')}),
-        string_to_table(${lines(run)}, E'\n')) as e(task_id, position, source, event)`,
+      insert into task_event (task_id, position, source, is_present, event, received_at)
+      select e.*, ${at} from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'int4')}, ${column(run, 2, 'text')},
+        ${column(run, 3, 'bool')}), string_to_table(${lines(run)}, E'\n')) as e(task_id, position, source, is_present, event)`,
   )
 }
 

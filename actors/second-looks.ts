@@ -1,0 +1,55 @@
+/**
+ * Agents' clocks: a status is told late where its time is before the one that is known, and nobody can tell that from a clock that
+ * runs back: of a replica, of a library that writes whole seconds. What a task looks like whenever it is asked for is how it stands.
+ * Decides when that is so; what it changes is the fold's (domain/fold.ts), and whether anything was heard meanwhile observe.ts sees.
+ */
+import type { KnownStatus } from '../domain/fact.ts'
+import { isBefore } from '../domain/fold.ts'
+import type { Observation } from '../domain/observation.ts'
+import { remember } from './remember.ts'
+
+/** Longer than a replica of an agent lags behind, and no longer than three looks of a task that is followed: 0, 1 and 3 s. */
+const steadyMs = 3_000
+/** Where the state is the same, it is of what was made only; replicas that put their own present time on it would be kept with every look. */
+const steadyAloneMs = 60_000
+/** A few dozen bytes each. */
+const doubtsRemembered = 10_000
+
+interface Doubt {
+  readonly known: string
+  readonly shown: string
+  readonly sinceMs: number
+}
+
+export class SecondLooks {
+  readonly #monotonic: () => number
+  readonly #doubts = new Map<string, Doubt>()
+
+  /** `monotonic`: milliseconds. */
+  constructor(monotonic: () => number = () => performance.now()) {
+    this.#monotonic = monotonic
+  }
+
+  /**
+   * What was known when the agent was asked, where its answer, older by its own clock, is what earlier looks showed as well. Null
+   * where time decides. `known` was read before the agent was asked.
+   */
+  overruled(
+    { id, state, stateAt }: KnownStatus & { readonly id: string },
+    { status }: Observation,
+  ): KnownStatus | null {
+    if (!status || !isBefore(status, state, stateAt)) {
+      this.#doubts.delete(id)
+      return null
+    }
+    const nowMs = this.#monotonic()
+    const [known, shown] = [`${state} ${stateAt}`, status.state]
+    const doubt = this.#doubts.get(id)
+    if (doubt?.known !== known || doubt.shown !== shown) {
+      remember(this.#doubts, id, { known, shown, sinceMs: nowMs }, doubtsRemembered)
+      return null
+    }
+    const isSteady = nowMs - doubt.sinceMs >= (shown === state ? steadyAloneMs : steadyMs)
+    return isSteady ? { state, stateAt } : null
+  }
+}
