@@ -12,7 +12,7 @@ import { WireError } from '../a2a/wire.ts'
 import type { Message, Part } from '../a2a/messages.ts'
 import { wordsOf, type CommandBody } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
-import type { ReportingCommand } from '../domain/fact.ts'
+import type { KnownStatus, ReportingCommand } from '../domain/fact.ts'
 import { answeredError, answeredStatus, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
@@ -22,6 +22,7 @@ import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifac
 import { actorKey, type ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, type Delivery } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
+import { readTaskStatus } from '../persistence/tasks.ts'
 import { errorWords, plainWords } from './agent-words.ts'
 import { aborted, Bell } from './loop/bell.ts'
 import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
@@ -100,6 +101,8 @@ interface Attempt {
   readonly request: Encoded
   /** The sentence for an agent that refuses the credential. */
   readonly denial: string
+  /** How the task stood that is spoken to, before it was. */
+  readonly overrules: KnownStatus | null
 }
 
 interface Encoded {
@@ -150,6 +153,7 @@ export class Deliveries {
     if (!advertises(card.card, selected)) return ended({ kind: 'unsent', message: interfaceGone })
     const request = this.#encode({ ...card, endpoint: selected }, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
+    const overrules = await this.#statusBefore(delivery)
     const prepared = await this.#prepare(ref, known, request.wire, held)
     if (prepared.kind === 'unsent') return ended({ kind: 'unsent', message: prepared.message })
     // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
@@ -159,7 +163,7 @@ export class Deliveries {
       const room = { read: guest.read, withinMs: roomMs }
       const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room }, held.signal)
       guest.whole()
-      return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial }, held)
+      return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial, overrules }, held)
     } catch (error) {
       // It has answered, and its work is not undone by a full disk here: whoever sent it is to know that much.
       if (!(error instanceof ArtifactsUnavailable)) throw error
@@ -170,7 +174,8 @@ export class Deliveries {
     }
   }
 
-  async #understand(sent: Sent, { ref, delivery, card, request, denial }: Attempt, held: Held): Promise<Done> {
+  async #understand(sent: Sent, attempt: Attempt, held: Held): Promise<Done> {
+    const { delivery, card, request, denial } = attempt
     if (sent.kind === 'unsent') return ended({ kind: 'unsent', message: sent.message })
     if (sent.kind === 'lost') return ended({ kind: 'unknown', cause: lostWords(sent) })
     const operation = delivery.body.action === 'send' ? 'send' : 'cancel'
@@ -193,7 +198,17 @@ export class Deliveries {
     if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
       return ended({ kind: 'crossed', message: refusals['skill.crossed'] })
     await this.#keep(event.blobs, held)
-    return this.#replied(ref.id, delivery, event.observation, held)
+    return this.#replied(attempt, event.observation, held)
+  }
+
+  /**
+   * What an agent answers to a message is newer than what was known when it was sent, whatever its clock says. Null for a first word, and
+   * where it cannot be read: the clock decides then.
+   */
+  async #statusBefore({ agentId, body }: Delivery): Promise<KnownStatus | null> {
+    if (body.action !== 'send' || body.taskId === undefined) return null
+    const task = { agentId, tenant: body.tenant, remoteId: body.taskId }
+    return readTaskStatus(this.#t.db.pool, task).catch(() => null)
   }
 
   /** What has no binding needs none read: that was seen a second ago at most, in the commit that accepted. */
@@ -286,12 +301,12 @@ export class Deliveries {
     })
   }
 
-  async #replied(commandId: string, delivery: Delivery, reply: Observation, held: Held): Promise<Done> {
+  async #replied({ ref, delivery, overrules }: Attempt, reply: Observation, held: Held): Promise<Done> {
     const { body, agentId } = delivery
     const sent = body.action === 'send' ? sentWords(delivery, reply) : null
     await this.#keep(sent?.blobs ?? [], held)
     const command: ReportingCommand = {
-      id: commandId,
+      id: ref.id,
       title: titleFrom(wordsOf(body)),
       skillId: delivery.skillId,
       referenceTaskIds: body.config?.referenceTaskIds ?? [],
@@ -306,6 +321,7 @@ export class Deliveries {
       command,
       remoteTaskId: null,
       observations: [reply],
+      ...(overrules && { overrules }),
     }
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }

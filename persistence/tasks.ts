@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
+import type { KnownStatus } from '../domain/fact.ts'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
 import type { Connection, Transaction } from './connection.ts'
 
@@ -99,6 +100,13 @@ export const isOfAnother = (contextId: string | null, kept: string | null): bool
 export async function readTaskSkill(db: Connection, task: RemoteTask): Promise<Pick<LockedTask, 'skillId'> | null> {
   return db.maybeOne(sql.type(z.object({ skillId: z.string().nullable() }))`
     select skill_id as "skillId" from task
+    where agent_id = ${task.agentId} and tenant = ${task.tenant} and remote_id = ${task.remoteId}`)
+}
+
+/** How a task stands, by the agent's name of it; null for one that is not known. */
+export async function readTaskStatus(db: Connection, task: RemoteTask): Promise<KnownStatus | null> {
+  return db.maybeOne(sql.type(z.custom<KnownStatus>())`
+    select state, state_at as "stateAt" from task
     where agent_id = ${task.agentId} and tenant = ${task.tenant} and remote_id = ${task.remoteId}`)
 }
 

@@ -189,8 +189,52 @@ describe('folding', () => {
     expect(folded.state).toBe('TASK_STATE_COMPLETED')
   })
 
+  it('takes everything that was made by then with an end, whatever its clock says', () => {
+    const task = (state: string, n: number, texts: readonly string[]): Observation =>
+      observe({
+        task: {
+          id: 't',
+          contextId: 'c',
+          status: { state, timestamp: second(n) },
+          artifacts: [{ artifactId: 'a', parts: texts.map((text) => ({ text })) }],
+        },
+      })
+    const folding = new Fold(unseen, at, chainParts)
+    folding.add(task('TASK_STATE_WORKING', 5, ['half']), 'poll')
+    folding.add(task('TASK_STATE_COMPLETED', 4, ['half', 'whole']), 'poll')
+    folding.add(task('TASK_STATE_WORKING', 6, ['late']), 'poll')
+    expect(folding.result().state).toBe('TASK_STATE_COMPLETED')
+    expect(folding.result().artifacts.get('a')?.partCount).toBe(2)
+  })
+
   it('ignores a status that is older than the one it has', () => {
     const folded = fold([status('TASK_STATE_INPUT_REQUIRED', 5, 'Which?'), status('TASK_STATE_WORKING', 1)])
     expect(folded.state).toBe('TASK_STATE_INPUT_REQUIRED')
+  })
+
+  it('takes an older one that is known to be present, marks it, and goes on by its time', () => {
+    const folding = new Fold(unseen, at, chainParts)
+    folding.add(status('TASK_STATE_WORKING', 5), 'stream')
+    expect(folding.add(status('TASK_STATE_INPUT_REQUIRED', 1, 'Which?'), 'poll', true)).toBe(true)
+    expect(folding.add(status('TASK_STATE_INPUT_REQUIRED', 1, 'Which?'), 'poll', true)).toBe(false)
+    folding.add(status('TASK_STATE_WORKING', 2), 'stream')
+    const { state, events, transitions } = folding.result()
+    expect(state).toBe('TASK_STATE_WORKING')
+    expect(transitions.map((t) => t.state)).toEqual([
+      'TASK_STATE_WORKING',
+      'TASK_STATE_INPUT_REQUIRED',
+      'TASK_STATE_WORKING',
+    ])
+    expect(events.map(({ isPresent }) => isPresent)).toEqual([false, true, false])
+  })
+
+  it('reopens nothing, and takes no word that it does not know, though it be present', () => {
+    const finished = [status('TASK_STATE_COMPLETED', 5)]
+    for (const said of [status('TASK_STATE_WORKING', 1), status('TASK_STATE_PONDERING', 1)]) {
+      const folding = new Fold(unseen, at, chainParts)
+      for (const each of said.status?.state === 'TASK_STATE_WORKING' ? finished : [status('TASK_STATE_WORKING', 5)])
+        folding.add(each, 'stream')
+      expect(folding.add(said, 'poll', true)).toBe(false)
+    }
   })
 })

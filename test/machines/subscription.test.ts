@@ -210,6 +210,24 @@ describe('a subscription whose task has ended', () => {
     }
   })
 
+  it('follows again what goes on by itself or is seen again, and not what is too large to be read', () => {
+    const heard = (isAtWork: boolean): EventObject => ({ type: 'heard', ...(isAtWork && { isAtWork }) })
+    expect(after(follow('waiting'), heard(false)).value).toBe('resting')
+    expect(after(follow('waiting'), heard(true)).value).toBe('following')
+    const gone = after(done('follow', { kind: 'gone', reason: 'The agent was removed.' }))
+    const again = walk(gone, [heard(false)])
+    expect([again.state.value, again.state.context.reason, again.facts]).toEqual([
+      'following',
+      null,
+      ['subscription.started'],
+    ])
+    const large = done('follow', { kind: 'unreadable', reason: 'Too large.' })
+    expect(after(large, heard(true)).value).toBe('stopped')
+    // A reply tries again, and what is gone by then may be seen again.
+    const nowGone = walk(after(large), [{ type: 'rearmed' }, done('follow', { kind: 'gone', reason: 'Gone.' })]).state
+    expect(walk(nowGone, [heard(true)]).state.value).toBe('following')
+  })
+
   it('looks again after an interruption, and hears of nothing else any more', () => {
     const looking = after(told(true))
     for (const type of ['interrupted', 'rearmed', 'heard'])

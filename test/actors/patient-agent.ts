@@ -1,0 +1,91 @@
+/** An agent of one task that ends no stream by itself and does what it is told: for what a published peer cannot be brought to do. */
+import type { ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { interfaceEntry } from '../support/peers/card.ts'
+import { operationOf, recordOf } from '../support/peers/operations.ts'
+import { listenOnLoopback } from '../support/peers/peer.ts'
+
+export interface Saying {
+  /** How long before now, by its clock, milliseconds. */
+  readonly agoMs?: number
+  /** Texts of the parts of its one artifact, from now on. */
+  readonly made?: readonly string[]
+  /** Nobody hears of it but who asks. */
+  readonly isSilent?: true
+}
+
+/** Knows one task, works on it until told otherwise, and works on whenever somebody writes. */
+export async function startPatientAgent(taskId: string, options: { readonly streaming?: boolean } = {}) {
+  const task = { id: taskId, contextId: 'c', status: { state: '', timestamp: '' }, artifacts: [] as object[] }
+  const open = new Set<{ readonly response: ServerResponse; readonly id: unknown }>()
+  let opened = 0
+  let looks = 0
+  let knows = true
+  let answersAgoMs = 0
+  const turn = (state: string, { agoMs = 0, made }: Saying = {}): void => {
+    task.status = { state: `TASK_STATE_${state}`, timestamp: new Date(Date.now() - agoMs).toISOString() }
+    if (made) task.artifacts = [{ artifactId: 'a', parts: made.map((text) => ({ text })) }]
+  }
+  const event = (id: unknown, result: object): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`
+  const listening = await listenOnLoopback((request, response) => {
+    const reply = (body: unknown): void =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (request.method === 'GET') return reply(card)
+    const answer = async (): Promise<void> => {
+      const body = await json(request)
+      const { id } = recordOf(body)
+      const result = (value: unknown): void => reply({ jsonrpc: '2.0', id, result: value })
+      const { method } = operationOf('POST', '/', body)
+      if (method === 'SendMessage') {
+        turn('WORKING', { agoMs: answersAgoMs })
+        return result({ task })
+      }
+      if (method === 'ListTasks') {
+        const tasks = knows ? [task] : []
+        return result({ tasks, nextPageToken: '', pageSize: tasks.length, totalSize: tasks.length })
+      }
+      if (method === 'GetTask') looks += 1
+      if (!knows) return reply({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } })
+      if (method !== 'SubscribeToTask') return result(task)
+      const stream = { response, id }
+      open.add(stream)
+      opened += 1
+      response.on('close', () => open.delete(stream))
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(event(id, { task }))
+    }
+    answer().catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))))
+  })
+  const card = {
+    name: 'Patient agent',
+    description: 'Ends no stream.',
+    version: '1.0.0',
+    supportedInterfaces: [interfaceEntry(`${listening.origin}/rpc`, 'JSONRPC', undefined)],
+    capabilities: { streaming: options.streaming ?? true, pushNotifications: false },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 'wait', name: 'Wait', description: 'Waits.', tags: ['test'] }],
+  }
+  return {
+    cardUrl: `${listening.origin}/card.json`,
+    /** Streams that somebody holds, and how many were opened so far. */
+    streams: () => ({ held: open.size, opened }),
+    /** How often somebody asked for the task. */
+    looks: () => looks,
+    /** Goes over to a state, and tells it to all who listen. */
+    say: (state: string, saying: Saying = {}): void => {
+      turn(state, saying)
+      const { id, contextId, status } = task
+      if (saying.isSilent) return
+      for (const stream of open)
+        stream.response.write(event(stream.id, { statusUpdate: { taskId: id, contextId, status } }))
+    },
+    /** From now on what it answers a message with is stamped so long before now. */
+    answersLate: (agoMs: number): void => void (answersAgoMs = agoMs),
+    /** From now on it knows no task, or knows it again; whoever listens is cut off. */
+    forget: (isForgotten: boolean): void => {
+      knows = !isForgotten
+      for (const { response } of open) response.destroy()
+    },
+    close: () => listening.close(),
+  }
+}
