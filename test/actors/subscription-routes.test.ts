@@ -103,4 +103,17 @@ describe('a task whose agent', () => {
     await ends(peer, localId)
     expect(peer.callsOf('SubscribeToTask')).toBe(0)
   })
+
+  it('refuses it in words that are cut inside a character of two code units is backed off from, and they are shown', async () => {
+    const { peer, agentId } = await agent({ binding: 'JSONRPC' })
+    const refusal = { fault: 'error', code: -32050, message: '😀'.repeat(300) } as const
+    for (const operation of ['SubscribeToTask', 'GetTask']) peer.script.fault(operation, refusal, Infinity)
+    const { localId } = await sent(agentId)
+    await expect.poll(placeOf(localId), patience).toBe('backingOff')
+    const reason = await running.db.pool.oneFirst(sql.type(Value)`
+      select snapshot->'context'->'reason' as value from actor where kind = 'subscription' and id = ${localId}`)
+    expect(reason).toMatch(/^The agent refused: (?:😀)+\ufffd?$/u)
+    peer.script.heal()
+    await ends(peer, localId)
+  })
 })
