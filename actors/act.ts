@@ -21,7 +21,7 @@ export interface Act extends Pick<AuditEntry, 'organizationId' | 'personId' | 's
   readonly kind: AuditKind
   /**
    * Under whose id the fact is told: an agent's; a membership's where what they may do changed; the organization's where
-   * everybody's may have (http/watch.ts). Null: nobody waits for it, and there is no fact.
+   * everybody's may have (http/standing.ts). Null: nobody waits for it, and there is no fact.
    */
   readonly wakes: string | null
 }

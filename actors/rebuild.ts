@@ -1,6 +1,6 @@
 /**
  * Rebuilds what people read of tasks from what agents said: every stored event is folded again, by the one fold
- * (domain/fold.ts), and written by the one statement (persistence/tasks.ts). A task is one transaction under the lock that
+ * (domain/fold.ts), and written as everything is (persistence/task-writes.ts). A task is one transaction under the lock that
  * every observation takes, so servers may run. Does not print (bin/projections.ts) and tells nobody: what was right stays.
  */
 import { Fold, type Folded, type FoldedArtifact, type KnownArtifact } from '../domain/fold.ts'

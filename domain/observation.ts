@@ -1,6 +1,6 @@
 /**
  * An observation: one thing we saw an agent say, reduced to what it changes. Owns the translation from an A2A event to
- * changes of a task; does not own folding them in (persistence/tasks.ts) or fetching them. Payloads are JSON **text**,
+ * changes of a task; does not own folding them in (fold.ts) or fetching them. Payloads are JSON **text**,
  * ready to insert: an agent's text may hold NUL or lone surrogates, which jsonb refuses and which escaped text carries.
  */
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/messages.ts'

@@ -1,6 +1,6 @@
 /**
- * Actors as rows: lock, write, claim, renew. Owns the live table, its archive and the log; knows nothing of machines or
- * of what a snapshot means. Every function here is one statement, for any number of actors.
+ * Actors as rows: lock, write, move to the archive. Owns the live table, its archive and the log; knows nothing of machines, of
+ * what a snapshot means, or of leases (leases.ts). Every function here is one statement, for any number of actors.
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
@@ -219,7 +219,7 @@ export function actorExpressions(
     )`
 }
 
-/** Writes a batch in one statement. Returns its evidence, or null when there was nothing to write. */
+/** Writes a batch in one statement. Returns the number of the last fact that it told, or null where it told none. */
 export async function writeActors(tx: Transaction, batch: ActorBatch): Promise<number | null> {
   if (batch.writes.length + batch.log.length + batch.outbox.length === 0) return null
   const { number } = await tx.one(sql.type(Written)`
