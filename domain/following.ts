@@ -8,7 +8,7 @@ import type { StateValue } from './chart.ts'
 /**
  * `streaming`: the agent's stream is held or being opened. `queued`: it waits for a place among the streams. `retrying`: the
  * last attempt failed or ended, the next is near. `away`: no sign of life for minutes, tried every 30 s. `polling`: the agent does
- * not stream and is read now and then. `resting`: the agent waits for a person. `stopped`: given up until somebody replies.
+ * not stream and is read now and then. `resting`: the agent waits for a person. `stopped`: given up until somebody replies, or it is seen again.
  * `finished`: the task is; it may be read once more as a whole.
  */
 export const followingStates = [

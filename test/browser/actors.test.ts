@@ -271,8 +271,9 @@ describe('the Actors page', () => {
   it('says what can happen next in words, with the work and the timers', async () => {
     const page = await open(pathOf(resting))
     const details = page.getByRole('complementary', { name: 'Actor details' })
-    await details.getByText('A delivered reply wakes it.').waitFor()
-    await details.getByText('When a person’s reply was delivered, or somebody else saw the task move').waitFor()
+    await details.getByText('A delivered reply wakes it, and so does a look that finds the task at work.').waitFor()
+    await details.getByText('When a person’s reply was delivered').waitFor()
+    await details.getByText('When a push or a look brings news of the task').waitFor()
   })
 
   it('shows the machines, and the supervisor where it is now', async () => {
