@@ -14,6 +14,17 @@ export interface Saying {
   readonly isSilent?: true
 }
 
+const cardOf = (origin: string, streaming: boolean): object => ({
+  name: 'Patient agent',
+  description: 'Ends no stream.',
+  version: '1.0.0',
+  supportedInterfaces: [interfaceEntry(`${origin}/rpc`, 'JSONRPC', undefined)],
+  capabilities: { streaming, pushNotifications: false },
+  defaultInputModes: ['text/plain'],
+  defaultOutputModes: ['text/plain'],
+  skills: [{ id: 'wait', name: 'Wait', description: 'Waits.', tags: ['test'] }],
+})
+
 /** Knows one task, works on it until told otherwise, and works on whenever somebody writes. */
 export async function startPatientAgent(taskId: string, options: { readonly streaming?: boolean } = {}) {
   const task = { id: taskId, contextId: 'c', status: { state: '', timestamp: '' }, artifacts: [] as object[] }
@@ -30,7 +41,7 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
   const listening = await listenOnLoopback((request, response) => {
     const reply = (body: unknown): void =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (request.method === 'GET') return reply(card)
+    if (request.method === 'GET') return reply(cardOf(listening.origin, options.streaming ?? true))
     const answer = async (): Promise<void> => {
       const body = await json(request)
       const { id } = recordOf(body)
@@ -55,16 +66,6 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
     }
     answer().catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))))
   })
-  const card = {
-    name: 'Patient agent',
-    description: 'Ends no stream.',
-    version: '1.0.0',
-    supportedInterfaces: [interfaceEntry(`${listening.origin}/rpc`, 'JSONRPC', undefined)],
-    capabilities: { streaming: options.streaming ?? true, pushNotifications: false },
-    defaultInputModes: ['text/plain'],
-    defaultOutputModes: ['text/plain'],
-    skills: [{ id: 'wait', name: 'Wait', description: 'Waits.', tags: ['test'] }],
-  }
   return {
     cardUrl: `${listening.origin}/card.json`,
     /** Streams that somebody holds, and how many were opened so far. */
