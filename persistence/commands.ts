@@ -25,6 +25,8 @@ export interface NewCommand {
   readonly idempotencyKey: string
   /** SHA-256, hex, of the canonical content: the same key with another digest is another command. */
   readonly contentDigest: string
+  /** Of that content: nearly all that is written of the command, and so its weight in a commit. */
+  readonly characters: number
   readonly messageId: string
   /** The first words of what was asked, for lists; null where there are none. */
   readonly title: string | null
