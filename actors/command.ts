@@ -50,14 +50,17 @@ export interface Accepted {
 }
 
 /** The content a key stands for: everything the caller said, except what the console would have made up itself. */
-export const contentDigest = (agentId: string, body: CommandBody): string =>
-  createHash('sha256').update(canonicalJson({ agentId, body })).digest('hex')
+const contentOf = (agentId: string, body: CommandBody): string => canonicalJson({ agentId, body })
+const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex')
+
+export const contentDigest = (agentId: string, body: CommandBody): string => digestOf(contentOf(agentId, body))
 
 export function newCommand(
   viewer: Viewer,
   of: Pick<NewCommand, 'agentId' | 'body' | 'idempotencyKey' | 'taskId' | 'skillId' | 'status'>,
   newToken: () => string,
 ): NewCommand {
+  const content = contentOf(of.agentId, of.body)
   return {
     id: newToken(),
     auditId: newToken(),
@@ -65,7 +68,8 @@ export function newCommand(
     personId: viewer.userId,
     agentId: of.agentId,
     idempotencyKey: of.idempotencyKey,
-    contentDigest: contentDigest(of.agentId, of.body),
+    contentDigest: digestOf(content),
+    characters: content.length,
     messageId: of.body.messageId ?? newToken(),
     title: titleFrom(wordsOf(of.body)),
     body: of.body,
@@ -94,6 +98,7 @@ export const acceptCommand: Operation<AcceptInput, Accepted> = {
     }
   },
   refusal: (input) => (looks.get(input) === false ? new Unproven() : null),
+  weigh: ({ command }) => command.characters,
   async askAgain(db, inputs) {
     const open = inputs.filter((input) => input.presumption && !looks.has(input))
     if (open.length > 0) await look(db, open)

@@ -20,7 +20,7 @@ import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
 import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifacts.ts'
 import { actorKey, type ActorRef } from '../persistence/actors.ts'
-import { readDeliveries, type Delivery } from '../persistence/commands.ts'
+import { readDeliveries, readDestinations, type Delivery, type Destination } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { readTaskStatus } from '../persistence/tasks.ts'
 import { errorWords, plainWords } from './agent-words.ts'
@@ -113,6 +113,7 @@ interface Encoded {
 export class Deliveries {
   readonly #t: DeliveryTools
   readonly #saved: GatheredReads<Delivery>
+  readonly #destinations: GatheredReads<Destination>
   readonly #largeAnswers = new LargeAnswers()
   /** By command: the interface that its discovery chose here, until it is delivered. */
   readonly #selected = new Map<string, Endpoint>()
@@ -120,6 +121,7 @@ export class Deliveries {
   constructor(tools: DeliveryTools) {
     this.#t = tools
     this.#saved = new GatheredReads((ids) => readDeliveries(tools.db.pool, ids))
+    this.#destinations = new GatheredReads((ids) => readDestinations(tools.db.pool, ids))
   }
 
   /**
@@ -127,10 +129,10 @@ export class Deliveries {
    * that who waits for it asks the agent nothing.
    */
   async discover({ ref }: LeasedActor, held: Held): Promise<Done> {
-    const delivery = await this.#saved.read(ref.id)
-    if (!delivery?.agentEnabled) return found({ kind: 'unavailable' })
+    const destination = await this.#destinations.read(ref.id)
+    if (!destination?.agentEnabled) return found({ kind: 'unavailable' })
     // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
-    const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(delivery)), aborted(held.signal)])
+    const card = await Promise.race([this.#t.discovery.forDispatch(agentOf(destination)), aborted(held.signal)])
     if (card.kind === 'found') {
       this.#select(ref.id, card.endpoint)
       return found({ kind: 'found' })
@@ -146,7 +148,7 @@ export class Deliveries {
     if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const card = await this.#cardOf(ref, delivery, held)
     if (card.kind === 'missed') return ended({ kind: 'unsent', message: card.message })
-    const known = this.#isRecent(knownAt) ? delivery : (await this.#read(ref, held)).delivery
+    const known = this.#isRecent(knownAt) ? delivery : await this.#destination(ref, held)
     if (!known?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const selected = this.#selected.get(ref.id) ?? card.endpoint
     this.#selected.delete(ref.id)
@@ -212,7 +214,12 @@ export class Deliveries {
   }
 
   /** What has no binding needs none read: that was seen a second ago at most, in the commit that accepted. */
-  #prepare(ref: ActorRef, { bound, agentId }: Delivery, request: WireRequest, held: Held): Promise<Prepared | Unsent> {
+  #prepare(
+    ref: ActorRef,
+    { bound, agentId }: Destination,
+    request: WireRequest,
+    held: Held,
+  ): Promise<Prepared | Unsent> {
     const { door } = this.#t
     if (!bound) return Promise.resolve(door.unbound(request))
     const preparing = unlessLost(ref, held, () => door.prepare(agentId, request, held.signal))
@@ -233,6 +240,10 @@ export class Deliveries {
   async #read(ref: ActorRef, held: Held): Promise<Known> {
     const knownAt = this.#t.monotonic()
     return { delivery: await unlessLost(ref, held, () => this.#saved.read(ref.id)), knownAt }
+  }
+
+  #destination(ref: ActorRef, held: Held): Promise<Destination | null> {
+    return unlessLost(ref, held, () => this.#destinations.read(ref.id))
   }
 
   /** Where another process delivers, it chooses by the card that it sees. */
@@ -331,7 +342,7 @@ export class Deliveries {
 const advertises = (card: AgentCard, { url, binding, version }: Endpoint): boolean =>
   spokenInterfaces(card).some((each) => each.url === url && each.binding === binding && each.version === version)
 
-const agentOf = ({ agentId, cardUrl }: Delivery) => ({ id: agentId, cardUrl })
+const agentOf = ({ agentId, cardUrl }: Destination) => ({ id: agentId, cardUrl })
 
 /** Our own words, as the transcript shows them: in the task that the agent's reply names. */
 function sentWords(delivery: Delivery, reply: Observation): { observation: Observation; blobs: Blob[] } {

@@ -23,6 +23,7 @@ interface Replacing {
 
 export const acceptInPlace: Operation<Replacing, Accepted> = {
   name: 'acceptInPlace',
+  weigh: ({ command }) => command.characters,
   async run(batch, inputs) {
     const answers = new Map<Replacing, Answer<Accepted>>()
     // In one order, and one after the other: two batches must not wait for each other, and of two for one place the second is refused.

@@ -12,13 +12,17 @@ import { prove, viewerOf } from './guard.ts'
 import { settle } from './presumed-requests.ts'
 import { answerFailure } from './refusals.ts'
 
-/** Accepts for whoever sent it, who may be presumed: their commit asks. Refuses as the guard would have, where they are not. */
-export async function acceptFor(
-  door: Door,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  asked: Asked,
-): Promise<Accepted> {
+/**
+ * Accepts for whoever sent it, who may be presumed: their commit asks. Refuses as the guard would have, where they are not. A large
+ * body is let go with that: the answer may take a minute more.
+ */
+export const acceptFor = (door: Door, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Accepted> =>
+  accept(door, request, reply, asked).finally(() => {
+    request.body = null
+    request.bodyPlace?.leave()
+  })
+
+async function accept(door: Door, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Accepted> {
   const { commands } = door.system
   const { presumption } = request
   if (!presumption) return commands.accept(viewerOf(request), asked)

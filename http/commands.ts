@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { instruments } from '../actors/system.ts'
+import type { Accepted } from '../actors/command.ts'
 import type { CommandBody } from '../domain/command-body.ts'
 import { isFinished, type Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -65,15 +66,14 @@ function sessionOf(event: unknown, otherwise: string): string {
   return typeof contextId === 'string' && contextId !== '' ? contextId : otherwise
 }
 
-async function sendAndWait(
-  door: Door,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  agentId: string,
-  body: CommandBody,
-) {
+/** Apart from the wait for its outcome, which would keep the body. */
+async function accept(door: Door, request: FastifyRequest, reply: FastifyReply, agentId: string, body: CommandBody) {
   const asked = { agentId: localId(agentId, 'agent.unknown'), body, idempotencyKey: keyFor(request, body) }
-  const { command } = await acceptFor(door, request, reply, asked)
+  return acceptFor(door, request, reply, asked)
+}
+
+async function outcome(door: Door, request: FastifyRequest, reply: FastifyReply, accepted: Promise<Accepted>) {
+  const { command } = await accepted
   const standing = new Standing(request)
   const window = openWindow(patienceMs, goneSignal(reply), door.drain)
   try {
@@ -155,14 +155,14 @@ export const commandRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) =
     return { command: told }
   })
   app.post('/api/agents/:agentId/messages', { config: operate, schema: sending }, (request, reply) =>
-    sendAndWait(door, request, reply, request.params.agentId, request.body),
+    outcome(door, request, reply, accept(door, request, reply, request.params.agentId, request.body)),
   )
   app.post('/api/agents/:agentId/tasks/:taskId/cancel', { config: operate, schema: cancelling }, (request, reply) => {
     const { agentId, taskId } = request.params
     // Names from an address follow the same rules as names from a body.
     const body = CommandRequest.safeParse({ action: 'cancelTask', taskId, tenant: request.query.tenant })
     if (!body.success) throw new Refusal('task.unknown')
-    return sendAndWait(door, request, reply, agentId, body.data)
+    return outcome(door, request, reply, accept(door, request, reply, agentId, body.data))
   })
   done()
 }

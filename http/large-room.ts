@@ -1,10 +1,10 @@
 /**
  * Room for large answers that are made whole: so many bytes of them are made at once, as they are stored, from before one is read from
  * the database until its reader took it; as text for somebody they are up to twice that. Who has no room yet waits, and holds nothing:
- * thirty readers of a task of 30 MiB that take nothing would otherwise hold a gigabyte. Does not decide how long somebody waits or may
- * take (task-feed.ts, event-stream.ts, large-views.ts).
+ * thirty readers of a task of 30 MiB that take nothing would otherwise hold a gigabyte. Large bodies have a room like it. Does not decide
+ * how long somebody waits or may take (task-feed.ts, event-stream.ts, large-views.ts, large-bodies.ts).
  */
-import { FairRoom } from '../actors/fair-room.ts'
+import { FairRoom, type RoomLimits } from '../actors/fair-room.ts'
 import { Bell } from '../actors/loop/bell.ts'
 
 const MiB = 1024 * 1024
@@ -29,9 +29,14 @@ export interface LargePlace {
 }
 
 export class LargeRoom {
-  readonly #room = new FairRoom({ all: roomBytes, each: roomBytesEach })
+  readonly #room: FairRoom
 
-  /** Bytes that have room, and how many answers wait for it. */
+  /** Bytes; without a word those of answers. */
+  constructor(limits: RoomLimits = { all: roomBytes, each: roomBytesEach }) {
+    this.#room = new FairRoom(limits)
+  }
+
+  /** Bytes that have room, and how many wait for it. */
   get counts(): { readonly bytes: number; readonly waiting: number } {
     const { weight, waiting } = this.#room.counts
     return { bytes: weight, waiting }

@@ -25,6 +25,7 @@ import { damageLog } from './damage.ts'
 import { debugRoutes } from './debug.ts'
 import type { Door } from './door.ts'
 import { guardRoutes, type Guard } from './guard.ts'
+import { admitLargeBodies } from './large-bodies.ts'
 import { lingerOver } from './lingering.ts'
 import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
@@ -116,6 +117,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     if (options.drain.aborted) reply.header('connection', 'close')
     next()
   })
+  admitLargeBodies(app)
   inviteBodiesLate(app)
   const { identify } = options
   const { rates, commands } = system

@@ -25,6 +25,8 @@ export interface NewCommand {
   readonly idempotencyKey: string
   /** SHA-256, hex, of the canonical content: the same key with another digest is another command. */
   readonly contentDigest: string
+  /** Of that content: nearly all that is written of the command, and so its weight in a commit. */
+  readonly characters: number
   readonly messageId: string
   /** The first words of what was asked, for lists; null where there are none. */
   readonly title: string | null
@@ -253,28 +255,45 @@ export async function unsettledCommands(
   return rows.map(commandOf)
 }
 
-/** What the worker needs to deliver a command. */
-export interface Delivery {
-  /** The skill that it is restricted to; null: none. */
-  readonly skillId: string | null
+/** Where a command goes, as its agent is now. */
+export interface Destination {
   readonly agentId: string
   readonly agentEnabled: boolean
   readonly cardUrl: string
   /** The agent has a credential binding, usable or not. */
   readonly bound: boolean
+}
+
+/** What the worker needs to deliver a command. */
+export interface Delivery extends Destination {
+  /** The skill that it is restricted to; null: none. */
+  readonly skillId: string | null
   readonly messageId: string
   readonly createdAt: string
   readonly body: CommandBody
 }
 
+const DestinationRow = z.custom<Destination & { readonly id: string }>()
 const DeliveryRow = z.custom<Omit<Delivery, 'body'> & { readonly id: string; readonly body: string }>()
+const destination = sql.fragment`
+  c.id, c.agent_id as "agentId", a.enabled as "agentEnabled", a.card_url as "cardUrl", ${bound} as bound`
+const destined = (ids: readonly string[]) => sql.fragment`
+  command c join agent a on a.id = c.agent_id where c.id = any(${sql.array([...ids], 'uuid')})`
+
+/** By command id; the ids of unknown commands are left out. Nothing of what is sent is read: that may be 16 MiB. */
+export async function readDestinations(
+  db: Connection,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Destination>> {
+  const rows = await db.any(sql.type(DestinationRow)`select ${destination} from ${destined(ids)}`)
+  return new Map(rows.map(({ id, ...row }) => [id, row]))
+}
 
 /** By command id; the ids of unknown commands are left out. */
 export async function readDeliveries(db: Connection, ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
   const rows = await db.any(sql.type(DeliveryRow)`
-    select c.id, c.agent_id as "agentId", a.enabled as "agentEnabled", a.card_url as "cardUrl", c.message_id as "messageId",
-      c.created_at as "createdAt", c.skill_id as "skillId", ${bound} as bound, c.body
-    from command c join agent a on a.id = c.agent_id where c.id = any(${sql.array([...ids], 'uuid')})`)
+    select ${destination}, c.message_id as "messageId", c.created_at as "createdAt", c.skill_id as "skillId", c.body
+    from ${destined(ids)}`)
   return new Map(rows.map(({ id, body, ...row }) => [id, { ...row, body: JSON.parse(body) as CommandBody }]))
 }
 

@@ -3,7 +3,13 @@
  * They say nothing about what was asked; the lease holder tries again, a caller is told to. Everything else is a refusal or
  * a defect.
  */
-import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, StatementTimeoutError } from 'slonik'
+import {
+  BackendTerminatedUnexpectedlyError,
+  ConnectionError,
+  IdleTransactionTimeoutError,
+  StatementCancelledError,
+  StatementTimeoutError,
+} from 'slonik'
 import type { OutageCause } from '../domain/queue.ts'
 import { DatabaseBusy } from './admission.ts'
 import { ArtifactsUnavailable } from './artifacts.ts'
@@ -32,6 +38,15 @@ export const outageCause = (error: unknown): OutageCause =>
 
 /** The database's own: nobody can note anything of it meanwhile, and everybody waits alike. A directory fails one process, which says so. */
 export const isDatabaseOutage = (error: unknown): boolean => isOutage(error) && outageCause(error) === 'database'
+
+/**
+ * Of the database as a whole: it cannot be reached, takes nobody in or has no place left, and says nothing of what was asked of it. A lock,
+ * a time limit and a server's own trouble may be those of one row or statement, and so may a connection that broke under it: a statement
+ * that takes too long has the same name here.
+ */
+export const isDatabaseAway = (error: unknown): boolean =>
+  [DatabaseBusy, DatabaseClosed, EmbeddedDatabaseBusy].some((kind) => error instanceof kind) ||
+  (isConnectionFailure(error) && !(error instanceof BackendTerminatedUnexpectedlyError))
 
 export const isOutage = (error: unknown): boolean =>
   kinds.some((kind) => error instanceof kind) ||

@@ -7,16 +7,17 @@ import type { Report } from '../../domain/fact.ts'
 import type { Step } from './step.ts'
 
 /**
- * Characters of agents' words in one commit. A single report may be more: it then leaves alone. What is written of them is up to
- * twice as much where they are messages or many short values, and takes the main thread some 10 ms; on the embedded database
- * nobody reads meanwhile.
+ * Characters that one commit writes: agents' words and people's. A single report or send may be more: it then leaves alone. What is
+ * written of an agent's words is up to twice as much where they are messages or many short values, and takes the main thread some 10 ms;
+ * on the embedded database nobody reads meanwhile.
  */
 export const charactersLimit = 2 * 1024 * 1024
 
-/** Characters of the events that a report brings. */
-export const weightOfReport = ({ observations }: Report): number =>
-  observations.reduce((characters, { event }) => characters + event.length, 0)
+/** Characters of the events that a report brings: the agent's, and with its reply to a send what was sent. */
+export const weightOfReport = ({ command, observations }: Report): number =>
+  observations.reduce((characters, { event }) => characters + event.length, command?.sent?.event.length ?? 0)
 
+/** Of what a step has its commit write, what may be much: its actor's row and its own facts are some kilobytes. */
 export function weightOf(step: Step | null): number {
   let characters = 0
   for (const fact of step?.told ?? []) if (fact.type === 'agent.reported') characters += weightOfReport(fact.report)

@@ -22,7 +22,7 @@ export interface Operation<Input, Result> {
   readonly askAgain?: (db: Pick<Connection, 'any'>, inputs: readonly Input[]) => Promise<void>
   /** Of an input that an attempt at once did not write: an expected no that is known by now; null: it goes the longer way. */
   readonly refusal?: (input: Input) => Error | null
-  /** Characters of agents' words that an input brings to the commit (flight-weight.ts). */
+  /** Characters that an input has the commit write, whoever said them; absent: never many (flight-weight.ts). */
   readonly weigh?: (input: Input) => number
   /** One answer an input, in order: the result and what follows, or an expected no. */
   run(batch: BatchContext, inputs: readonly Input[]): Promise<readonly Answer<Result>[]>
@@ -65,7 +65,7 @@ export interface Item {
   /** Puts itself into a batch's steps or operations. */
   readonly step: Step | null
   readonly operation: OperationCall | null
-  /** Characters of what it brings to the commit. */
+  /** Characters that it has the commit write. */
   readonly weight: number
   /**
    * What came of an attempt at once: nothing yet; something stood in its way, such as its key, which may be under way elsewhere;

@@ -3,7 +3,7 @@
  * Does not know what the work is; who gives up, and what that means, is the worker's (worker.ts).
  */
 import type { ActorRef } from '../../persistence/actors.ts'
-import { isDatabaseOutage, isOutage } from '../../persistence/outage.ts'
+import { isDatabaseAway, isDatabaseOutage, isOutage } from '../../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import type { Held } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
@@ -11,11 +11,16 @@ import { LeaseLost } from './lease.ts'
 /** Doubled by each try: what is tried again may ask an agent something before it finds the database away. */
 const pauseFromMs = 250
 const pauseToMs = 5_000
-/** Some ten seconds: an outage that concerns one row alone would otherwise be met for ever, and nobody would know. */
+/**
+ * Some ten seconds: what concerns one row alone would otherwise be met for ever, and nobody would know. A database that is away as a whole is
+ * known to everybody, and its end is not the agent's to wait for: it uses up none of them.
+ */
 const repeatsLimit = 6
 
 interface Patience {
   readonly triesLimit?: number
+  /** What uses up none of the tries. */
+  readonly isFree?: (error: unknown) => boolean
   /** After so many milliseconds nothing is tried again; the last try begins by then. */
   readonly longestMs?: number
   readonly delays?: (error: unknown) => boolean
@@ -27,18 +32,21 @@ interface Patience {
 export async function whileHeld<T>(
   held: Pick<Held, 'signal' | 'isHeld'>,
   work: () => Promise<T>,
-  { triesLimit = Infinity, longestMs = Infinity, delays = isOutage, waits = () => undefined }: Patience = {},
+  patience: Patience = {},
 ): Promise<T> {
+  const { triesLimit = Infinity, longestMs = Infinity, delays = isOutage, isFree = () => false } = patience
   const since = performance.now()
   let pauseMs = pauseFromMs
-  for (let tries = 1; ; tries++) {
+  let tries = 0
+  for (let begun = 1; ; begun++) {
     try {
       return await work()
     } catch (error) {
       const leftMs = longestMs - (performance.now() - since)
+      if (!isFree(error)) tries += 1
       const isOver = tries >= triesLimit || leftMs <= 0
       if (isOver || !delays(error) || !held.isHeld()) throw error
-      if (tries === 1) waits(error)
+      if (begun === 1) patience.waits?.(error)
       await new Bell().wait(Math.min(pauseMs, leftMs), held.signal)
       pauseMs = Math.min(pauseToMs, pauseMs * 2)
     }
@@ -65,8 +73,9 @@ export function inTurn<T>(ref: ActorRef, held: Held, work: () => Promise<T>): ()
 }
 
 /**
- * A whole piece of repeatable work, begun anew after an outage of the database, of which `met` hears once: none of its tries is used up,
- * and nothing is told of an agent that has done nothing. What goes on while the lease does is no such outage, and the machine's to judge.
+ * A whole piece of repeatable work, begun anew after an outage of the database, of which `met` hears once: none of the machine's tries is
+ * used up, and nothing is told of an agent that has done nothing. A database that is away is waited for as long as the lease is held; then
+ * the work goes back unbegun. What goes on while everybody else is answered is one row's trouble, and the machine's to judge.
  */
 export async function repeated<T>(
   ref: ActorRef,
@@ -82,8 +91,8 @@ export async function repeated<T>(
     return isAway
   }
   try {
-    return await whileHeld(held, inTurn(ref, held, work), { triesLimit: repeatsLimit, delays })
+    return await whileHeld(held, inTurn(ref, held, work), { triesLimit: repeatsLimit, isFree: isDatabaseAway, delays })
   } catch (error) {
-    throw isDatabaseOutage(error) && !held.isHeld() ? new LeaseLost(ref) : error
+    throw isDatabaseAway(error) || (isDatabaseOutage(error) && !held.isHeld()) ? new LeaseLost(ref) : error
   }
 }

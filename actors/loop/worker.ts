@@ -1,6 +1,6 @@
 /**
- * Whoever does the work: claims what is due, begins it after the commit that says so, renews its lease, reports its
- * outcome, and at the end gives back what may be repeated. One per process. Does not decide what an outcome means
+ * Whoever does the work: claims what is due, begins it after the commit that says so, renews its lease, has its outcome
+ * reported (outcomes.ts), and at the end gives back what may be repeated. One per process. Does not decide what an outcome means
  * (machines/) and never does work twice by itself: what follows from an interruption is the machine's word.
  */
 import { hostname } from 'node:os'
@@ -24,6 +24,7 @@ import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
 import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
+import { Outcomes } from './outcomes.ts'
 import { repeated, whileHeld } from './outlast.ts'
 import type { Log } from '../log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
@@ -50,6 +51,7 @@ export class Worker implements Intake {
   readonly #o: WorkerOptions
   readonly #room: Room
   readonly #runtime: () => Runtime
+  readonly #outcomes: Outcomes
   readonly #working = new Set<Promise<unknown>>()
   readonly #claiming = new Set<Promise<unknown>>()
   readonly #bells = new Map<string, Bell>()
@@ -67,6 +69,12 @@ export class Worker implements Intake {
     this.leases = new Leases({ turnTaking: turnTaking(options.kinds), isAlone: options.db.profile === 'pglite' })
     this.#room = new Room(options.kinds, this.leases)
     this.#runtime = runtime
+    this.#outcomes = new Outcomes({
+      isOurs: (lease) => this.leases.isOurs(lease, options.instruments.monotonic()),
+      isGivenBack: (lease) => this.#isGivenBack(lease),
+      step: (step) => runtime().step(step),
+      log: options.log,
+    })
     this.owner = `${hostname()}/${process.pid}/${options.instruments.newToken().slice(-8)}`
   }
 
@@ -181,39 +189,7 @@ export class Worker implements Intake {
     if (lease.abort.signal.aborted && isRepeatable) return 'given back'
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
-    return this.#report(lease, done)
-  }
-
-  async #report(lease: HeldLease, done: Done | Error): Promise<WorkEnded['end']> {
-    const { ref, work, token } = lease
-    const fields = { actor: actorKey(ref), work }
-    if (done instanceof Error) this.#o.log.error({ ...fields, err: done }, 'work failed')
-    const event =
-      done instanceof Error
-        ? { type: `xstate.error.actor.${work}`, error: done.message }
-        : { type: `xstate.done.actor.${work}`, output: done.output }
-    const told = done instanceof Error ? [] : (done.told ?? [])
-    const step: Step = { ref, event, told, lease: { token, work }, cause: 'worker' }
-    try {
-      // What is known must not be forgotten because the database was away for a moment. After that the lease runs out, and the
-      // machine hears `interrupted`, which is then the truth.
-      const isHeld = (): boolean => this.leases.isOurs(lease, this.#o.instruments.monotonic())
-      const waits = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts off an outcome')
-      await whileHeld({ signal: lease.abort.signal, isHeld }, () => this.#runtime().step(step), { waits })
-      return done instanceof Error ? 'failed' : 'done'
-    } catch (error) {
-      // What a drain has given back is done again by whoever comes next, and told then.
-      if (error instanceof LeaseLost && this.#isGivenBack(lease)) {
-        this.#o.log.info(fields, 'a result came when its work had been given back')
-        return 'given back'
-      }
-      if (error instanceof LeaseLost) {
-        this.#o.log.warn(fields, 'a late result was discarded')
-        return 'lost'
-      }
-      this.#o.log.error({ ...fields, err: error }, 'an outcome could not be recorded')
-      return 'unrecorded'
-    }
+    return this.#outcomes.report(lease, done)
   }
 
   #isGivenBack({ ref, work, abort }: HeldLease): boolean {

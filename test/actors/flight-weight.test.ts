@@ -25,7 +25,7 @@ it('takes whoever is first, and then no more than there are seats and words', ()
   )
 })
 
-it('weighs the words that a step reports', () => {
+it('weighs the words that a step reports, and with a reply those that were sent', () => {
   const observation: Observation = {
     kind: 'message',
     taskId: 't',
@@ -43,4 +43,16 @@ it('weighs the words that a step reports', () => {
   ]
   expect(weightOf({ ref: { kind: 'k', id: 'i' }, event: null, told, lease: null, cause: 'test' })).toBe(20)
   expect(weightOf(null)).toBe(0)
+
+  const command = {
+    id: 'c',
+    title: null,
+    skillId: null,
+    referenceTaskIds: [],
+    sent: observation,
+    reply: '',
+    continues: null,
+  }
+  const replied: Fact = { type: 'agent.reported', report: { ...report, command, observations: [observation] } }
+  expect(weightOf({ ref: { kind: 'k', id: 'i' }, event: null, told: [replied], lease: null, cause: 'test' })).toBe(20)
 })

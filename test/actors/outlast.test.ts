@@ -1,10 +1,12 @@
 /** What an outage does to repeatable work: it is begun anew, for a while, and who heard of it says so once. */
+import { BackendTerminatedUnexpectedlyError, ConnectionError } from 'slonik'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Bell } from '../../actors/loop/bell.ts'
 import type { Held } from '../../actors/loop/kinds.ts'
 import { LeaseLost } from '../../actors/loop/lease.ts'
 import { repeated } from '../../actors/loop/outlast.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
+import { DatabaseBusy } from '../../persistence/admission.ts'
 import { DatabaseClosed } from '../../persistence/database.ts'
 
 const ref = { kind: 'subscription', id: '00000000-0000-7000-8000-000000000001' }
@@ -41,21 +43,47 @@ async function run(held: Held, failures: readonly Error[]) {
   return { ended: await ended, begun, met }
 }
 
-const away = (times: number): Error[] => Array.from({ length: times }, () => new DatabaseClosed())
+const times = (n: number, failure: () => Error): Error[] => Array.from({ length: n }, failure)
+const away = (n: number): Error[] => times(n, () => new DatabaseClosed())
+const locked = (): Error => Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
+const slow = (): Error => new BackendTerminatedUnexpectedlyError(new Error('Query read timeout'))
 
 it('is outlasted by work that may be done again, and told once', async () => {
   expect(await run(heldFor(Infinity), away(3))).toEqual({ ended: 'done', begun: 4, met: 1 })
 })
 
-it('that does not end while the lease does is the machine’s to judge', async () => {
-  const [outage] = away(1)
-  const { ended, begun } = await run(heldFor(Infinity), away(100))
-  expect([ended, begun]).toEqual([outage, 6])
+it.each<[string, () => Error]>([
+  ['refuses connections', () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
+  ['gives no connection', () => new ConnectionError('Connection terminated unexpectedly')],
+  ['is starting', () => Object.assign(new Error('the database system is starting up'), { code: '57P03' })],
+  ['has all connections in use', () => new DatabaseBusy()],
+  ['is closed', () => new DatabaseClosed()],
+])(
+  'of a database that %s is waited for while the lease is held, and uses up none of the tries',
+  async (_what, failure) => {
+    expect(await run(heldFor(Infinity), times(20, failure))).toEqual({ ended: 'done', begun: 21, met: 1 })
+  },
+)
+
+it.each([
+  ['by a lock', locked],
+  ['by a statement that takes too long', slow],
+])('%s, that does not end while the lease does, is one row’s and the machine’s to judge', async (_what, failure) => {
+  const { ended, begun } = await run(heldFor(Infinity), times(100, failure))
+  expect([ended, begun]).toEqual([failure(), 6])
+})
+
+it('as a whole, in the middle of one row’s trouble, makes that neither shorter nor endless', async () => {
+  const failures = [...times(3, locked), ...away(10), ...times(2, locked), ...away(10), ...times(100, locked)]
+  const { ended, begun } = await run(heldFor(Infinity), failures)
+  expect([ended, begun]).toEqual([locked(), 26])
 })
 
 it('that outlasts the lease gives the work back unbegun', async () => {
-  const { ended, begun } = await run(heldFor(2), away(100))
-  expect([ended, begun]).toEqual([expect.any(LeaseLost), 3])
+  for (const failures of [away(100), times(100, locked)]) {
+    const { ended, begun } = await run(heldFor(2), failures)
+    expect([ended, begun]).toEqual([expect.any(LeaseLost), 3])
+  }
 })
 
 it('costs a place that somebody else waits for', async () => {

@@ -27,6 +27,7 @@ describe('two batches that bring the same keys', () => {
     personId,
     idempotencyKey,
     contentDigest: 'x',
+    characters: 100,
     messageId: newId(),
     title: null,
     body: { action: 'send', tenant: '', text: 'x' },

@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'slonik'
 import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import { TaskAnswer } from '../../http/answers.ts'
 import { instruments } from '../../actors/system.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
@@ -67,6 +69,27 @@ test('the database goes away and comes back: 503 without the cause, then everyth
   const { id } = commandIn(await send())
   expect(await house.finished(id)).toMatchObject({ status: 'succeeded' })
   expect(peer.receiptsOf(messageId)).toBe(1)
+  await close()
+})
+
+test('an outage longer than all repeats of one row’s trouble uses up none of a command’s looks for its agent', async () => {
+  const { wire, house, peer, close } = await overWire()
+  const agentId = await house.api.register(peer.cardUrl)
+  const cards = peer.callsOf('GetAgentCard')
+  peer.script.fault('GetAgentCard', { fault: 'delay', delayMs: 1_000 })
+  const { id } = await house.send(agentId, { text: 'direct' })
+  await expect.poll(() => peer.callsOf('GetAgentCard')).toBe(cards + 1)
+  wire.cut()
+  // Six repeats are 7.75 s, from when the card is here on: an outage in which nothing can be asked has no other sign of its length.
+  const cutAt = performance.now()
+  await expect.poll(() => performance.now() - cutAt, { timeout: 15_000 }).toBeGreaterThan(10_000)
+  wire.mend()
+
+  expect(await house.finished(id)).toMatchObject({ status: 'succeeded', error: null })
+  const attempts = await house.db.pool.oneFirst(sql.type(z.object({ attempts: z.number() }))`
+    select (snapshot->'context'->>'attempts')::int as attempts from actor_archive where id = ${id}`)
+  expect([attempts, peer.receipts.length]).toEqual([1, 1])
+  expect(house.lines.filter(({ level }) => level === 'error')).toEqual([])
   await close()
 })
 

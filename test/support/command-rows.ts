@@ -16,6 +16,7 @@ export const newCommand = (n: number, more: Partial<NewCommand> = {}): NewComman
   personId: ours,
   idempotencyKey: `key-${n}`,
   contentDigest: 'digest',
+  characters: 100,
   messageId: `message-${n}`,
   title: `Command ${n}`,
   body: { action: 'send', tenant: '', text: 'Do it.' },
