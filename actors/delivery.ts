@@ -3,14 +3,11 @@
  * message id, the saved body. Tells honestly what is known afterwards; does not decide what follows (machines/command.ts).
  */
 import { spokenInterfaces, type AgentCard } from '../a2a/card.ts'
-import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.ts'
+import type { AgentError, WireRequest } from '../a2a/client.ts'
 import { tableError } from '../a2a/errors.ts'
 import type { Endpoint } from '../a2a/operations.ts'
-import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
-import { routeExtensions, routeMetadata } from '../a2a/extensions/skill-routing.ts'
 import { WireError } from '../a2a/wire.ts'
-import type { Message, Part } from '../a2a/messages.ts'
-import { wordsOf, type CommandBody } from '../domain/command-body.ts'
+import { wordsOf } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
 import type { KnownStatus, ReportingCommand } from '../domain/fact.ts'
 import { answeredError, answeredStatus, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
@@ -26,6 +23,7 @@ import { readTaskStatus } from '../persistence/tasks.ts'
 import { errorWords, plainWords } from './agent-words.ts'
 import { aborted, Bell } from './loop/bell.ts'
 import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
+import { encodeDelivery, sentWords, type Encoded, type OwnUris } from './delivery-request.ts'
 import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './loop/kinds.ts'
@@ -38,18 +36,13 @@ import { limits, type Lost, type OutboundCode, type Sent } from './outbound.ts'
 import { remember } from './remember.ts'
 import type { Blob } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
-import { observed } from './threads/stream-parser.ts'
 
-export interface DeliveryTools {
+export interface DeliveryTools extends OwnUris {
   readonly db: Database
   readonly discovery: Discovery
   readonly door: AgentDoor
   readonly pool: ParserPool
   readonly artifacts: ArtifactStore
-  /** Names our own extensions; an identifier, never fetched. */
-  readonly extensionHost: string
-  /** Sideband URIs that the deployment understands besides the built-in ones. */
-  readonly sidebandUris: readonly string[]
   /** Milliseconds that never jump. */
   readonly monotonic: () => number
   readonly log: Log
@@ -105,11 +98,6 @@ interface Attempt {
   readonly overrules: KnownStatus | null
 }
 
-interface Encoded {
-  readonly wire: WireRequest
-  readonly endpoint: Endpoint
-}
-
 export class Deliveries {
   readonly #t: DeliveryTools
   readonly #saved: GatheredReads<Delivery>
@@ -153,7 +141,7 @@ export class Deliveries {
     const selected = this.#selected.get(ref.id) ?? card.endpoint
     this.#selected.delete(ref.id)
     if (!advertises(card.card, selected)) return ended({ kind: 'unsent', message: interfaceGone })
-    const request = this.#encode({ ...card, endpoint: selected }, delivery, ref.id)
+    const request = encodeDelivery(this.#t, { ...card, endpoint: selected }, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
     const overrules = await this.#statusBefore(delivery)
     const prepared = await this.#prepare(ref, known, request.wire, held)
@@ -261,47 +249,6 @@ export class Deliveries {
     }
   }
 
-  #encode(card: FoundAgent, delivery: Delivery, commandId: string): Encoded | WireError {
-    const { body, messageId } = delivery
-    const endpoint = body.tenant === '' ? card.endpoint : { ...card.endpoint, tenant: body.tenant }
-    const extensions = this.#extensions(card, delivery)
-    const options = { requestId: commandId, extensions }
-    try {
-      if (body.action === 'cancelTask')
-        return { endpoint, wire: encodeRequest(endpoint, 'cancel', { id: body.taskId ?? '' }, options) }
-      const { historyLength, acceptedOutputModes, requestMetadata } = body.config ?? {}
-      const metadata = routeMetadata(this.#t.extensionHost, requestMetadata, delivery.skillId)
-      const configuration = {
-        // Always: what the agent does afterwards is followed by the subscription, not by this request.
-        returnImmediately: true,
-        ...(historyLength === undefined ? {} : { historyLength }),
-        ...(acceptedOutputModes === undefined ? {} : { acceptedOutputModes }),
-      }
-      const params = {
-        message: this.#unrouted(messageOf(body, messageId, extensions)),
-        configuration,
-        ...(metadata === undefined ? {} : { metadata }),
-      }
-      return { endpoint, wire: encodeRequest(endpoint, 'send', params, options) }
-    } catch (error) {
-      if (error instanceof WireError) return error
-      throw error
-    }
-  }
-
-  /** A route that the caller put into the message itself is none of ours, wherever an agent may look for it. */
-  #unrouted({ metadata, ...message }: Message): Message {
-    const kept = routeMetadata(this.#t.extensionHost, metadata, null)
-    return kept === undefined ? message : { ...message, metadata: kept }
-  }
-
-  /** What the caller asked for, what the agent offers and we understand, and the route of a skill-scoped send. */
-  #extensions(card: FoundAgent, { body, skillId }: Delivery): string[] {
-    const offered = negotiatedSideband(card.card, this.#t.sidebandUris)
-    const wanted = [...new Set([...(body.config?.extensions ?? []), ...offered])]
-    return routeExtensions(this.#t.extensionHost, wanted, skillId)
-  }
-
   /**
    * Bytes are on disk before what names them is told. The agent has answered, so a full disk is waited for, 50 s at most:
    * after that the outcome is in doubt, and its cause says why.
@@ -343,33 +290,6 @@ const advertises = (card: AgentCard, { url, binding, version }: Endpoint): boole
   spokenInterfaces(card).some((each) => each.url === url && each.binding === binding && each.version === version)
 
 const agentOf = ({ agentId, cardUrl }: Destination) => ({ id: agentId, cardUrl })
-
-/** Our own words, as the transcript shows them: in the task that the agent's reply names. */
-function sentWords(delivery: Delivery, reply: Observation): { observation: Observation; blobs: Blob[] } {
-  const message: Message = {
-    ...messageOf(delivery.body, delivery.messageId, []),
-    ...(reply.taskId === null ? {} : { taskId: reply.taskId }),
-    ...(reply.contextId === null ? {} : { contextId: reply.contextId }),
-  }
-  const { observation, blobs } = observed({ message })
-  const messages = observation.messages.map((said) => ({ ...said, timestamp: delivery.createdAt }))
-  return { observation: { ...observation, messages }, blobs }
-}
-
-function messageOf(body: CommandBody, messageId: string, extensions: readonly string[]): Message {
-  const text: Part[] = body.text ? [{ text: body.text, mediaType: 'text/plain' }] : []
-  const { metadata, referenceTaskIds } = body.config ?? {}
-  return {
-    messageId,
-    role: 'ROLE_USER',
-    parts: [...text, ...((body.parts ?? []) as Part[])],
-    ...(body.taskId === undefined ? {} : { taskId: body.taskId }),
-    ...(body.contextId === undefined ? {} : { contextId: body.contextId }),
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(extensions.length === 0 ? {} : { extensions: [...extensions] }),
-    ...(referenceTaskIds === undefined ? {} : { referenceTaskIds }),
-  }
-}
 
 /**
  * Only a refusal before any work proves that nothing was done: one of A2A's or JSON-RPC's own table, or HTTP's word that the request
