@@ -178,16 +178,49 @@ const readersFor = (endpoint: Endpoint): Readers =>
  * Reads a whole answer, also the JSON one that stands where a stream was expected. By status and body:
  * a result → ok. An A2A error, whatever the status → refused, as the agent said. 4xx without an A2A error → refused in the words
  * of HTTP (401 UNAUTHENTICATED, 403 PERMISSION_DENIED): a server that refuses a request has not run it. Everything else (5xx of a
- * proxy, 200 with HTML, another request's id) → invalid.
+ * proxy, 200 with HTML, another request's id, what was done beside an error or under a 4xx) → invalid.
  */
 export function decodeResponse<O extends Operation>(
   endpoint: Endpoint,
   operation: O,
-  response: { status: number; contentType: string; body: string },
+  response: HttpAnswer,
   requestId: string,
 ): Answer<Results[O]> {
-  const { status } = response
   const json = parseJson(response.body)
+  const answer = readAnswer(endpoint, operation, { ...response, json }, requestId)
+  if (answer.kind === 'refused' && acting.has(operation) && showsWork(json))
+    return invalid('The agent declined, and shows what it did.')
+  return answer
+}
+
+interface HttpAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+}
+
+/** What an agent does something by. Of a question its refusal is believed, whatever else it says. */
+const acting: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel'])
+
+/** A result, a task or a message in whatever envelope: what a refusal has none of. An error's own `message` is text. */
+function showsWork(json: unknown): boolean {
+  if (!isObject(json)) return false
+  const { result, task, message, msg } = json
+  if ([json, task, message, msg].some((shown) => isTask(shown) || isMessage(shown))) return true
+  return isObject(result) && Object.keys(result).length > 0
+}
+
+const isTask = (json: unknown): boolean =>
+  isObject(json) && typeof field(json, 'id') === 'string' && isObject(field(json, 'status'))
+const isMessage = (json: unknown): boolean =>
+  isObject(json) && typeof field(json, 'messageId') === 'string' && field(json, 'parts') !== undefined
+
+function readAnswer<O extends Operation>(
+  endpoint: Endpoint,
+  operation: O,
+  { status, contentType, json }: Pick<HttpAnswer, 'status' | 'contentType'> & { readonly json: unknown },
+  requestId: string,
+): Answer<Results[O]> {
   const succeeded = status >= 200 && status < 300
   // Whatever error a server wraps it in: what is missing is a credential, and callers look for that.
   if (status === 401 || status === 403) return { kind: 'refused', error: unauthorized(json, status) }
@@ -204,7 +237,7 @@ export function decodeResponse<O extends Operation>(
   }
   if (endpoint.binding === 'JSONRPC') return invalid('The answer is not a JSON-RPC response.')
   if (operation === 'pushDelete') return readWith(readersFor(endpoint)[operation], null)
-  if (json === undefined) return invalid(`The answer is not JSON${describe(response.contentType)}.`)
+  if (json === undefined) return invalid(`The answer is not JSON${describe(contentType)}.`)
   return readWith(readersFor(endpoint)[operation], json)
 }
 

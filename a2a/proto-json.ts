@@ -9,7 +9,7 @@
 
 export type JsonObject = Record<string, unknown>
 
-/** Characters of an id. Ids become keys of rows and parts of URLs. */
+/** Characters of an id that an agent gives. Ids become keys of rows and parts of URLs; ours to it may be as long (domain/command-body.ts). */
 export const idLimit = 512
 
 /**

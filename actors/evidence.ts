@@ -5,7 +5,7 @@
  */
 import type { Task } from '../a2a/messages.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
-import type { SoughtCommand } from '../persistence/evidence.ts'
+import { readNamesakes, type SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
 import { plainWords, errorWords } from './agent-words.ts'
 import { readPage } from './reconciliation-list.ts'
@@ -40,6 +40,7 @@ const tasksLimit = 10
 
 const noTask = 'The agent does not know the task.'
 const noList = 'The agent cannot list its tasks, so only tasks that are known here could be looked at.'
+const sharedId = 'Another command was sent under the same message id.'
 const nothing = { taskId: null, taskState: null, reason: null } as const
 
 /** Commands that one search answers for: those about one task, or those of one context. After an agent's crash they are many. */
@@ -57,6 +58,26 @@ export class Searching {
 
   /** `sought`: one of `searchesFor`. */
   async look(line: AgentLine, sought: readonly SoughtCommand[], asking: Asking): Promise<Search> {
+    const { looks, reached } = await this.#search(line, sought, asking)
+    return { looks: await this.#withoutNamesakes(line, sought, looks), reached }
+  }
+
+  /** A message that may as well be another command's proves nothing of this one. */
+  async #withoutNamesakes(
+    line: AgentLine,
+    sought: readonly SoughtCommand[],
+    looks: readonly EvidenceLook[],
+  ): Promise<readonly EvidenceLook[]> {
+    const seen = sought.flatMap(({ commandId, action, messageId }, i) => {
+      const taskId = looks[i]?.outcome === 'found' ? looks[i].taskId : null
+      return action === 'send' && taskId !== null ? [{ commandId, messageId, taskId }] : []
+    })
+    const shared = await readNamesakes(this.#t.db.pool, line, seen)
+    const unclear = { ...nothing, outcome: 'unsearchable', isWhole: false, reason: sharedId } as const
+    return looks.map((look, i) => (shared.has(sought[i]?.commandId ?? '') ? unclear : look))
+  }
+
+  async #search(line: AgentLine, sought: readonly SoughtCommand[], asking: Asking): Promise<Search> {
     const [first] = sought
     if (!first) return { looks: [], reached: true }
     if (first.taskId === null) return this.#lookInList(line, sought, asking)

@@ -24,6 +24,7 @@ import {
   type StoredEvent,
   type ToldCommand,
 } from '../persistence/rebuild.ts'
+import type { IndexWait } from '../persistence/rebuild-index.ts'
 import { writeTasks } from '../persistence/task-writes.ts'
 import { chainParts, storable } from '../persistence/tasks.ts'
 import { textDigest } from '../persistence/text-digest.ts'
@@ -109,11 +110,15 @@ export interface RebuildRun {
   /** Told once, where an earlier run is taken up. */
   readonly resumed: (mark: RebuildMark) => void
   readonly signal: AbortSignal
+  /** Told while the index that a run makes for itself waits for others' sessions. */
+  readonly waiting: IndexWait['waiting']
+  /** Told where that index could not be removed. */
+  readonly left: IndexWait['left']
 }
 
 /** Rebuilds every task of an organization, in the order of their ids, behind where an interrupted run came to. */
 export function rebuildAll(db: Database, run: RebuildRun): Promise<void> {
-  return withCommandsByTask(db, (broken) =>
+  return withCommandsByTask(db, run, (broken) =>
     rebuildFromMark(db.pool, { ...run, signal: AbortSignal.any([run.signal, broken]) }),
   )
 }

@@ -7,6 +7,7 @@ import { isDatabaseOutage } from '../persistence/outage.ts'
 import { ConfigError } from './config.ts'
 import { DirectoryLocked } from './directory-lock.ts'
 import { SecretsUnusable } from './launcher-secrets.ts'
+import { rootOf } from './root-cause.ts'
 
 /** What the operator can mend, in one line; anything else is a defect and is printed whole. */
 const isExplained = (error: unknown): error is Error =>
@@ -27,9 +28,6 @@ function explain(error: unknown): string {
     return `${error.message} (${error.code})`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
-
-const rootOf = (error: unknown): string =>
-  error instanceof Error ? (error.cause instanceof Error ? rootOf(error.cause) : error.message) : String(error)
 
 /** Runs a process to its end and sets its exit code: 0 after a clean drain, 1 otherwise. */
 export async function runProcess(name: string, main: () => Promise<void>): Promise<void> {

@@ -11,6 +11,7 @@ import { requireSchema } from '../persistence/migrate.ts'
 import { migrations } from '../persistence/migrations/all.ts'
 import { findOrganization, RebuildCut, RebuildUnderWay } from '../persistence/rebuild.ts'
 import { readDatabaseConfig } from './config.ts'
+import { indexName, type Blocker } from '../persistence/rebuild-index.ts'
 import { asksForHelp, runScript, UsageError, withDatabase } from './script.ts'
 
 const usage = 'Usage: projections [--offline-pglite] [--organization <uuid>] [--task <uuid>]'
@@ -41,6 +42,12 @@ function uuid(name: string, text: string | undefined): string | undefined {
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 const counted = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+/** Whoever waits may ask its owner, or end it. */
+const blockerWords = ({ pid, application, since }: Blocker): string =>
+  pid === 0
+    ? 'a prepared transaction'
+    : `session ${pid} (${application ?? 'no application name'}${since === null ? '' : `, in a transaction since ${since}`})`
 
 /** What was done, line by line and in all. */
 class Tally {
@@ -92,6 +99,9 @@ async function rebuild(db: Database, organization: string | undefined, task: str
       resumed: ({ afterTaskId, tasks, startedAt }) =>
         say(`Going on behind ${afterTaskId}: ${counted(tasks, 'task')} done by the run of ${startedAt}.`),
       signal: stop.signal,
+      waiting: (blockers) => say(`The run waits for ${blockers.map(blockerWords).join(', ')}.`),
+      left: () =>
+        say(`The index ${indexName} is left behind: others' transactions did not let it go. The next run removes it.`),
     }).catch((error: unknown) => {
       throw error instanceof RebuildUnderWay || error instanceof RebuildCut ? new UsageError(error.message) : error
     })

@@ -6,8 +6,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase, type Database } from '../persistence/database.ts'
 import { SchemaMismatch } from '../persistence/migrate.ts'
+import { isDatabaseOutage } from '../persistence/outage.ts'
 import { ConfigError, type DatabaseConfig } from './config.ts'
 import { DirectoryLocked, lockDataDirectory } from './directory-lock.ts'
+import { rootOf } from './root-cause.ts'
 
 /** What was asked for makes no sense, or is not there; the sentence is for the operator. */
 export class UsageError extends Error {
@@ -50,6 +52,8 @@ function explain(error: unknown): string {
   const expected = [UsageError, ConfigError, DirectoryLocked, SchemaMismatch].some((kind) => error instanceof kind)
   if (expected && error instanceof Error) return error.message
   if (error instanceof Error && 'code' in error) return `The database failed: ${error.message} (${String(error.code)})`
+  // What cut a connection has no code of its own.
+  if (isDatabaseOutage(error)) return `The database cannot be reached: ${rootOf(error)}`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 

@@ -3,9 +3,13 @@
  * could not hold is the door's (http/command-body.ts). Apart from the record, for the console's first page reads records only.
  */
 import * as z from 'zod/mini'
+import { idLimit } from '../a2a/proto-json.ts'
 import { isUuid } from './uuid.ts'
 
+/** A name that we choose, or a caller does. */
 const text255 = z.string().check(z.minLength(1), z.maxLength(255))
+/** A name that an agent gave: whatever is taken from it can be said to it. */
+export const AgentsId = z.string().check(z.minLength(1), z.maxLength(idLimit))
 
 /** A part as a caller writes it: A2A 1.0's shape, exactly one of text, data, url and raw (base64). */
 const BodyPart = z
@@ -29,7 +33,7 @@ const CommandConfig = z.strictObject({
   returnImmediately: z.optional(z.boolean()),
   historyLength: z.optional(z.number().check(z.int(), z.minimum(0), z.maximum(1000))),
   acceptedOutputModes: z.optional(z.array(z.string()).check(z.maxLength(100))),
-  referenceTaskIds: z.optional(z.array(text255).check(z.maxLength(100))),
+  referenceTaskIds: z.optional(z.array(AgentsId).check(z.maxLength(100))),
   extensions: z.optional(z.array(z.string().check(z.minLength(1), z.maxLength(1024))).check(z.maxLength(100))),
   metadata: z.optional(z.record(z.string(), z.unknown())),
   requestMetadata: z.optional(z.record(z.string(), z.unknown())),
@@ -41,8 +45,8 @@ export const CommandBody = z
     action: z._default(z.enum(['send', 'cancelTask']), 'send'),
     text: z.optional(z.string()),
     parts: z.optional(z.array(BodyPart).check(z.maxLength(1000))),
-    taskId: z.optional(text255),
-    contextId: z.optional(text255),
+    taskId: z.optional(AgentsId),
+    contextId: z.optional(AgentsId),
     tenant: z._default(z.string().check(z.maxLength(255)), ''),
     messageId: z.optional(text255),
     skillId: z.optional(text255),

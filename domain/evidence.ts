@@ -7,7 +7,8 @@ import * as z from 'zod/mini'
 /**
  * `pending`: nobody has looked yet. `found`: for a send, a task's history has a message with our message id; for a cancel,
  * the task is canceled. `absent`: it was looked for and not seen, which proves nothing: an agent may still be at it.
- * `unreadable`: the agent gave no answer that could be read. `unsearchable`: there is nothing in which to look.
+ * `unreadable`: the agent gave no answer that could be read. `unsearchable`: there is nothing in which to look,
+ * or nothing that would be this command's alone.
  */
 export const EvidenceOutcome = z.enum(['pending', 'found', 'absent', 'unreadable', 'unsearchable'])
 export type EvidenceOutcome = z.infer<typeof EvidenceOutcome>

@@ -3,7 +3,7 @@
  * own the rules themselves (domain/command-body.ts).
  */
 import * as z from 'zod/mini'
-import { CommandBody } from '../domain/command-body.ts'
+import { AgentsId, CommandBody } from '../domain/command-body.ts'
 
 /** A binary part, decoded, bytes. */
 const partLimitBytes = 16 * 1024 * 1024
@@ -40,7 +40,7 @@ export const CommandRequest = CommandBody.check((context) => {
  */
 const Resubscribe = z.strictObject({
   resubscribe: z.literal(true),
-  taskId: z.string().check(z.minLength(1), z.maxLength(255), z.refine(isStorable)),
+  taskId: AgentsId.check(z.refine(isStorable)),
   tenant: z._default(z.string().check(z.maxLength(255), z.refine(isStorable)), ''),
   position: z.optional(z.int().check(z.nonnegative())),
 })

@@ -10,6 +10,7 @@ import fastify, {
   type FastifyRequest,
 } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
+import { idLimit } from '../a2a/proto-json.ts'
 import { instruments } from '../actors/system.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { answerProven } from './accepting.ts'
@@ -53,8 +54,8 @@ export interface ServerOptions extends Omit<Door, 'damaged'>, Omit<Guard, 'origi
 
 /** A request that takes longer to arrive is given up, milliseconds. */
 const requestTimeoutMs = 120_000
-/** Agents' ids are in paths: 255 characters of four bytes, each percent-encoded. */
-const paramCharacters = 255 * 4 * 3
+/** Agents' ids are in paths: characters of four bytes, each percent-encoded. */
+const paramCharacters = idLimit * 4 * 3
 
 /**
  * `Expect: 100-continue` asks whether the body is wanted [RFC 9110 §10.1.1]. Node says yes before anybody was asked; here the

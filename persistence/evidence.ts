@@ -64,6 +64,43 @@ export async function readSought(
   })
 }
 
+/** A command whose message was seen in a task. */
+export interface SeenCommand {
+  readonly commandId: string
+  readonly messageId: string
+  readonly taskId: string
+}
+
+/**
+ * Which of them are not the only ones whose message may be what was seen: another that was sent, or may have been, bears the same
+ * message id, which a caller may choose. Those that named the task, that were answered by it, or that are in doubt and not settled:
+ * each is a range of an index.
+ */
+export async function readNamesakes(
+  db: Connection,
+  { agentId, tenant }: { readonly agentId: string; readonly tenant: string },
+  seen: readonly SeenCommand[],
+): Promise<ReadonlySet<string>> {
+  if (seen.length === 0) return new Set()
+  const isOther = sql.fragment`c.agent_id = ${agentId} and c.tenant = ${tenant} and c.message_id = q.message_id
+    and c.id <> q.command_id and c.action = 'send' and c.status in ('dispatching', 'succeeded', 'uncertain')`
+  const ids = await db.anyFirst(sql.type(z.object({ id: z.string() }))`
+    select q.command_id as id
+    from ${sql.unnest(
+      seen.map(({ commandId, messageId, taskId }) => [commandId, messageId, taskId]),
+      ['uuid', 'text', 'text'],
+    )} as q(command_id, message_id, remote_id)
+    where exists (select from command c where ${isOther} and c.remote_task_id = q.remote_id)
+      or exists (
+        select from task t join task_message m on m.task_id = t.id and m.message_id = q.message_id
+        join task_event e on e.task_id = t.id and e.source = 'sent' and strpos(e.event, to_json(q.message_id)::text) > 0
+        where t.agent_id = ${agentId} and t.tenant = ${tenant} and t.remote_id = q.remote_id)
+      or exists (
+        select from command c where ${isOther} and c.unsettled_at is not null
+          and c.organization_id = (select own.organization_id from command own where own.id = q.command_id))`)
+  return new Set(ids)
+}
+
 const Open = z.object({ commandId: z.string(), since: z.string(), looks: z.number() })
 
 /** Stores looks. Returns the commands of which they are news: a look that was stored already is left alone. */

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { RawClient } from './drivers/backend.ts'
+import { beginReadCommitted } from './drivers/session-settings.ts'
 
 export interface Migration {
   /** 1, 2, 3 …: the schema's version once this one is applied. */
@@ -140,7 +141,8 @@ async function appliedMigrations(client: RawClient): Promise<AppliedMigration[]>
  * transaction mode a session's lock would stay on whichever connection took it, and the next migrator would wait for ever.
  */
 async function locked<T>(client: RawClient, work: () => Promise<T>): Promise<T> {
-  await client.query('begin')
+  // Who waited for the lock is to read what its holder has applied, whatever the database's own isolation is.
+  await client.query(beginReadCommitted)
   try {
     await client.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     const result = await work()

@@ -9,6 +9,8 @@ import type { CommandBody } from '../domain/command-body.ts'
 import type { Source } from '../domain/fact.ts'
 import type { Database } from './database.ts'
 import type { Connection, Transaction } from './connection.ts'
+import { beginReadCommitted } from './drivers/session-settings.ts'
+import { withIndex, type IndexWait } from './rebuild-index.ts'
 
 /** What only the row itself knows; everything else of it is rebuilt. */
 export interface TaskIdentity {
@@ -169,21 +171,27 @@ const ADVISORY_LOCK = 0x51_6e_a1_b1
 /**
  * Lends the commands an index by task while `work` runs: nothing else asks for commands by their task, and every command would
  * pay for it. A million of them take a second or two. What a run that was killed left behind is removed first, which is why there
- * is one run at a time on a database. Throws RebuildUnderWay, and RebuildCut when `broken` ended the work.
+ * is one run at a time on a database. Throws RebuildUnderWay, RebuildCut when `broken` ended the work, and the reason of the wait's
+ * signal when that ended the making of the index.
  */
-export async function withCommandsByTask<T>(db: Database, work: (broken: AbortSignal) => Promise<T>): Promise<T> {
+export async function withCommandsByTask<T>(
+  db: Database,
+  wait: IndexWait,
+  work: (broken: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const indexed = (broken: AbortSignal) => withIndex(db, wait, () => work(broken), broken)
   // The embedded database has one owner, and nobody else.
-  return db.profile === 'postgresql' ? alone(db, (broken) => indexed(db, work, broken)) : indexed(db, work, db.lost)
+  return db.profile === 'postgresql' ? alone(db, indexed) : indexed(db.lost)
 }
 
 /**
  * Holds a transaction open beside the work, for its lock is a transaction's, as that of migrations: behind a pooler a session's
- * would stay on whichever connection took it. It holds no snapshot, so neither vacuum nor the index waits for it. Once its line is
+ * would stay on whichever connection took it. Read committed, it holds no snapshot, so neither vacuum nor the index waits for it. Once its line is
  * broken (a restart, somebody's rule for transactions that idle) another run may begin, and this one is to stop at its next task.
  */
 async function alone<T>(db: Database, work: (broken: AbortSignal) => Promise<T>): Promise<T> {
   return db.raw(async (client, broken) => {
-    await client.query('begin')
+    await client.query(beginReadCommitted)
     try {
       await client.query('set local idle_in_transaction_session_timeout = 0')
       // Without parameters: with them its snapshot would stay until the next statement, and the index would wait for that.
@@ -199,21 +207,6 @@ async function alone<T>(db: Database, work: (broken: AbortSignal) => Promise<T>)
       await client.query('rollback').catch(() => undefined)
     }
   })
-}
-
-async function indexed<T>(db: Database, work: (broken: AbortSignal) => Promise<T>, broken: AbortSignal): Promise<T> {
-  // Servers go on writing meanwhile.
-  const gently = db.profile === 'postgresql' ? 'concurrently' : ''
-  const ddl = (statement: string) => db.raw((client) => client.query(statement))
-  const remove = `drop index ${gently} if exists command_of_task_rebuild`
-  await ddl(remove)
-  await ddl(`create index ${gently} command_of_task_rebuild on command (task_id)`)
-  try {
-    return await work(broken)
-  } finally {
-    // It may be the next run's by now, who removes what it finds before it begins.
-    if (!broken.aborted) await ddl(remove)
-  }
 }
 
 /** A run over a whole organization that was interrupted. */

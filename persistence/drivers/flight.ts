@@ -8,6 +8,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { QuerySqlToken } from 'slonik'
 import type { Transaction } from '../connection.ts'
 import { validRow } from '../rows.ts'
+import { beginReadCommitted } from './session-settings.ts'
 import { namedError } from './sqlstate.ts'
 import { encoded, StatementSkipped, type GroupedAnswer, type GroupedStatement } from './statement-group.ts'
 
@@ -56,7 +57,7 @@ function named(sql: string): Named {
   return fresh
 }
 
-const begin = named('begin')
+const begin = named(beginReadCommitted)
 const commit = named('commit')
 const rollback = named('rollback')
 const beginning = named('select pg_current_xact_id()::text as xid, now() as at')

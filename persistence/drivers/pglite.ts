@@ -12,6 +12,7 @@ import { columnTypes, runStatement, StatementNames, streamRows } from './node-po
 import { PgliteHousekeeping } from './pglite-housekeeping.ts'
 import { PgliteServer, PgliteSocket, type ThreadOptions } from './pglite-server.ts'
 import { Session, Turns } from './pglite-session.ts'
+import { asStatements, sessionSettings } from './session-settings.ts'
 import { Prepared } from './statement-group.ts'
 import { WakeUps } from './wake-ups.ts'
 
@@ -44,8 +45,7 @@ export async function startPglite(options: ThreadOptions): Promise<Embedded> {
   // A dead thread is reported to every waiting query and by `lost`; without a listener this event would end the process.
   client.on('error', () => {})
   await client.connect()
-  // As on PostgreSQL (postgres.ts): every statement of ours has an index, and a plan made while a table was young has not.
-  await client.query('set enable_seqscan = off')
+  await client.query(asStatements(sessionSettings, 'session').join('; '))
   return { server, client }
 }
 

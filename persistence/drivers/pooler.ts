@@ -5,6 +5,7 @@
  * in one exchange may (../presumptions.ts): a server is kept until its end.
  */
 import pg from 'pg'
+import { beginReadCommitted } from './session-settings.ts'
 
 export interface Route {
   /** What answers is not the server's own backend: a session is not ours from one transaction to the next. */
@@ -27,7 +28,7 @@ export async function routeOf(client: pg.Client): Promise<Route> {
   // The pooler's key, any 32 bits, makes the name ours alone: two may ask at once, and one may die before it has cleaned up.
   const probeName = `signalbox_probe_${processID}`
   // In one transaction, so that all of it meets one server.
-  await client.query('begin')
+  await client.query(beginReadCommitted)
   try {
     await client.query({ name: probeName, text: 'select 1' })
     const { rowCount } = await client.query('select 1 from pg_prepared_statements where name = $1', [probeName])

@@ -11,6 +11,15 @@ import { columnTypes, runStatement, runTogether, StatementNames, streamRows } fr
 import { routeOf, type Route } from './pooler.ts'
 import { PostgresFlights } from './postgres-flights.ts'
 import { PostgresWakeUps } from './postgres-wake-ups.ts'
+import {
+  asOptions,
+  asStatements,
+  beginReadCommitted,
+  sessionSettings,
+  startupParameters,
+  transactionSettings,
+  type Setting,
+} from './session-settings.ts'
 import { isStalePlan, namedError } from './sqlstate.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -22,6 +31,13 @@ const CONNECTION_AGE_MS = 30 * 60_000
 /** How long a healthy connection waits for its next use after Slonik let go of it. */
 const KEEP_MS = 1_000
 
+/** How connections are reached, and what a session of ours is told. */
+interface Sessions {
+  readonly url: string
+  readonly route: Route
+  readonly settings: readonly Setting[]
+}
+
 function connectionConfig(url: string): pg.ClientConfig {
   return {
     connectionString: url,
@@ -32,51 +48,63 @@ function connectionConfig(url: string): pg.ClientConfig {
   }
 }
 
-/** How connections are reached, and what a session of ours is told. */
-interface Sessions {
-  readonly url: string
-  readonly route: Route
-  /** `name=value` */
-  readonly settings: readonly string[]
+/** A pooler refuses a connection that begins with settings; there they go with each transaction. */
+function sessionConfig({ url, route, settings }: Sessions): pg.ClientConfig {
+  const config = connectionConfig(url)
+  if (route.isPooled) return config
+  const options = asOptions(settings)
+  // Of two `options` node-postgres takes the URL's alone: what an operator says there (a search_path) goes before ours.
+  const target = URL.canParse(url) ? new URL(url) : null
+  const theirs = target?.searchParams.get('options')
+  if (!target || !theirs) return { ...config, options }
+  target.searchParams.set('options', `${theirs} ${options}`)
+  return { ...config, connectionString: target.href }
 }
 
-function limitedClient({ url, route, settings }: Sessions): pg.Client {
-  return new pg.Client({
-    ...connectionConfig(url),
+/** What node-postgres says of itself when a connection begins; it takes no other words for it. */
+interface Starting {
+  getStartupConf: () => Readonly<Record<string, string>>
+}
+
+function newClient(sessions: Sessions, limits: pg.ClientConfig = {}): pg.Client {
+  const client = new pg.Client({ ...sessionConfig(sessions), ...limits })
+  if (sessions.route.isPooled) {
+    const starting = client as pg.Client & Starting
+    const said = starting.getStartupConf.bind(client)
+    starting.getStartupConf = () => ({ ...said(), ...startupParameters })
+  }
+  return client
+}
+
+function limitedClient(sessions: Sessions): pg.Client {
+  return newClient(sessions, {
     // The server's own limit needs a server that answers: a line that went dead in silence is given up a little later.
     query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
-    // A pooler refuses a connection that begins with settings; there they go with each transaction.
-    ...(!route.isPooled && {
+    ...(!sessions.route.isPooled && {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      options: settings.map((setting) => `-c ${setting}`).join(' '),
     }),
   })
 }
 
 /**
- * Every statement of ours has an index. A plan made while a table was young would read it whole until the next ANALYZE,
- * minutes later: 3.2 ms against 0.3 for a batch of twenty after a few thousand commands. And none runs long enough to be worth
- * compiling, for which up to PostgreSQL 17 a plan without its favourite scan looks dear enough.
- */
-const planning = ['enable_seqscan=off', 'jit=off']
-
-/**
  * A server may acknowledge commits that a crash of it takes back (`synchronous_commit = off`): what was accepted would be lost, and
  * what was delivered be delivered again. For us it does not; what a server does beyond `on` stays as it is.
  */
-async function settingsFor(client: pg.Client): Promise<readonly string[]> {
+async function settingsFor(client: pg.Client, route: Route): Promise<readonly Setting[]> {
+  const told = route.isPooled ? await transactionSettings(client) : sessionSettings
   const { rows } = await client.query<{ mode: string }>(`select current_setting('synchronous_commit') as mode`)
-  return rows[0]?.mode === 'off' ? [...planning, 'synchronous_commit=on'] : planning
+  return rows[0]?.mode === 'off' ? [...told, { name: 'synchronous_commit', value: 'on' }] : told
 }
 
 /** Behind a pooler they go with each transaction. */
-const localLimits = ({ settings }: Sessions): readonly string[] =>
-  [
-    `statement_timeout=${STATEMENT_TIMEOUT_MS}`,
-    `idle_in_transaction_session_timeout=${IDLE_TRANSACTION_TIMEOUT_MS}`,
-    ...settings,
-  ].map((setting) => `set local ${setting}`)
+const localLimits = ({ settings }: Sessions): readonly string[] => {
+  const limits = [
+    { name: 'statement_timeout', value: String(STATEMENT_TIMEOUT_MS) },
+    { name: 'idle_in_transaction_session_timeout', value: String(IDLE_TRANSACTION_TIMEOUT_MS) },
+  ]
+  return asStatements([...limits, ...settings], 'local')
+}
 /** As Slonik says it. */
 const begin = 'START TRANSACTION'
 
@@ -163,7 +191,7 @@ class KeptWires {
 function postgresDriver(sessions: Sessions, kept: KeptWires): DriverFactory {
   const { route } = sessions
   const names = new StatementNames()
-  const limitedBegin = [begin, ...localLimits(sessions)].join('; ')
+  const limitedBegin = [beginReadCommitted, ...localLimits(sessions)].join('; ')
   const run = (client: pg.Client, sql: string, values: readonly unknown[]) =>
     route.isPooled && sql === begin
       ? runTogether(client, limitedBegin)
@@ -203,17 +231,17 @@ export async function openPostgres(profile: {
   readonly maxConnections?: number
 }): Promise<Backend> {
   const maxConnections = profile.maxConnections ?? DEFAULT_CONNECTIONS
-  const config = connectionConfig(profile.url)
-  const first = { ...config, connectionTimeoutMillis: FIRST_CONNECT_TIMEOUT_MS }
-  const sessions: Sessions = await withClient(first, async (client) => ({
-    url: profile.url,
-    route: await routeOf(client),
-    settings: await settingsFor(client),
-  }))
+  const { url } = profile
+  const first = new pg.Client({ ...connectionConfig(url), connectionTimeoutMillis: FIRST_CONNECT_TIMEOUT_MS })
+  const sessions: Sessions = await withClient(first, async (client) => {
+    const route = await routeOf(client)
+    return { url, route, settings: await settingsFor(client, route) }
+  })
   const { route } = sessions
   const kept = new KeptWires(maxConnections)
-  const wakeUps = new PostgresWakeUps(config, route)
-  const flying: Sessions = { ...sessions, settings: [...sessions.settings, `lock_timeout=${LOCK_TIMEOUT_MS}`] }
+  const wakeUps = new PostgresWakeUps(sessionConfig(sessions), route)
+  const waits = { name: 'lock_timeout', value: String(LOCK_TIMEOUT_MS) }
+  const flying: Sessions = { ...sessions, settings: [...sessions.settings, waits] }
   const flights = new PostgresFlights(() => limitedClient(flying), {
     types: columnTypes,
     carriesNames: route.carriesNames,
@@ -229,7 +257,7 @@ export async function openPostgres(profile: {
     housekeep: () => Promise.resolve(),
     fly: (work) => flights.fly(work),
     ask: (statement) => flights.ask(statement),
-    raw: (work) => withClient(config, work),
+    raw: (work) => withClient(newClient(sessions), work),
     lost: new AbortController().signal,
     close: async () => {
       await wakeUps.close()
@@ -240,10 +268,9 @@ export async function openPostgres(profile: {
 }
 
 async function withClient<T>(
-  config: pg.ClientConfig,
+  client: pg.Client,
   work: (client: pg.Client, broken: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client(config)
   const broken = new AbortController()
   // Unheard, it would end the process: a line that breaks while it waits for nothing has nobody else to tell.
   client.on('error', (error) => broken.abort(namedError(error, undefined)))

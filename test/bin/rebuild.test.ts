@@ -3,7 +3,8 @@
  * there. What a rebuild brings back: test/persistence/rebuild.test.ts.
  */
 import { spawn } from 'node:child_process'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { listTaskIds } from '../../persistence/rebuild.ts'
@@ -88,4 +89,108 @@ describe('a rebuild that is stopped', () => {
       expect(anew.stdout).toBe(`${ids.map(line).join('')}Rebuilt 3 tasks from 6 events; 0 repaired.\n`)
     },
   )
+})
+
+describe('the index of a rebuild', () => {
+  let fresh: FreshDatabase
+  let url: string
+  const done = 'Rebuilt 0 tasks from 0 events; 0 repaired.\n'
+  const interrupted = 'Interrupted; the next run goes on from here.\n'
+  beforeEach(async () => {
+    fresh = await freshDatabase('postgresql')
+    url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
+    await (await systemOn(fresh.db, { works: false })).close()
+  })
+  afterEach(() => fresh.close())
+
+  function rebuild(): Running {
+    const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    return watch(spawn(process.execPath, childArgs('bin/projections.ts'), { env }))
+  }
+
+  /** Somebody's session with a snapshot that stays open, as a backup's, of what they have read. */
+  async function backup(table: string): Promise<{ readonly words: string; readonly over: () => Promise<void> }> {
+    const client = new pg.Client({ connectionString: url, application_name: 'a backup' })
+    await client.connect()
+    await client.query('begin isolation level repeatable read')
+    const { rows } = await client.query<{ pid: number }>(`select pg_backend_pid() as pid, count(*) from ${table}`)
+    return {
+      words: `The run waits for session ${rows[0]?.pid} (a backup, in a transaction since 2`,
+      over: () => client.end(),
+    }
+  }
+
+  /** Sessions at the index, and what is there of it. */
+  const builders = () =>
+    fresh.db.pool.anyFirst(sql.type(z.object({ pid: z.number() }))`
+      select pid from pg_stat_activity where datname = current_database() and state = 'active'
+        and query like 'create index concurrently command_of_task_rebuild%'`)
+  const left = () =>
+    fresh.db.pool.anyFirst(sql.type(z.object({ name: z.string() }))`
+      select relname as name from pg_class where relname = 'command_of_task_rebuild'`)
+
+  it.each(['repeatable read', 'serializable'])(
+    'does not wait for itself where %s is what a database does',
+    async (level) => {
+      await fresh.db.raw((client) =>
+        client.query(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = '${level}'`),
+      )
+      expect(await rebuild().outcome).toEqual({ code: 0, stdout: done, stderr: '' })
+      expect(await left()).toEqual([])
+    },
+  )
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('says whom it waits for, and %s ends that', async (signal) => {
+    const { words, over } = await backup('organization')
+    const waiting = rebuild()
+    await waiting.says(words)
+    waiting.process.kill(signal)
+    expect(await waiting.outcome).toMatchObject({ code: 1, stderr: interrupted })
+    expect([await builders(), await left()]).toEqual([[], []])
+    await over()
+  })
+
+  it('says that it is left behind where somebody’s transaction keeps it, and the next run removes it', async () => {
+    const { words, over } = await backup('command')
+    const waiting = rebuild()
+    await waiting.says(words)
+    waiting.process.kill('SIGTERM')
+    const { stdout, ...outcome } = await waiting.outcome
+    expect(outcome).toEqual({ code: 1, stderr: interrupted })
+    expect(stdout.split('\n').at(-2)).toBe(
+      "The index command_of_task_rebuild is left behind: others' transactions did not let it go. The next run removes it.",
+    )
+    expect(await left()).toHaveLength(1)
+    await over()
+    expect(await rebuild().outcome).toEqual({ code: 0, stdout: done, stderr: '' })
+    expect(await left()).toEqual([])
+  })
+
+  it('is taken over from a run that was killed, and made when the others have ended', async () => {
+    const { words, over } = await backup('organization')
+    const killed = rebuild()
+    await killed.says(words)
+    const before = await builders()
+    killed.process.kill('SIGKILL')
+    await killed.outcome
+    const next = rebuild()
+    await next.says(words)
+    expect(before).toHaveLength(1)
+    expect(await builders()).not.toEqual(before)
+    await over()
+    expect(await next.outcome).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`${done}$`)) })
+    expect(await left()).toEqual([])
+  })
+
+  it('is removed when its session was ended, which is one line', async () => {
+    const { words, over } = await backup('organization')
+    const cut = rebuild()
+    await cut.says(words)
+    const [pid = 0] = await builders()
+    await fresh.db.pool.query(sql.unsafe`select pg_terminate_backend(${pid})`)
+    const why = 'The database cannot be reached: terminating connection due to administrator command\n'
+    expect(await cut.outcome).toMatchObject({ code: 1, stderr: why })
+    expect(await left()).toEqual([])
+    await over()
+  })
 })

@@ -8,7 +8,7 @@ import { commandIn, type Client } from '../support/api.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startRawPeer, type RawFault, type RawPeer } from '../support/peers/raw.ts'
-import { garbage, wrongTypes } from '../support/peers/raw-faults.ts'
+import { declinedWithTask, garbage, wrongTypes } from '../support/peers/raw-faults.ts'
 
 const bindings = ['JSONRPC', 'HTTP+JSON'] as const
 
@@ -41,6 +41,7 @@ describe.each(bothDatabases)('dispatch on %s', (database) => {
       ['the connection is reset after the work was done', { fault: 'reset', performed: true }],
       ['the answer is no JSON', garbage],
       ['the answer has wrong types', wrongTypes],
+      ['the answer declines and shows a task', declinedWithTask('made')],
       ['a proxy says 502', { fault: 'status', status: 502 }],
       ['the answer is too large', { fault: 'flood', bytes: 26 * 1024 * 1024 }],
     ]

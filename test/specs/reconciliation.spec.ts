@@ -2,6 +2,7 @@
  * What a stream misses is healed, and what nobody knows of a command is looked for. The subscriptions of these consoles follow
  * nothing, so whatever they show came by reconciliation.
  */
+import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -239,6 +240,28 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     const sentence = 'The message was not found at the agent, which does not prove that it never arrived.'
     expect((await evidenceOf(id))?.sentence).toBe(sentence)
     expect(await house.api.command(id)).toMatchObject({ status: 'uncertain', result: null })
+  })
+
+  it('claims nothing of a message whose id another command has as well, and says why', async () => {
+    const messageId = randomUUID()
+    const first = await finished(agentId, { text: 'hold', messageId })
+    const { taskId } = await house.api.task(first.result?.localId ?? '')
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id } = await finished(agentId, { text: 'more', taskId, messageId })
+    await expect.poll(async () => (await evidenceOf(id))?.looks, patience).toBe(1)
+    expect(await evidenceOf(id)).toMatchObject({
+      outcome: 'unsearchable',
+      taskId: null,
+      sentence: 'There is nothing in which to look for it. Another command was sent under the same message id.',
+    })
+    // Of two in doubt, one of which arrived, nobody can tell which.
+    const doubtful = randomUUID()
+    peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+    const second = await finished(agentId, { text: 'hello', messageId: doubtful })
+    await expect.poll(async () => (await evidenceOf(second.id))?.outcome, patience).toBe('found')
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const third = await finished(agentId, { text: 'hello', messageId: doubtful })
+    await expect.poll(async () => (await evidenceOf(third.id))?.outcome, patience).toBe('unsearchable')
   })
 
   it('looks into the task that an uncertain message or cancel names', async () => {

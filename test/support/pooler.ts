@@ -21,6 +21,8 @@ const startupParameters = new Set([
   'timezone',
   'standard_conforming_strings',
 ])
+/** What it keeps for a client on whichever server that has, of what it said at the start, as PgBouncer does. */
+const keptParameters = ['datestyle', 'timezone', 'standard_conforming_strings'] as const
 const serverParameters = { server_version: '18.0', client_encoding: 'UTF8', standard_conforming_strings: 'on' }
 
 export interface Pooler {
@@ -63,6 +65,9 @@ class Server {
   readonly #socket: Socket
   readonly #messages = new Messages()
   readonly #names: CarriedNames | null
+  readonly #told = new Map<string, string>()
+  /** Answers to what the pooler itself asked, which are nobody's. */
+  #hushed = 0
   #rests: (server: Server) => void = () => undefined
 
   private constructor(socket: Socket, names: CarriedNames | null) {
@@ -94,12 +99,27 @@ class Server {
   #hear(chunk: Buffer): void {
     for (const message_ of this.#messages.push(chunk)) {
       const { type, bytes } = message_
+      if (this.#hushed > 0) {
+        if (type === 'Z') this.#hushed -= 1
+        continue
+      }
       if (this.#names?.isForClient(message_) !== false) this.client?.socket.write(bytes)
       if (type !== 'Z') continue
       this.owed = Math.max(0, this.owed - 1)
       if (this.owed === 0) this.#names?.rest()
       if (this.owed === 0 && String.fromCharCode(bytes[5] ?? 0) === 'I') this.#rests(this)
     }
+  }
+
+  /** Before anything of a client's is sent: what it said when its connection began holds here as well. */
+  adapt({ parameters }: Client): void {
+    const wanted = keptParameters.map((name) => [name, parameters[name] ?? ''] as const)
+    const changed = wanted.filter(([name, value]) => (this.#told.get(name) ?? '') !== value)
+    if (changed.length === 0) return
+    for (const [name, value] of changed) this.#told.set(name, value)
+    const sets = changed.map(([name, value]) => `set ${name} to ${value === '' ? 'default' : `'${value}'`}`)
+    this.#hushed += 1
+    this.#socket.write(message('Q', sets.join(';')))
   }
 
   send(client: Client, message_: Message): void {
@@ -117,6 +137,8 @@ class Client {
   readonly socket: Socket
   readonly waiting: Message[] = []
   readonly carried: Carried = new Map()
+  /** Of its start. */
+  parameters: Readonly<Record<string, string>> = {}
   server: Server | null = null
   last: Server | null = null
 
@@ -176,6 +198,7 @@ class Pool {
       if (client.last !== null && client.last !== server) this.#seen.moved += 1
       client.server = client.last = server
       server.client = client
+      server.adapt(client)
       for (const message_ of client.waiting.splice(0)) server.send(client, message_)
     }
   }
@@ -239,6 +262,7 @@ export async function startPooler(target: string, size: number, { carriesNames =
         const length = opening.readInt32BE(0)
         rest = opening.subarray(length)
         if (!greet(socket, opening.subarray(0, length))) return
+        client.parameters = parametersOf(opening.subarray(0, length))
         opening = null
       }
       for (const each of messages.push(rest)) pool.pass(client, each)

@@ -21,8 +21,13 @@ export type AnswerFault =
   | { readonly fault: 'redirect'; readonly location: string; readonly status?: 301 | 302 | 303 | 307 | 308 }
   /** A JSON-RPC error for this request, or the error body of HTTP+JSON; with the binding's usual status unless one is given. */
   | { readonly fault: 'error'; readonly code: number; readonly message: string; readonly status?: number }
-  /** 200 with these exact bytes; see `garbage`, `wrongTypes` and `deepJson`. */
-  | { readonly fault: 'body'; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+  /** These exact bytes, with 200 unless another status is given; see `garbage`, `wrongTypes`, `deepJson` and `declinedWithTask`. */
+  | {
+      readonly fault: 'body'
+      readonly body: string
+      readonly headers?: Readonly<Record<string, string>>
+      readonly status?: number
+    }
   /** 200 with spaces, compressed about a thousandfold. */
   | { readonly fault: 'gzip-bomb'; readonly bytes: number; readonly type?: string }
   /** 200 with a string so long, not compressed. */
@@ -51,6 +56,12 @@ export const wrongTypes: AnswerFault = {
   fault: 'body',
   body: '{"jsonrpc":2,"id":{},"result":{"task":{"id":7,"status":[],"artifacts":{}}},"name":[],"supportedInterfaces":"x"}',
   headers: json,
+}
+/** A refusal in the form of either binding, with the task that was made all the same. */
+export function declinedWithTask(taskId: string): AnswerFault {
+  const task = { id: taskId, status: { state: 'TASK_STATE_WORKING' } }
+  const body = JSON.stringify({ error: { code: -32602, message: 'no' }, id: null, result: { task }, task })
+  return { fault: 'body', status: 400, body, headers: json }
 }
 /** `{"a":{"a":…` so many levels down. */
 export const deepJson = (depth: number): AnswerFault => ({
@@ -92,7 +103,7 @@ export function answerWith(fault: AnswerFault, { request, response, rpcId }: Exc
       writeError(response, rpcId, fault)
       return
     case 'body':
-      response.writeHead(200, fault.headers).end(fault.body)
+      response.writeHead(fault.status ?? 200, fault.headers).end(fault.body)
       return
     case 'gzip-bomb': {
       response.writeHead(200, { ...typed(fault), 'content-encoding': 'gzip' })
