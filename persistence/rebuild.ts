@@ -1,7 +1,7 @@
 /**
  * What rebuilding a task's projections needs of the rows: lock the task, read its events a bounded page at a time, clear
  * what was projected, restore what its commands said of it, and remember how far a run came. Does not fold
- * (actors/rebuild.ts) and writes what was folded by the statement that always does (tasks.ts).
+ * (actors/rebuild.ts) and writes what was folded as everything is (task-writes.ts).
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
