@@ -34,7 +34,7 @@ it('is read from the agent while another has the turn, and takes one for all of 
   await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBe(1)
 
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
-  onTestFinished(letGo)
+  onTestFinished(() => letGo())
   const other = heavy.take(MiB, () => held)
   const text = 'x'.repeat(4 * MiB)
   peer.script.emit(taskId, {
