@@ -17,6 +17,7 @@ import { settlements } from './0014-settlements.ts'
 import { reopenings } from './0015-reopenings.ts'
 import { largeTexts } from './0016-large-texts.ts'
 import { valuesInEvents } from './0017-values-in-events.ts'
+import { lostAtAVersion } from './0018-lost-at-a-version.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   reopenings,
   largeTexts,
   valuesInEvents,
+  lostAtAVersion,
 ]
