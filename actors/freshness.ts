@@ -16,7 +16,7 @@
 import type { Database } from '../persistence/database.ts'
 import { lookFrom, openHorizon, type Horizon, type ToldBy } from '../persistence/freshness.ts'
 import { Bell } from './loop/bell.ts'
-import type { Change, Changes } from './loop/changes.ts'
+import { anybody, type Change, type Changes } from './loop/changes.ts'
 import type { Log } from './log.ts'
 
 export interface FreshnessOptions {
@@ -40,7 +40,7 @@ const publishedLimit = 10_000
 
 const factsChannel = 'signalbox'
 const dueChannel = (kind: string): string => `signalbox_due_${kind}`
-const everybody: Change = { organizationId: null, subjects: new Set(), commit: null }
+const everybody: Change = { organizationId: null, subjects: anybody, commit: null }
 
 export class Freshness {
   readonly #o: FreshnessOptions
@@ -53,7 +53,7 @@ export class Freshness {
     this.#o = options
   }
 
-  /** From now on our commits wake others, and theirs wake us. */
+  /** From now on our commits wake others, theirs wake us, and looks begin here. Rejects when the database fails. */
   async open(): Promise<void> {
     const { db, changes, works, kinds, nudge, log } = this.#o
     if (db.profile === 'pglite') return
@@ -67,6 +67,8 @@ export class Freshness {
     }
     await hear(factsChannel, () => this.#bell.ring())
     if (works) for (const kind of kinds) await hear(dueChannel(kind), () => nudge(kind))
+    // Before anything is under way here: what begins later reads what was committed until now.
+    await this.look()
   }
 
   async close(): Promise<void> {
@@ -93,12 +95,15 @@ export class Freshness {
       changes.publish(everybody)
       return false
     }
+    const wasBlurred = this.#horizon.blurredUntil > 0
     const { news, horizon, more, isBlurred } = await lookFrom(db.pool, this.#horizon)
     this.#horizon = horizon
+    // For as long as somebody else's transaction lives: what is cut off by it is cut off as it begins and when it is over.
+    const goesOn = wasBlurred && horizon.blurredUntil > 0
     const others = news.filter(({ batchId }) => !this.#published.has(batchId))
     for (const { batchId } of news) this.#published.delete(batchId)
-    if (isBlurred) changes.publish(everybody)
-    else for (const change of changesOf(others)) changes.publish(change)
+    if (isBlurred) changes.publish(goesOn ? { ...everybody, goesOn } : everybody)
+    if (!isBlurred || goesOn) for (const change of changesOf(others)) changes.publish(change)
     return more
   }
 

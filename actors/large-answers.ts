@@ -9,7 +9,7 @@
  * is our own line that is slow, as many are read at once as it serves. What is larger than that room stays where it is.
  * Does not read (outbound/body.ts), does not parse (threads/heavy-turns.ts) and does not bound the wait (outbound.ts).
  */
-import { FairRoom, type Visit } from './fair-room.ts'
+import { FairRoom, type Visit } from '../domain/fair-room.ts'
 
 const MiB = 1024 * 1024
 

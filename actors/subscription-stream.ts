@@ -15,7 +15,7 @@ import { limits, StreamBroken, type OutboundCode, type Sent, type Streaming } fr
 import { errorWords } from './agent-words.ts'
 import { commitSeen, encoded, type AgentLine, type LineTools } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
-import type { StreamParser } from './threads/pool.ts'
+import type { WholeFrames } from './threads/pool.ts'
 
 /** A task with the way to its agent. */
 export interface TaskLine extends AgentLine {
@@ -132,8 +132,8 @@ export class Streams {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
-    const take = async (parsing: Promise<readonly ParsedEvent[]>): Promise<Taken> => {
-      const events = await parsing
+    const take = async (whole: WholeFrames): Promise<Taken> => {
+      const events = await whole.parse()
       await commits.add(events)
       for (const event of events) {
         const ended = refusedBy(event, true)
@@ -145,12 +145,12 @@ export class Streams {
       words.listen()
       for await (const chunk of stream.chunks) {
         words.hear()
-        const taken = await this.#inTurn(parser, chunk, commits, () => take(parser.parse(chunk)))
+        const taken = await this.#inTurn(parser.push(chunk), commits, take)
         if (taken !== 'more') return taken
         words.listen()
       }
       words.hear()
-      const last = await this.#inTurn(parser, null, commits, () => take(parser.end()))
+      const last = await this.#inTurn(parser.end(), commits, take)
       return last === 'more' ? { kind: 'closed' } : last
     } finally {
       // However it ended, what was read before is stored before anybody looks at the task.
@@ -158,14 +158,10 @@ export class Streams {
     }
   }
 
-  #inTurn(
-    parser: StreamParser,
-    chunk: Uint8Array | null,
-    commits: CommitQueue,
-    work: () => Promise<Taken>,
-  ): Promise<Taken> {
-    return this.#t.pool.heavy.take(parser.heldBytes + (chunk?.length ?? 0), async (isHeavy) => {
-      const taken = await work()
+  /** What only adds to a large event that goes on passes by: no more of it is held than may be anyway (StreamParser), and nothing is read. */
+  #inTurn(whole: WholeFrames, commits: CommitQueue, take: (whole: WholeFrames) => Promise<Taken>): Promise<Taken> {
+    return this.#t.pool.heavy.take(whole.bytes, async (isHeavy) => {
+      const taken = await take(whole)
       if (isHeavy) await commits.settled()
       return taken
     })

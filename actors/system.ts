@@ -208,7 +208,7 @@ export class System {
           this.changes.subscribe((change) => {
             // Of what others committed only the names are told.
             const mayHave = (fact: string): boolean => change.commit?.facts?.has(fact) ?? true
-            if (agentFacts.some(mayHave)) this.worker.reconsider(change.subjects)
+            if (agentFacts.some(mayHave) && !change.goesOn) this.worker.reconsider(change.subjects)
             if (mayHave('task.settled')) this.worker.tell(change.subjects)
           })
           await this.#freshness.open()

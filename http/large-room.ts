@@ -1,11 +1,13 @@
 /**
  * Room for large answers that are made whole: so many bytes of them are made at once, as they are stored, from before one is read from
  * the database until its reader took it; as text for somebody they are up to twice that. Who has no room yet waits, and holds nothing:
- * thirty readers of a task of 30 MiB that take nothing would otherwise hold a gigabyte. Large bodies have a room like it. Does not decide
- * how long somebody waits or may take (task-feed.ts, event-stream.ts, large-views.ts, large-bodies.ts).
+ * thirty readers of a task of 30 MiB that take nothing would otherwise hold a gigabyte. A process has two rooms of answers, one for the frames of
+ * event streams (stream.ts) and one for views (large-views.ts), so twice as much: a view waits for ten seconds only, and is not to wait for
+ * readers of streams. Large bodies have a room like them. Does not decide how long somebody waits or may take (task-feed.ts, event-stream.ts,
+ * large-views.ts, large-bodies.ts).
  */
-import { FairRoom, type RoomLimits } from '../actors/fair-room.ts'
 import { Bell } from '../actors/loop/bell.ts'
+import { FairRoom, type RoomLimits } from '../domain/fair-room.ts'
 
 const MiB = 1024 * 1024
 

@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { Bell } from '../actors/loop/bell.ts'
-import type { Change } from '../actors/loop/changes.ts'
+import { concerns, type Change } from '../actors/loop/changes.ts'
 import type { Viewer } from '../domain/access.ts'
 import { admitted, viewerOf } from './guard.ts'
 
@@ -42,8 +42,7 @@ export class Standing {
    */
   hears({ subjects }: Change): boolean {
     const { organizationId, membershipId } = this.#viewer
-    const isConcerned = subjects.size === 0 || subjects.has(organizationId) || subjects.has(membershipId)
-    if (!isConcerned) return false
+    if (!concerns(subjects, organizationId) && !concerns(subjects, membershipId)) return false
     this.#hasMoved = true
     this.#moving.ring()
     return true

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { Bell } from '../actors/loop/bell.ts'
-import type { Changes } from '../actors/loop/changes.ts'
+import { concerns, type Changes } from '../actors/loop/changes.ts'
 import { isFinished, type Command } from '../domain/command.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readPulse, type TaskPulse } from '../persistence/task-views.ts'
@@ -74,7 +74,7 @@ async function* commits(
   const bell = new Bell()
   const silence = changes.subscribe((change) => {
     if (change.organizationId !== null && change.organizationId !== standing.organizationId) return
-    if (standing.hears(change) || change.subjects.has(subject)) bell.ring()
+    if (standing.hears(change) || concerns(change.subjects, subject)) bell.ring()
   })
   try {
     while (!signal.aborted) {

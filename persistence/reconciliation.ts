@@ -10,9 +10,12 @@ import type { Connection, Transaction } from './connection.ts'
 export const unfinished = sql.fragment`(t.remote_id is not null
   and t.state not in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY'))`
 
-/** Of `task t`: it can be seen at its agent, as far as we know, or will be asked for again. Whatever was heard since makes a loss void. */
+/** Of `lost_task l` and `task t`: nothing was heard since; that would make the loss void. By no clock: two processes have two. */
+const isStillLost = sql.fragment`l.task_id = t.id and l.task_version = t.version`
+
+/** Of `task t`: it can be seen at its agent, as far as we know, or will be asked for again. */
 export const isWatched = sql.fragment`not exists (
-  select 1 from lost_task l where l.task_id = t.id and l.look_at is null and l.looked_at >= t.updated_at)`
+  select 1 from lost_task l where ${isStillLost} and l.look_at is null)`
 
 export interface ScopeName {
   readonly agentId: string
@@ -68,7 +71,7 @@ export async function readUnfinished(
     where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from}
       and (t.updated_at <= ${quietSince} or t.updated_at > ${at})
       and not exists (
-        select 1 from lost_task l where l.task_id = t.id and l.looked_at >= t.updated_at and (l.look_at is null or l.look_at > ${at}))
+        select 1 from lost_task l where ${isStillLost} and (l.look_at is null or l.look_at > ${at}))
       and not exists (
         select 1 from actor s where s.kind = 'subscription' and s.id = t.id
           and s.snapshot->'value' = any(${sql.array([...readElsewhere], 'jsonb')}) and ${readsInTime})
@@ -132,13 +135,15 @@ export async function noteLost(
   at: string,
 ): Promise<ReadonlySet<string>> {
   const rows = await tx.any(sql.type(Noted)`
-    insert into lost_task (task_id, organization_id, since, looks, looked_at, look_at)
-    select n.task_id, n.organization_id, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds'
+    insert into lost_task (task_id, organization_id, since, looks, looked_at, look_at, task_version)
+    select n.task_id, n.organization_id, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds',
+      (select t.version from task t where t.id = n.task_id)
     from ${sql.unnest(
       tasks.map(({ taskId, organizationId }) => [taskId, organizationId]),
       ['uuid', 'uuid'],
     )} as n(task_id, organization_id)
     on conflict (task_id) do update set looks = lost_task.looks + 1, looked_at = excluded.looked_at,
+      task_version = excluded.task_version,
       look_at = excluded.looked_at + ${minutesToNextLook} * interval '1 minute'
     returning task_id as id, looks`)
   return new Set(rows.filter(({ looks }) => looks === 1).map(({ id }) => id))

@@ -5,11 +5,21 @@
 export interface Change {
   /** Null: some process changed something, somewhere. */
   readonly organizationId: string | null
-  /** Ids of the actors, tasks and agents that moved; empty where nobody knows. */
-  readonly subjects: ReadonlySet<string>
+  readonly subjects: Subjects
+  /** It may be of anybody, which was told before, and is once more when everybody is known again. */
+  readonly goesOn?: true
   /** The acknowledged commit of this process that it tells of; null where it was seen by looking. */
   readonly commit: Commit | null
 }
+
+/** Somebody moved, and nobody knows who: it may be any. No set, so that whoever looks for somebody has to ask. */
+export const anybody = Symbol('anybody')
+
+/** Ids of the actors, tasks and agents that moved, of people whose access did, or `anybody`. */
+export type Subjects = ReadonlySet<string> | typeof anybody
+
+/** Whether it moved, or may have. */
+export const concerns = (subjects: Subjects, id: string): boolean => subjects === anybody || subjects.has(id)
 
 export interface Commit {
   /** Names its facts in the outbox. */

@@ -17,6 +17,7 @@ import {
 import { isOutage } from '../../persistence/outage.ts'
 import type { Report } from '../../domain/fact.ts'
 import { Bell } from './bell.ts'
+import { concerns, type Subjects } from './changes.ts'
 import { workEnded, type WorkEnded } from '../diagnostics.ts'
 import { PassedOver } from './passed-over.ts'
 import { Postponements } from './postponements.ts'
@@ -218,13 +219,13 @@ export class Worker implements Intake {
   }
 
   /** There is news of these agents: what is held of them for long is taken up again, by what is known of them now. */
-  reconsider(lanes: ReadonlySet<string>): void {
-    for (const { lane, turn } of this.leases.list()) if (lane !== null && lanes.has(lane)) turn.abort()
+  reconsider(agents: Subjects): void {
+    for (const { lane, turn } of this.leases.list()) if (lane !== null && concerns(agents, lane)) turn.abort()
   }
 
   /** Others may have ended these: who works at one of them looks. */
-  tell(subjects: ReadonlySet<string>): void {
-    for (const { ref, news } of this.leases.list()) if (subjects.has(ref.id)) news.ring()
+  tell(subjects: Subjects): void {
+    for (const { ref, news } of this.leases.list()) if (concerns(subjects, ref.id)) news.ring()
   }
 
   #bell(name: string): Bell {

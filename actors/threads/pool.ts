@@ -49,17 +49,26 @@ export interface StreamFormat {
   readonly requestId: string
 }
 
+/** What has become whole of a stream and is not read yet. */
+export interface WholeFrames {
+  /** Of all of them: none, where a chunk only added to a frame that goes on. */
+  readonly bytes: number
+  /**
+   * Reads them, once, after those before them. Rejects with ParserPoolClosed and nothing else; an agent's garbage is an `invalid`
+   * event, after which later frames are still read. When a thread died, or none was free, `invalid` stands for all the frames of
+   * a batch: read the task again.
+   */
+  parse(): Promise<ParsedEvent[]>
+}
+
 /**
- * One stream's parser. Await each call before the next: that is the back-pressure which stops reading from the agent.
- * Rejects with ParserPoolClosed and nothing else; an agent's garbage is an `invalid` event, after which later frames are
- * still read. When a thread died, or none was free, `invalid` stands for all the frames of a batch: read the task again.
+ * One stream's parser. Have what is whole read before the next chunk is pushed: that is the back-pressure which stops reading from
+ * the agent. A frame that is not whole is held here, 25 MiB of it at most; a process holds as many as it follows streams.
  */
 export interface StreamParser {
-  /** Bytes of an event that is not whole yet. */
-  readonly heldBytes: number
-  parse(chunk: Uint8Array): Promise<ParsedEvent[]>
+  push(chunk: Uint8Array): WholeFrames
   /** After the agent's end of the stream: what stood behind the last blank line. */
-  end(): Promise<ParsedEvent[]>
+  end(): WholeFrames
 }
 
 /** Not the agent's fault and not an outcome: this process is going away. */
@@ -282,24 +291,27 @@ class OrderedParser implements StreamParser {
     this.#parseTask = parse
   }
 
-  get heldBytes(): number {
-    return this.#splitter.heldBytes
-  }
-
-  parse(chunk: Uint8Array): Promise<ParsedEvent[]> {
-    if (this.#overflowed) return this.#inTurn([])
+  push(chunk: Uint8Array): WholeFrames {
+    if (this.#overflowed) return this.#whole([])
     try {
-      return this.#inTurn(this.#splitter.push(chunk))
+      return this.#whole(this.#splitter.push(chunk))
     } catch (error) {
       if (!(error instanceof FrameTooLarge)) throw error
       this.#overflowed = true
       const message = 'Agent response exceeds the safety limit.'
-      return this.#inTurn([]).then(() => [{ kind: 'invalid', message, oversized: true }])
+      return {
+        bytes: 0,
+        parse: async () => [...(await this.#inTurn([])), { kind: 'invalid', message, oversized: true }],
+      }
     }
   }
 
-  end(): Promise<ParsedEvent[]> {
-    return this.#inTurn(this.#splitter.end())
+  end(): WholeFrames {
+    return this.#whole(this.#splitter.end())
+  }
+
+  #whole(frames: Uint8Array[]): WholeFrames {
+    return { bytes: frames.reduce((sum, frame) => sum + frame.length, 0), parse: () => this.#inTurn(frames) }
   }
 
   #inTurn(frames: Uint8Array[]): Promise<ParsedEvent[]> {

@@ -18,6 +18,7 @@ import { reopenings } from './0015-reopenings.ts'
 import { largeTexts } from './0016-large-texts.ts'
 import { valuesInEvents } from './0017-values-in-events.ts'
 import { presentLooks } from './0018-present-looks.ts'
+import { lostAtAVersion } from './0019-lost-at-a-version.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   largeTexts,
   valuesInEvents,
   presentLooks,
+  lostAtAVersion,
 ]

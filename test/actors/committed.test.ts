@@ -6,6 +6,7 @@ import { v7 as newToken } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPromise, setup } from 'xstate'
 import { instruments } from '../../actors/system.ts'
+import { named } from '../support/changes.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { kindOf, loneRuntime } from '../support/lone-runtime.ts'
@@ -56,8 +57,8 @@ describe('a commit', () => {
     running.system.changes.subscribe(() => {
       throw new TypeError('a defect')
     })
-    running.system.changes.subscribe(({ subjects }) => {
-      for (const id of subjects) heard.add(id)
+    running.system.changes.subscribe((change) => {
+      for (const id of named(change)) heard.add(id)
     })
     const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
     const { id, messageId } = await running.send(agentId, { text: 'direct' })

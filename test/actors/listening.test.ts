@@ -8,6 +8,7 @@ import { Freshness } from '../../actors/freshness.ts'
 import { Changes } from '../../actors/loop/changes.ts'
 import type { Kinds } from '../../actors/loop/kinds.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
+import { named } from '../support/changes.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startPooler, type Pooler } from '../support/pooler.ts'
@@ -30,9 +31,9 @@ async function hears(
   const changes = new Changes()
   const heard = new Set<string>()
   let looks = 0
-  changes.subscribe(({ organizationId, subjects }) => {
-    if (organizationId === null) looks++
-    for (const subject of subjects) heard.add(subject)
+  changes.subscribe((change) => {
+    if (change.organizationId === null) looks++
+    for (const subject of named(change)) heard.add(subject)
   })
   const parts = { db, changes, log: capturedLog().log, works, kinds: [], nudge: () => undefined }
   const freshness = new Freshness({ ...parts, ...(pollMs === undefined ? {} : { pollMs }) })

@@ -51,8 +51,8 @@ async function stream(endpoint: Endpoint, text: string, bounds = { ...limits.str
   const parser = pool.openStream({ endpoint, requestId: request.requestId })
   const events: ParsedEvent[] = []
   try {
-    for await (const chunk of opened.chunks) events.push(...(await parser.parse(chunk)))
-    events.push(...(await parser.end()))
+    for await (const chunk of opened.chunks) events.push(...(await parser.push(chunk).parse()))
+    events.push(...(await parser.end().parse()))
     return { events, end: 'whole' }
   } catch (error) {
     if (error instanceof StreamBroken) return { events, end: error.code }

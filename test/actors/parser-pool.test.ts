@@ -55,12 +55,30 @@ const nicenesses = (): readonly number[] =>
   })
 
 it.runIf(process.platform === 'linux')('threads let the event loop go first', async () => {
-  await stream().parse(textFrame('large', 300 * KiB))
+  await stream()
+    .push(textFrame('large', 300 * KiB))
+    .parse()
   const own = nicenesses()[0] ?? Number.NaN
   expect(nicenesses().filter((niceness) => niceness === own + 5).length).toBeGreaterThanOrEqual(1)
 })
 
 describe('frames', () => {
+  it('weigh nothing until they are whole, however they are cut', async () => {
+    const bytes = Buffer.concat([textFrame('a', 100 * KiB), textFrame('b', 3 * KiB)])
+    const parser = stream()
+    const first = textFrame('a', 100 * KiB).length
+    expect(parser.push(bytes.subarray(0, first - 1)).bytes).toBe(0)
+    // A frame's blank line is no part of it.
+    const whole = parser.push(bytes.subarray(first - 1, first + 100))
+    expect(whole.bytes).toBe(first - 1)
+    expect(idsOf(await whole.parse())).toEqual(['a'])
+    const rest = parser.push(bytes.subarray(first + 100, -2))
+    expect([rest.bytes, idsOf(await rest.parse())]).toEqual([0, []])
+    const last = parser.end()
+    expect(last.bytes).toBe(bytes.length - first - 2)
+    expect(idsOf(await last.parse())).toEqual(['b'])
+  })
+
   it('come out in order, whatever their sizes, chunks and neighbours', async () => {
     const size = fc.oneof(
       fc.nat(200),
@@ -79,8 +97,8 @@ describe('frames', () => {
             const marks = [0, ...cuts.map((cut) => cut % bytes.length).toSorted((a, b) => a - b), bytes.length]
             const parser = shared.openStream(format)
             // Without waiting for one another: order is the parser's promise, not the caller's.
-            const turns = marks.slice(1).map((mark, index) => parser.parse(bytes.subarray(marks[index], mark)))
-            const events = (await Promise.all([...turns, parser.end()])).flat()
+            const turns = marks.slice(1).map((mark, index) => parser.push(bytes.subarray(marks[index], mark)).parse())
+            const events = (await Promise.all([...turns, parser.end().parse()])).flat()
             expect(idsOf(events)).toEqual(sizes.map((_, index) => String(index)))
           }),
         )
@@ -96,7 +114,7 @@ describe('frames', () => {
     const text = 'é😀"\n'.repeat(300_000)
     const said = { artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] } } }
     const frame = Buffer.from(`data: ${JSON.stringify({ jsonrpc: '2.0', id: format.requestId, result: said })}\n\n`)
-    const event = one(await stream().parse(frame))
+    const event = one(await stream().push(frame).parse())
     if (event.kind !== 'observation') throw new Error(event.kind)
     const { event: whole, artifacts } = event.observation
     expect(typeof whole).toBe('object')
@@ -138,23 +156,27 @@ describe('frames', () => {
 
   it('do not start a thread while all are small', async () => {
     const pool = opened({ threads: 2 })
-    expect(idsOf(await pool.openStream(format).parse(textFrame('a', 100)))).toEqual(['a'])
+    expect(idsOf(await pool.openStream(format).push(textFrame('a', 100)).parse())).toEqual(['a'])
     expect(pool.stats).toMatchObject({ framesHere: 1, framesInThreads: 0 })
   })
 
   it('that only keep the connection alive give nothing; one cut off at the end is read', async () => {
     const parser = stream()
-    expect(await parser.parse(Buffer.from(': ping\n\n\n\nretry: 100\n\n'))).toEqual([])
+    expect(await parser.push(Buffer.from(': ping\n\n\n\nretry: 100\n\n')).parse()).toEqual([])
     const cut = textFrame('last', 10)
-    expect(await parser.parse(cut.subarray(0, -2))).toEqual([])
-    expect(idsOf(await parser.end())).toEqual(['last'])
+    expect(await parser.push(cut.subarray(0, -2)).parse()).toEqual([])
+    expect(idsOf(await parser.end().parse())).toEqual(['last'])
   })
 })
 
 describe('bytes', () => {
   it.each([10, 100 * KiB, 16 * MiB])('of %i are kept apart under their digest', async (size) => {
     const content = Buffer.alloc(size, 'abc')
-    const event = one(await stream().parse(rawFrame('a', content.toString('base64'))))
+    const event = one(
+      await stream()
+        .push(rawFrame('a', content.toString('base64')))
+        .parse(),
+    )
     if (event.kind !== 'observation') throw new Error(event.kind)
     const [blob] = event.blobs
     const [artifactSeen] = event.observation.artifacts
@@ -171,7 +193,7 @@ describe('bytes', () => {
   it('over the limit of a part are left out, and the words of the specification stand in their place', async () => {
     const content = Buffer.alloc(16 * MiB + 1)
     const parser = stream()
-    const event = one(await parser.parse(rawFrame('a', content.toString('base64'))))
+    const event = one(await parser.push(rawFrame('a', content.toString('base64'))).parse())
     if (event.kind !== 'observation') throw new Error(event.kind)
     const [seen] = event.observation.artifacts
     expect(event.blobs).toEqual([])
@@ -181,7 +203,7 @@ describe('bytes', () => {
       value: 'Artifact exceeds the 16 MB persistence limit.',
     })
     expect(event.observation.event.length).toBeLessThan(1_000)
-    expect(idsOf(await parser.parse(textFrame('next', 10)))).toEqual(['next'])
+    expect(idsOf(await parser.push(textFrame('next', 10)).parse())).toEqual(['next'])
   })
 })
 
@@ -199,9 +221,9 @@ describe('a poisoned frame', () => {
     ['has a part that is not base64', envelope(artifact('a', { raw: '!!!!' }))],
   ])('that %s costs itself, not its stream', async (_case, json) => {
     const parser = stream()
-    const events = await parser.parse(
-      Buffer.concat([textFrame('before', 5_000), frame(json), textFrame('after', 5_000)]),
-    )
+    const events = await parser
+      .push(Buffer.concat([textFrame('before', 5_000), frame(json), textFrame('after', 5_000)]))
+      .parse()
     expect(idsOf(events)).toEqual(['before', 'invalid', 'after'])
     expect(shared.stats.tasksLost).toBe(0)
   })
@@ -213,18 +235,20 @@ describe('a poisoned frame', () => {
     ['returns', Buffer.from(`data: 1\n${':\r'.repeat(6 * MiB)}\n\n`)],
   ])('of too many %s is refused before it swells', async (_case, bytes) => {
     const parser = stream()
-    expect(one(await parser.parse(bytes))).toEqual({
+    expect(one(await parser.push(bytes).parse())).toEqual({
       kind: 'invalid',
       message: 'Agent response exceeds the safety limit.',
       oversized: true,
     })
-    expect(idsOf(await parser.parse(textFrame('next', 50 * KiB)))).toEqual(['next'])
+    expect(idsOf(await parser.push(textFrame('next', 50 * KiB)).parse())).toEqual(['next'])
     expect(shared.stats.tasksLost).toBe(0)
   })
 
   it('is not mistaken: structure inside of strings does not count', async () => {
     const text = '[{,'.repeat(MiB) + '\\" '.repeat(KiB)
-    const events = await stream().parse(withData(JSON.stringify({ text })))
+    const events = await stream()
+      .push(withData(JSON.stringify({ text })))
+      .parse()
     expect(idsOf(events)).toEqual(['big'])
   })
 
@@ -236,29 +260,29 @@ describe('a poisoned frame', () => {
     const bystanders = Array.from({ length: 4 }, () => pool.openStream(format))
     const follow = async (parser: StreamParser): Promise<string[]> => {
       const ids: string[] = []
-      for (const id of ['1', '2', '3', '4']) ids.push(...idsOf(await parser.parse(textFrame(id, 50 * KiB))))
+      for (const id of ['1', '2', '3', '4']) ids.push(...idsOf(await parser.push(textFrame(id, 50 * KiB)).parse()))
       return ids
     }
     const [poisoned, ...others] = await Promise.all([
-      victim.parse(withData(`{${keys.join(',')}}`)),
+      victim.push(withData(`{${keys.join(',')}}`)).parse(),
       ...bystanders.map(follow),
     ])
     expect(one(poisoned)).toMatchObject({ kind: 'invalid', message: 'The event could not be read.' })
     for (const ids of others) expect(ids).toEqual(['1', '2', '3', '4'])
     expect(pool.stats.tasksLost).toBe(1)
-    expect(idsOf(await victim.parse(textFrame('again', 50 * KiB)))).toEqual(['again'])
+    expect(idsOf(await victim.push(textFrame('again', 50 * KiB)).parse())).toEqual(['again'])
   })
 
   it('larger than any limit ends its stream only', async () => {
     const parser = stream()
     const chunk = Buffer.alloc(MiB, 120)
     const events: ParsedEvent[] = []
-    for (let sent = 0; sent < 27; sent += 1) events.push(...(await parser.parse(chunk)))
+    for (let sent = 0; sent < 27; sent += 1) events.push(...(await parser.push(chunk).parse()))
     const message = 'Agent response exceeds the safety limit.'
     expect(one(events)).toEqual({ kind: 'invalid', message, oversized: true })
-    expect(await parser.parse(textFrame('after', 10))).toEqual([])
-    expect(await parser.end()).toEqual([])
-    expect(idsOf(await stream().parse(textFrame('other', 10)))).toEqual(['other'])
+    expect(await parser.push(textFrame('after', 10)).parse()).toEqual([])
+    expect(await parser.end().parse()).toEqual([])
+    expect(idsOf(await stream().push(textFrame('other', 10)).parse())).toEqual(['other'])
   })
 })
 
@@ -266,7 +290,7 @@ describe('a refusal', () => {
   it('is told from garbage', async () => {
     const error = { code: -32001, message: 'Task not found' }
     const parser = stream()
-    const events = await parser.parse(frame(JSON.stringify({ jsonrpc: '2.0', id: 'r1', error })))
+    const events = await parser.push(frame(JSON.stringify({ jsonrpc: '2.0', id: 'r1', error }))).parse()
     expect(one(events)).toMatchObject({ kind: 'refused', error: { code: -32001, reason: 'TASK_NOT_FOUND' } })
   })
 })
@@ -310,14 +334,14 @@ describe('close', () => {
     // Patience: threads start first, and on a busy machine that takes longer than the moment that a process has.
     const pool = opened({ threads: 2, closeDeadlineMs: 30_000 })
     const parsers = Array.from({ length: 6 }, () => pool.openStream(format))
-    const underWay = parsers.map((parser) => parser.parse(textFrame('a', 500 * KiB)))
+    const underWay = parsers.map((parser) => parser.push(textFrame('a', 500 * KiB)).parse())
     // One turn of the queue: the work has been given to the threads.
     await Promise.resolve()
     await Promise.resolve()
     expect(pool.stats).toMatchObject({ underWay: 6, bytesUnderWay: expect.toSatisfy((n: number) => n > 6 * 500 * KiB) })
     await pool.close()
     expect((await Promise.all(underWay)).flatMap(idsOf)).toEqual(Array.from({ length: 6 }, () => 'a'))
-    await expect(pool.openStream(format).parse(textFrame('b', 10))).rejects.toBeInstanceOf(ParserPoolClosed)
+    await expect(pool.openStream(format).push(textFrame('b', 10)).parse()).rejects.toBeInstanceOf(ParserPoolClosed)
     await pool.close()
   })
 })

@@ -15,7 +15,7 @@ import { openSystem, type Running } from '../../bin/composition.ts'
 import { openLog } from '../../bin/log.ts'
 import { readConfig } from '../../bin/config.ts'
 import { FrameSplitter } from '../../a2a/sse.ts'
-import type { StreamFormat, StreamParser } from '../../actors/threads/pool.ts'
+import type { StreamFormat, StreamParser, WholeFrames } from '../../actors/threads/pool.ts'
 import { provision } from '../../actors/provisioning.ts'
 import { instruments } from '../../actors/system.ts'
 import { parseTask } from '../../actors/threads/stream-parser.ts'
@@ -179,14 +179,11 @@ const frameLimitBytes = 25 * 1024 * 1024
 
 function openInPlace({ endpoint, requestId }: StreamFormat): StreamParser {
   const splitter = new FrameSplitter(frameLimitBytes)
-  const read = (frames: Uint8Array[]) => Promise.resolve(parseTask({ kind: 'frames', endpoint, requestId, frames }))
-  return {
-    get heldBytes() {
-      return splitter.heldBytes
-    },
-    parse: (chunk) => read(splitter.push(chunk)),
-    end: () => read(splitter.end()),
-  }
+  const whole = (frames: Uint8Array[]): WholeFrames => ({
+    bytes: frames.reduce((sum, frame) => sum + frame.length, 0),
+    parse: () => Promise.resolve(parseTask({ kind: 'frames', endpoint, requestId, frames })),
+  })
+  return { push: (chunk) => whole(splitter.push(chunk)), end: () => whole(splitter.end()) }
 }
 
 answerParent(methods, async () => {

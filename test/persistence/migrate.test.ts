@@ -205,6 +205,27 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('knows by its version which task was lost and not heard of since', async () => {
+    await db.raw(async (client) => {
+      await migrateUp(client, migrations)
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 19).length)
+      const tasks = [`${someId.slice(0, -1)}b`, `${someId.slice(0, -1)}c`]
+      await client.query(`
+        insert into organization (id, slug, name) values ('${someId}', 'some', 'Some');
+        insert into agent (id, organization_id, card_url, source, name) values ('${someId}', '${someId}', 'http://agent.example/', 'managed', 'a');
+        insert into task (id, organization_id, agent_id, tenant, kind, state, version, events, created_at, updated_at)
+          select id::uuid, '${someId}', '${someId}', '', 'task', 'TASK_STATE_WORKING', 7, 7, now(), now()
+          from unnest(array['${tasks.join("','")}']) as id;
+        insert into lost_task (task_id, organization_id, since, looks, looked_at) values
+          ('${tasks[0]}', '${someId}', now(), 5, now() + interval '1 second'),
+          ('${tasks[1]}', '${someId}', now(), 5, now() - interval '1 second')`)
+      await migrateUp(client, migrations)
+      const { rows } = await client.query('select task_version as version from lost_task order by task_id')
+      expect(rows).toEqual([{ version: 7 }, { version: null }])
+      await client.query('delete from lost_task; delete from task; delete from agent; delete from organization')
+    })
+  })
+
   it('lets the release before tell of its processes: first heard of at their insert, or before anybody', async () => {
     await db.raw(async (client) => {
       const insert = (owner: string) =>

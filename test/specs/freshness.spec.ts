@@ -8,9 +8,10 @@ import pg from 'pg'
 import { sql } from 'slonik'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Changes, type Change } from '../../actors/loop/changes.ts'
+import { anybody, Changes, concerns, type Change } from '../../actors/loop/changes.ts'
 import { Freshness } from '../../actors/freshness.ts'
 import { openDatabase } from '../../persistence/database.ts'
+import { named } from '../support/changes.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { capturedLog, systemOn } from '../support/system.ts'
@@ -139,7 +140,7 @@ class Play {
 const isWakeFor =
   (batchId: string) =>
   ({ change }: Heard): boolean =>
-    change.organizationId === null || change.subjects.has(batchId)
+    concerns(change.subjects, batchId)
 
 test('postgresql: in every order of begin, commit, acknowledgement and look, every commit wakes every process once', async () => {
   const fresh = await freshDatabase('postgresql')
@@ -192,8 +193,8 @@ test('postgresql: a late commit that fills more gaps than a look reads news is h
   await freshness.look()
   await late.query('commit')
   while (await freshness.look());
-  const named = new Set(heard.flatMap(({ change }) => [...change.subjects]))
-  const missed = Array.from({ length: factsCount }, (_, i) => `late-${i + 1}`).filter((id) => !named.has(id))
+  const told = new Set(heard.flatMap(({ change }) => named(change)))
+  const missed = Array.from({ length: factsCount }, (_, i) => `late-${i + 1}`).filter((id) => !told.has(id))
   expect(missed).toEqual([])
   await freshness.close()
   await late.end()
@@ -212,8 +213,33 @@ test('postgresql: the newest transaction of all is waited for, though it took it
   for (let n = 0; n < 3; n++) await freshness.look()
   await newest.query('commit')
   await freshness.look()
-  expect(heard.map(({ change }) => [...change.subjects])).toEqual(batches.map(({ batchId }) => [batchId]).reverse())
+  expect(heard.map(({ change }) => named(change))).toEqual(batches.map(({ batchId }) => [batchId]).reverse())
   for (const client of [older, newest]) await client.end()
+  await freshness.close()
+  await fresh.close()
+})
+
+test('postgresql: a blur is told at each look, and that it goes on, but for the first and the last', async () => {
+  const fresh = await freshDatabase('postgresql')
+  const { freshness, heard } = await openProcess(fresh, () => 0)
+  const older = await begunOn(fresh)
+  const batchId = randomUUID()
+  await fresh.db.raw(async (client) => {
+    await client.query(`select setval(pg_get_serial_sequence('fact', 'number'), 20000)`)
+    await client.query(insertFact, [organizationId, randomUUID()])
+  })
+  await freshness.look()
+  await freshness.look()
+  await fresh.db.raw((client) => client.query(insertFact, [organizationId, batchId]))
+  await freshness.look()
+  await older.query('rollback')
+  await freshness.look()
+  await freshness.look()
+  const blur = { organizationId: null, subjects: anybody, commit: null }
+  const known = { organizationId, subjects: new Set([batchId]), commit: null }
+  const goesOn = { ...blur, goesOn: true }
+  expect(heard.map(({ change }) => change)).toEqual([blur, goesOn, goesOn, known, blur])
+  await older.end()
   await freshness.close()
   await fresh.close()
 })
@@ -231,7 +257,7 @@ test('postgresql: what was under way when a process began to look is heard, and 
   expect(heard).toEqual([])
   await late.query('commit')
   await freshness.look()
-  expect(heard.map(({ change }) => [...change.subjects])).toEqual([[batchId]])
+  expect(heard.map(({ change }) => named(change))).toEqual([[batchId]])
   for (let n = 0; n < 3; n++) await freshness.look()
   expect(heard).toHaveLength(1)
   await endless.query('rollback')
@@ -271,7 +297,7 @@ test.each(bothDatabases)('%s: whatever real systems commit at once is heard in e
     select distinct subject_id as "subjectId" from fact`)
   expect(told.length).toBeGreaterThan(words.length)
   const wakesFor = (changes: readonly Change[], id: string) =>
-    changes.filter((change) => change.organizationId === null || change.subjects.has(id)).length
+    changes.filter((change) => concerns(change.subjects, id)).length
   for (const changes of heard) {
     const unheard = () => told.filter(({ subjectId }) => wakesFor(changes, subjectId) === 0)
     await expect.poll(unheard, { timeout: 5_000 }).toEqual([])

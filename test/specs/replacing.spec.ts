@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
+import { concerns } from '../../actors/loop/changes.ts'
 import { AuditRecord } from '../../domain/audit.ts'
 import type { Command } from '../../domain/command.ts'
 import { settlementRefusals } from '../../domain/settlement.ts'
@@ -75,7 +76,7 @@ describe.each(bothDatabases)('sending in the place of another on %s', (database)
   test('accepts one and settles the other: each names the other, both are in the trail, and who looks is woken', async () => {
     const command = await lost()
     const woken = Promise.withResolvers<void>()
-    const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())
+    const silence = house.system.changes.subscribe(({ subjects }) => concerns(subjects, command.id) && woken.resolve())
     const reply = await post(grace, { text: 'pay the invoice', replaces: command.id.toUpperCase() })
     expect(reply.status).toBe(202)
     await woken.promise

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { concerns } from '../../actors/loop/changes.ts'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import { AuditRecord } from '../../domain/audit.ts'
 import type { Command } from '../../domain/command.ts'
@@ -153,7 +154,7 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
     const before = await needing(command.id)
     const settlement = await settled(grace, command, { decision: 'not-arrived', note: 'Not in their log.' })
     const woken = Promise.withResolvers<void>()
-    const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())
+    const silence = house.system.changes.subscribe(({ subjects }) => concerns(subjects, command.id) && woken.resolve())
     const reply = await reopen(admin, command, { note: ' It was in the other log. ' })
     const { reopened, reopening } = ReopenedAnswer.parse(reply.body)
     expect([reply.status, reopened]).toEqual([200, settlement])
@@ -307,7 +308,7 @@ describe.each(bothDatabases)('settling a send on %s', (database) => {
       OfTask.parse((await grace.api.get(`/api/tasks/${localId}/commands`)).body).commands.map(({ id }) => id)
     expect(await troubles()).toEqual([command.id])
     const woken = Promise.withResolvers<void>()
-    const silence = house.system.changes.subscribe(({ subjects }) => subjects.has(command.id) && woken.resolve())
+    const silence = house.system.changes.subscribe(({ subjects }) => concerns(subjects, command.id) && woken.resolve())
     await settled(grace, command, { decision: 'no-matter' })
     await woken.promise
     silence()
@@ -330,7 +331,7 @@ test('what a person settled by one replica is heard by another, and shown by it'
   const list = async () => UnsettledAnswer.parse((await other.api.get('/api/sends/unsettled')).body).sends
   expect(await list()).toHaveLength(1)
   const heard = Promise.withResolvers<void>()
-  const silence = other.system.changes.subscribe(({ subjects }) => subjects.has(id) && heard.resolve())
+  const silence = other.system.changes.subscribe(({ subjects }) => concerns(subjects, id) && heard.resolve())
   expect((await one.api.post(`/api/sends/${id}/settle`, { decision: 'arrived' })).status).toBe(200)
   await heard.promise
   silence()

@@ -1,5 +1,9 @@
 /** Waiting for what is committed, without looking all the time. */
-import type { Changes } from '../../actors/loop/changes.ts'
+import { anybody, type Change, type Changes } from '../../actors/loop/changes.ts'
+
+/** Whom a change names: nobody, where it may be of anybody. */
+export const named = ({ subjects }: Pick<Change, 'subjects'>): readonly string[] =>
+  subjects === anybody ? [] : [...subjects]
 
 /** The next change, or the signal's abort. Ask before reading, await after: nothing falls in between. */
 export function nextChange(changes: Changes, signal: AbortSignal): Promise<void> {

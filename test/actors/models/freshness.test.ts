@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Change } from '../../../actors/loop/changes.ts'
 import { openDatabase } from '../../../persistence/database.ts'
-import { nextChange } from '../../support/changes.ts'
+import { named, nextChange } from '../../support/changes.ts'
 import { bothDatabases } from '../../support/databases.ts'
 import { systemOn, type RunningSystem } from '../../support/system.ts'
 import { explore } from './exploring.ts'
@@ -48,8 +48,8 @@ class Heard {
     this.#stage = stage
   }
 
-  note({ subjects }: Change): void {
-    for (const subject of subjects)
+  note(change: Change): void {
+    for (const subject of named(change))
       this.#reads.push(factsOf(this.#stage, subject).then((facts) => [subject, facts] as const))
   }
 
