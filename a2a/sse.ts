@@ -48,10 +48,6 @@ export class FrameSplitter {
   }
 
   /** Bytes of the frame that is not complete yet. */
-  get heldBytes(): number {
-    return this.#heldBytes
-  }
-
   /** The frames that this chunk completes, in order, without their blank line. Throws FrameTooLarge. */
   push(chunk: Uint8Array): Uint8Array[] {
     if (this.#failed) throw new FrameTooLarge(this.#limit)

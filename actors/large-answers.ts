@@ -22,7 +22,7 @@ const drippingBytes = 64 * MiB
 const drippingBytesEach = 16 * MiB
 const stepBytes = MiB
 /** In a minute 4 MB. */
-const leastBytesPerMs = 64
+export const leastBytesPerMs = 64
 /** Over which pace is judged, and after which whoever has just got a place is: a pause of the network is no drip. */
 const usualJudgedMs = 4_000
 const lookMs = 1_000

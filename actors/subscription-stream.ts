@@ -13,6 +13,7 @@ import { LastWords } from './last-words.ts'
 import type { Held } from './loop/kinds.ts'
 import { limits, StreamBroken, type OutboundCode, type Sent, type Streaming } from './outbound.ts'
 import { errorWords } from './agent-words.ts'
+import { Pace } from './pace.ts'
 import { commitSeen, encoded, type AgentLine, type LineTools } from './task-line.ts'
 import type { ParsedEvent } from './threads/messages.ts'
 import type { WholeFrames } from './threads/pool.ts'
@@ -132,6 +133,7 @@ export class Streams {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
+    const pace = new Pace()
     const take = async (whole: WholeFrames): Promise<Taken> => {
       const events = await whole.parse()
       await commits.add(events)
@@ -145,6 +147,7 @@ export class Streams {
       words.listen()
       for await (const chunk of stream.chunks) {
         words.hear()
+        if (pace.add(chunk.length)) held.busy()
         const taken = await this.#inTurn(parser.push(chunk), commits, take)
         if (taken !== 'more') return taken
         words.listen()

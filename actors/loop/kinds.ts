@@ -30,6 +30,8 @@ export interface Held {
   readonly turn: AbortSignal
   /** Rings when somebody else committed what ended its subject, or may have: for work that waits for others (Worker.tell). */
   readonly news: Pick<Bell, 'wait'>
+  /** Says that its agent is at it although there is nothing to record yet: who is quiet gives way first (turns.ts). */
+  busy(): void
   /** Whether the lease is trusted at this instant: to be asked right before what cannot be undone. */
   isHeld(): boolean
   /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */

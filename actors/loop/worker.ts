@@ -180,7 +180,8 @@ export class Worker implements Intake {
     let done: Done | Error
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
-      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, record }
+      const busy = (): void => void (lease.busyAt = this.#o.instruments.monotonic())
+      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, busy, record }
       const begin = () => handler(launch, held)
       const met = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts work off')
       done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())

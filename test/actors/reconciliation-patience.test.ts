@@ -56,6 +56,7 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     turn: new AbortController().signal,
     isHeld: () => true,
     news: new Bell(),
+    busy: () => undefined,
     record: () => Promise.reject(new Error('Nothing is to be told.')),
   }
   /** A scope whose last reading failed, so that its agent is looked for anew. */
