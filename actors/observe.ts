@@ -182,10 +182,12 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
 }
 
 function foldIn(subject: Subject, report: Report, teller: string): void {
+  // Asked before anything of it is folded: our own words, which come with a reply, are no news of the agent's.
+  const isStill = isPresent(report, subject.fold)
   // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
   const told = (observation: Observation, source: Report['source']): void => {
     const wasOver = isTerminal(subject.fold.state)
-    if (subject.fold.add(observation, source, isPresent(report, subject.fold)))
+    if (subject.fold.add(observation, source, isStill))
       subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
     if (wasOver || !isTerminal(subject.fold.state)) return
     // Of the actors that have the task's id only its subscription follows it.
@@ -217,8 +219,11 @@ const isForeign = (observation: Observation, contextId: string | null, source: R
   (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
 
 /** Whether the task stands as it did when the agent was asked: what it answered is newer then, whatever its clock says. */
-const isPresent = ({ overrules }: Report, { state, stateAt }: Fold): boolean =>
-  overrules !== undefined && overrules.state === state && overrules.stateAt === stateAt
+const isPresent = ({ overrules }: Report, { version }: Fold): boolean => overrules?.version === version
+
+/** A question with an older time than the one that was known is not another: an agent's clock says so (second-looks.ts). */
+const isNewer = (at: string | null, than: string | null): boolean =>
+  at !== than && !(at !== null && than !== null && Date.parse(at) < Date.parse(than))
 
 /** It shows a state and no more; what stands in the status is the state's own word. */
 const isBare = ({ artifacts, messages }: Observation): boolean =>
@@ -239,7 +244,7 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const { state, stateAt, version } = folded
     const { before } = subject
-    const asksAnew = isWaiting(state) && (state !== before.state || stateAt !== before.stateAt)
+    const asksAnew = isWaiting(state) && (state !== before.state || isNewer(stateAt, before.stateAt))
     tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
     if (subject.end) tell({ type: 'task.settled', state, sources, created: fresh !== null, agentId, ...subject.end })
   }

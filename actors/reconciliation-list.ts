@@ -5,7 +5,9 @@
 import { decodeResponse, encodeRequest, type AgentError } from '../a2a/client.ts'
 import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
-import type { TaskPage } from '../a2a/messages.ts'
+import type { Task, TaskPage } from '../a2a/messages.ts'
+import { stateSaid } from '../domain/task.ts'
+import type { UnfinishedTask } from '../persistence/reconciliation.ts'
 import { plainWords, errorWords } from './agent-words.ts'
 import { encoded, isAnswer, type AgentLine, type LineTools, type LookOptions } from './task-line.ts'
 
@@ -65,4 +67,12 @@ export function guarded<T>(read: () => T): T | null {
     if (error instanceof RangeError) return null
     throw error
   }
+}
+
+/** Whether a list tells of a task what is not known of it. */
+export function isNews({ status }: Task, known: UnfinishedTask): boolean {
+  const state = stateSaid(status.state)
+  if (state !== known.state && state !== 'TASK_STATE_UNSPECIFIED') return true
+  const listedMs = Date.parse(status.timestamp ?? '')
+  return known.stateAt !== null && listedMs > Date.parse(known.stateAt)
 }

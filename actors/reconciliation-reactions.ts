@@ -27,7 +27,9 @@ export const keepLook: Reaction = async (batch, told) => {
 /** A task that cannot be seen any more: said once, asked for a few times more, then only news brings it back. */
 export const noteLostTasks: Reaction = async (batch, told) => {
   const lost = told.flatMap(({ organizationId, fact }) =>
-    fact.type === 'reconciliation.unanswered' ? [{ organizationId, taskId: fact.taskId, reason: fact.reason }] : [],
+    fact.type === 'reconciliation.unanswered'
+      ? [{ organizationId, taskId: fact.taskId, version: fact.version, reason: fact.reason }]
+      : [],
   )
   const news = await noteLost(batch.tx, lost, batch.at.toISOString())
   return {

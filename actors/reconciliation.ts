@@ -6,7 +6,7 @@
 import type { Params } from '../a2a/operations.ts'
 import type { Task } from '../a2a/messages.ts'
 import type { Fact } from '../domain/fact.ts'
-import { isTerminal, stateSaid } from '../domain/task.ts'
+import { isTerminal } from '../domain/task.ts'
 import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'
 import { readingStates } from '../machines/subscription.ts'
 import { readSought, type SoughtCommand } from '../persistence/evidence.ts'
@@ -23,11 +23,11 @@ import { Bell } from './loop/bell.ts'
 import { Searching, searchesFor, type SearchTools } from './evidence.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { plainWords, errorWords } from './agent-words.ts'
-import { guarded, readPage, type PageLook } from './reconciliation-list.ts'
+import { guarded, isNews, readPage, type PageLook } from './reconciliation-list.ts'
 import { Silences } from './reconciliation-silences.ts'
 import { Turn, usualPatience, type ReconcilingPatience } from './reconciliation-turn.ts'
 import { remember } from './remember.ts'
-import { SecondLooks } from './second-looks.ts'
+import type { SecondLooks } from './second-looks.ts'
 import { commitSeen, lookAt, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 import { observed } from './threads/stream-parser.ts'
@@ -35,6 +35,7 @@ import { observed } from './threads/stream-parser.ts'
 export interface ReconcilingTools extends SearchTools {
   /** Wall clock. */
   readonly now: () => Date
+  readonly secondLooks: SecondLooks
 }
 
 /** Of which nothing was heard for so long: what a stream tells of at the moment needs no asking. */
@@ -64,12 +65,10 @@ export class Reconciling {
   /** Of a task: at which version which answer was folded in. */
   readonly #answers = new Map<string, string>()
   readonly #silences: Silences
-  readonly #secondLooks: SecondLooks
 
   constructor(tools: ReconcilingTools, patience: ReconcilingPatience = usualPatience) {
     this.#t = tools
     this.#silences = new Silences(tools.monotonic)
-    this.#secondLooks = new SecondLooks(tools.monotonic)
     this.#patience = patience
     this.#searching = new Searching(tools)
   }
@@ -159,8 +158,7 @@ export class Reconciling {
       if (seen.kind === 'silent' && turn.isCutShort) return { kind: 'more', after: asked }
       if (seen.kind === 'silent') this.#silences.silent(turn.id, task.id, read > 0)
       else this.#silences.answered(turn.id, task.id)
-      if (seen.kind === 'lost')
-        turn.told.push({ type: 'reconciliation.unanswered', taskId: task.id, reason: seen.reason })
+      if (seen.kind === 'lost') turn.told.push(unanswered(task, seen.reason))
       if (seen.kind === 'seen' || seen.kind === 'lost') {
         read += 1
         unusable = 0
@@ -207,7 +205,7 @@ export class Reconciling {
   async #commit(line: AgentLine, task: UnfinishedTask, event: SeenEvent, held: Held) {
     const digest = event.digest ?? textDigest(event.observation.event)
     const answer = `${task.version} ${digest}`
-    const overrules = this.#secondLooks.overruled(task, event.observation)
+    const overrules = this.#t.secondLooks.overruled(task, event.observation)
     const { isGivenUp: isSeenAgain } = task
     if (overrules === null && !isSeenAgain && this.#answers.get(task.id) === answer) return
     const of = { ...line, remoteId: task.remoteId }
@@ -355,6 +353,13 @@ const vainLook = ({ commandId, looks, taskId }: SoughtCommand, reason: string): 
   reason,
 })
 
+const unanswered = ({ id: taskId, version }: UnfinishedTask, reason: string): Fact => ({
+  type: 'reconciliation.unanswered',
+  taskId,
+  version,
+  reason,
+})
+
 interface ListedPage {
   readonly params: Params['list']
   readonly tasks: readonly Task[]
@@ -370,13 +375,6 @@ function scopeOf({ ref, context }: LeasedActor): Scope {
   const { agentId, tenant } = context
   if (typeof agentId !== 'string' || typeof tenant !== 'string') throw new Error(`The scope ${ref.id} has no name.`)
   return { agentId, tenant }
-}
-
-function isNews({ status }: Task, known: UnfinishedTask): boolean {
-  const state = stateSaid(status.state)
-  if (state !== known.state && state !== 'TASK_STATE_UNSPECIFIED') return true
-  const listedMs = Date.parse(status.timestamp ?? '')
-  return known.stateAt !== null && listedMs > Date.parse(known.stateAt)
 }
 
 export const reconciliationKind = (reconciling: Reconciling): Kind => ({

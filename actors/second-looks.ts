@@ -4,7 +4,7 @@
  * Decides when that is so; what it changes is the fold's (domain/fold.ts), and whether anything was heard meanwhile observe.ts sees.
  */
 import type { KnownStatus } from '../domain/fact.ts'
-import { isBefore } from '../domain/fold.ts'
+import { isBefore, isSaid } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import { remember } from './remember.ts'
 
@@ -12,44 +12,44 @@ import { remember } from './remember.ts'
 const steadyMs = 3_000
 /** Where the state is the same, it is of what was made only; replicas that put their own present time on it would be kept with every look. */
 const steadyAloneMs = 60_000
+/** A doubt is of looks that follow each other, a minute apart at the most (reconciliation's list). */
+const lastingMs = 5 * 60_000
 /** A few dozen bytes each. */
 const doubtsRemembered = 10_000
 
 interface Doubt {
-  readonly known: string
+  readonly version: number
   readonly shown: string
   readonly sinceMs: number
+  readonly lastMs: number
 }
 
+/** One a process: what a follower sees and what reconciliation sees is of one task. */
 export class SecondLooks {
   readonly #monotonic: () => number
   readonly #doubts = new Map<string, Doubt>()
 
   /** `monotonic`: milliseconds. */
-  constructor(monotonic: () => number = () => performance.now()) {
+  constructor(monotonic: () => number) {
     this.#monotonic = monotonic
   }
 
   /**
-   * What was known when the agent was asked, where its answer, older by its own clock, is what earlier looks showed as well. Null
-   * where time decides. `known` was read before the agent was asked.
+   * What was known when the agent was asked, where its answer, older by its own clock, is what earlier looks showed as well and nothing
+   * else was heard meanwhile. Null where time decides. `known` was read before the agent was asked.
    */
-  overruled(
-    { id, state, stateAt }: KnownStatus & { readonly id: string },
-    { status }: Observation,
-  ): KnownStatus | null {
-    if (!status || !isBefore(status, state, stateAt)) {
+  overruled({ id, ...known }: KnownStatus & { readonly id: string }, { status }: Observation): KnownStatus | null {
+    const { state, stateAt, version } = known
+    if (!isSaid(status) || !isBefore(status, state, stateAt)) {
       this.#doubts.delete(id)
       return null
     }
     const nowMs = this.#monotonic()
-    const [known, shown] = [`${state} ${stateAt}`, status.state]
-    const doubt = this.#doubts.get(id)
-    if (doubt?.known !== known || doubt.shown !== shown) {
-      remember(this.#doubts, id, { known, shown, sinceMs: nowMs }, doubtsRemembered)
-      return null
-    }
-    const isSteady = nowMs - doubt.sinceMs >= (shown === state ? steadyAloneMs : steadyMs)
-    return isSteady ? { state, stateAt } : null
+    const before = this.#doubts.get(id)
+    const goesOn = before?.version === version && before.shown === status.state && nowMs - before.lastMs < lastingMs
+    const sinceMs = goesOn ? before.sinceMs : nowMs
+    remember(this.#doubts, id, { version, shown: status.state, sinceMs, lastMs: nowMs }, doubtsRemembered)
+    const isSteady = goesOn && nowMs - sinceMs >= (status.state === state ? steadyAloneMs : steadyMs)
+    return isSteady ? { state, stateAt, version } : null
   }
 }

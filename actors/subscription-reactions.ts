@@ -14,7 +14,7 @@ export const rearmSubscription: Reaction = (_batch, told) => {
     if (!fact.sources.includes('reply')) {
       // News by another way: an agent that was given up for away is there again, or goes on by itself.
       if (fact.sources.some((source) => source === 'push' || source === 'poll'))
-        sends.push(heardOf(subjectId, fact.state))
+        sends.push(signOf('heard', subjectId, fact.state))
       continue
     }
     if (fact.created && isSettled(fact.state)) continue
@@ -27,16 +27,16 @@ export const rearmSubscription: Reaction = (_batch, told) => {
   return Promise.resolve({ spawns, sends })
 }
 
-const heardOf = (id: string, state: string): { ref: ActorRef; event: SubscriptionEvent } => ({
+const signOf = (type: 'heard' | 'found', id: string, state: string): { ref: ActorRef; event: SubscriptionEvent } => ({
   ref: { kind: 'subscription', id },
-  event: { type: 'heard', ...(isWaiting(state) ? {} : { isAtWork: true }) },
+  event: { type, ...(isWaiting(state) ? {} : { isAtWork: true }) },
 })
 
-/** What was given up is followed again, where it is still unfinished: how it stands by now is what following finds out. */
+/** What nobody follows is followed again, where it is still unfinished: how it stands by now is what following finds out. */
 export const resumeSubscription: Reaction = (_batch, told) =>
   Promise.resolve({
     sends: told.flatMap(({ subjectId, fact }) =>
-      fact.type === 'task.seen_again' && !isTerminal(fact.state) ? [heardOf(subjectId, fact.state)] : [],
+      fact.type === 'task.seen_again' && !isTerminal(fact.state) ? [signOf('found', subjectId, fact.state)] : [],
     ),
   })
 

@@ -11,7 +11,7 @@ import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { limits } from './outbound.ts'
 import { errorWords, plainWords } from './agent-words.ts'
 import { inTurn, unlessLost } from './loop/outlast.ts'
-import { SecondLooks } from './second-looks.ts'
+import type { SecondLooks } from './second-looks.ts'
 import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
@@ -38,12 +38,15 @@ const broken = (reason: string, heard: boolean): FollowOutcome => ({
   heard,
 })
 
-export class Following {
-  readonly #t: LineTools
-  readonly #streams: Streams
-  readonly #secondLooks = new SecondLooks()
+export interface FollowingTools extends LineTools {
+  readonly secondLooks: SecondLooks
+}
 
-  constructor(tools: LineTools) {
+export class Following {
+  readonly #t: FollowingTools
+  readonly #streams: Streams
+
+  constructor(tools: FollowingTools) {
     this.#t = tools
     this.#streams = new Streams(tools)
   }
@@ -140,7 +143,7 @@ export class Following {
 
   #see(line: TaskLine, held: Held, signal: AbortSignal, options: LookOptions): Promise<Look> {
     const keep = (event: SeenEvent): Promise<void> => {
-      const overrules = this.#secondLooks.overruled(line.task, event.observation)
+      const overrules = this.#t.secondLooks.overruled(line.task, event.observation)
       return commitSeen(this.#t, line.task, 'poll', [event], held, { overrules })
     }
     return lookAt(this.#t, line, line.task.remoteId, signal, { ...options, keep })

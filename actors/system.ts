@@ -34,6 +34,7 @@ import { reactions } from './reactions.ts'
 import { Reconciling, reconciliationKind } from './reconciliation.ts'
 import { watchScopes } from './reconciliation-scopes.ts'
 import { Runtime, type Instruments } from './loop/runtime.ts'
+import { SecondLooks } from './second-looks.ts'
 import { Following, subscriptionKind } from './subscription.ts'
 import { Settlements } from './settlement.ts'
 import { Supervisor } from './loop/supervisor.ts'
@@ -126,15 +127,17 @@ export class System {
     const trust = new CardTrust(options.cards)
     const discovery = new Discovery({ db, outbound: this.#outbound, instruments: time, trust, extensionHost, door })
     const tools = { db, discovery, door, pool: this.pool, artifacts: this.artifacts, sidebandUris, monotonic }
+    const secondLooks = new SecondLooks(monotonic)
     this.kinds = rhythm({
       command: commandKind(new Deliveries({ ...tools, extensionHost, log })),
-      subscription: subscriptionKind(new Following({ ...tools, newToken })),
+      subscription: subscriptionKind(new Following({ ...tools, newToken, secondLooks })),
       ownership: ownershipKind,
       reconciliation: reconciliationKind(
         new Reconciling({
           ...tools,
           newToken,
           now: () => time.now(),
+          secondLooks,
         }),
       ),
       push: pushKind(new Pushing({ ...tools, newToken, push, now: () => time.now() })),

@@ -171,7 +171,7 @@ const table: Readonly<Record<string, Explain>> = {
       ['open-task', 'open-agent'],
       'The agent or its task is gone, or too large to be read, so the task is not followed any more and may be further than it shows.',
       reason(seen),
-      'A reply that is delivered to the task starts following again. So does a look that finds the agent and its task there again, unless it was too large.',
+      'A reply that is delivered to the task starts following again. So does a look that shows the task again, unless it was too large.',
     ),
   'subscription closing.trying': () =>
     quiet('Reading the end', 'The task is finished; it is read once more as a whole, so that nothing of it is missed.'),

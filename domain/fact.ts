@@ -29,10 +29,11 @@ export interface Report {
   readonly isSeenAgain?: true
 }
 
-/** `stateAt`: the agent's own time of it, ISO 8601; null when it gave none. */
+/** `stateAt`: the agent's own time of it, ISO 8601; null when it gave none. `version`: the task's, which whatever is heard makes another. */
 export interface KnownStatus {
   readonly state: string
   readonly stateAt: string | null
+  readonly version: number
 }
 
 export interface ReportingCommand {
@@ -105,7 +106,13 @@ export type Fact =
       readonly agentId: string
     }
   /** A task that its agent does not know any more, or that is too large to be read. `taskId` is ours. */
-  | { readonly type: 'reconciliation.unanswered'; readonly taskId: string; readonly reason: string }
+  | {
+      readonly type: 'reconciliation.unanswered'
+      readonly taskId: string
+      /** The task's when it was asked for: what was heard since makes the loss void. */
+      readonly version: number
+      readonly reason: string
+    }
   | { readonly type: 'task.lost'; readonly reason: string }
   /** Its agent shows it again, to which nobody had followed it any more. */
   | { readonly type: 'task.seen_again'; readonly state: string }

@@ -137,8 +137,8 @@ export class Fold {
     return this.#state
   }
 
-  get stateAt(): string | null {
-    return this.#stateAt
+  get version(): number {
+    return this.#version
   }
 
   /**
@@ -283,7 +283,8 @@ export class Fold {
   }
 }
 
-const isSaid = (status: ObservedStatus | null): status is ObservedStatus =>
+/** Whether it is a state that A2A has. */
+export const isSaid = (status: ObservedStatus | null): status is ObservedStatus =>
   status !== null && status.state !== 'TASK_STATE_UNSPECIFIED'
 
 /**

@@ -8,7 +8,8 @@ import { describeEvent, spaced } from './chart.ts'
 const events: Readonly<Record<string, string>> = {
   interrupted: 'its worker is gone and the lease ran out while the work was under way',
   rearmed: 'a person’s reply was delivered',
-  heard: 'a push or a look brings news of the task, or shows it again',
+  heard: 'a push or a look brings news of the task',
+  found: 'a look shows the task, which nobody follows',
   settled: 'the task is finished, as told another way',
   wanted: 'a task of this agent is unfinished, or a message is looked for',
   claim: 'a person takes the task',

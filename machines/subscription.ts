@@ -31,15 +31,15 @@ export type ReadOutcome = Exclude<FollowOutcome, { kind: 'yielded' | 'unsupporte
 export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' }>
 
 /**
- * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) had news of the task, or saw it
- * again; `isAtWork`: in a state in which the agent waits for nobody.
+ * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) had news of the task. `found`: a look
+ * shows it, which nobody follows. `isAtWork`: in a state in which the agent waits for nobody.
  * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole; `isFollowed`: somebody is at its
  * stream, whose last words may still be on their way.
  */
 export type SubscriptionEvent =
   | Interrupted
   | { readonly type: 'rearmed' }
-  | { readonly type: 'heard'; readonly isAtWork?: true }
+  | { readonly type: 'heard' | 'found'; readonly isAtWork?: true }
   | { readonly type: 'settled'; readonly isPartial: boolean; readonly isFollowed?: true }
 
 /** Failures of an agent that answers do not count on: the pause stays at the specification's 30 s. */
@@ -157,7 +157,7 @@ export const subscriptionMachine = setup({
     }),
   },
   guards: {
-    isAtWork: ({ event }) => event.type === 'heard' && event.isAtWork === true,
+    isAtWork: ({ event }) => (event.type === 'heard' || event.type === 'found') && event.isAtWork === true,
     mayBeRead: ({ context }) => context.tooLarge !== true,
     isFollowed: ({ event }) => event.type === 'settled' && event.isFollowed === true,
     endedWhole: ({ context }) => context.ended === 'whole',
@@ -328,16 +328,17 @@ export const subscriptionMachine = setup({
       on: {
         rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] },
         heard: { guard: 'isAtWork', target: 'following', actions: emit({ type: 'subscription.started' }) },
+        found: { guard: 'isAtWork', target: 'following', actions: emit({ type: 'subscription.started' }) },
       },
     },
     stopped: {
       description:
-        'The agent or the task is gone, or too large to be read. A later reply tries again, and what is gone once it is seen again.',
+        'The agent or the task is gone, or too large to be read. A later reply tries again, and what is gone once a look shows it again.',
       tags: 'attention',
       entry: emit(({ context }) => ({ type: 'subscription.stopped' as const, reason: context.reason ?? 'unknown' })),
       on: {
         rearmed: { target: 'following', actions: ['noteAnswer', emit({ type: 'subscription.started' })] },
-        heard: {
+        found: {
           guard: 'mayBeRead',
           target: 'following',
           actions: ['forgetSilence', emit({ type: 'subscription.started' })],

@@ -30,15 +30,16 @@ export interface UnfinishedTask {
   readonly version: number
   /** It could not be seen at the agent when it was asked for last. */
   readonly isLost: boolean
-  /** Nobody follows it any more, since it or its agent was gone. */
+  /** Nobody follows it: it or its agent was gone, or it is at work though its subscription waits for a person. */
   readonly isGivenUp: boolean
 }
 
 const columns = sql.fragment`t.id, t.remote_id as "remoteId", t.state, t.state_at as "stateAt", t.version`
 const isLost = sql.fragment`exists (select 1 from lost_task l where l.task_id = t.id) as "isLost"`
 const isGivenUp = sql.fragment`exists (
-  select 1 from actor s where s.kind = 'subscription' and s.id = t.id and s.snapshot->>'value' = 'stopped'
-    and not coalesce((s.snapshot->'context'->>'tooLarge')::boolean, false)) as "isGivenUp"`
+  select 1 from actor s where s.kind = 'subscription' and s.id = t.id and (
+      (s.snapshot->>'value' = 'resting' and t.state not in ('TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED'))
+      or (s.snapshot->>'value' = 'stopped' and not coalesce((s.snapshot->'context'->>'tooLarge')::boolean, false)))) as "isGivenUp"`
 
 export interface UnfinishedPage {
   /** Local id to read on after; null from the beginning. */
@@ -131,17 +132,16 @@ const minutesToNextLook = sql.fragment`(array[1, 5, 60])[lost_task.looks]`
 /** Notes that these tasks could not be seen at their agents. Returns those of which it is news. */
 export async function noteLost(
   tx: Transaction,
-  tasks: readonly { readonly organizationId: string; readonly taskId: string }[],
+  tasks: readonly { readonly organizationId: string; readonly taskId: string; readonly version: number }[],
   at: string,
 ): Promise<ReadonlySet<string>> {
   const rows = await tx.any(sql.type(Noted)`
     insert into lost_task (task_id, organization_id, since, looks, looked_at, look_at, task_version)
-    select n.task_id, n.organization_id, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds',
-      (select t.version from task t where t.id = n.task_id)
+    select n.task_id, n.organization_id, ${at}, 1, ${at}, ${at}::timestamptz + interval '15 seconds', n.version
     from ${sql.unnest(
-      tasks.map(({ taskId, organizationId }) => [taskId, organizationId]),
-      ['uuid', 'uuid'],
-    )} as n(task_id, organization_id)
+      tasks.map(({ taskId, organizationId, version }) => [taskId, organizationId, version]),
+      ['uuid', 'uuid', 'int4'],
+    )} as n(task_id, organization_id, version)
     on conflict (task_id) do update set looks = lost_task.looks + 1, looked_at = excluded.looked_at,
       task_version = excluded.task_version,
       look_at = excluded.looked_at + ${minutesToNextLook} * interval '1 minute'

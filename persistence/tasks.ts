@@ -106,25 +106,23 @@ export async function readTaskSkill(db: Connection, task: RemoteTask): Promise<P
 /** How a task stands, by the agent's name of it; null for one that is not known. */
 export async function readTaskStatus(db: Connection, task: RemoteTask): Promise<KnownStatus | null> {
   return db.maybeOne(sql.type(z.custom<KnownStatus>())`
-    select state, state_at as "stateAt" from task
+    select state, state_at as "stateAt", version from task
     where agent_id = ${task.agentId} and tenant = ${task.tenant} and remote_id = ${task.remoteId}`)
 }
 
-export interface FollowedTask {
+export interface FollowedTask extends KnownStatus {
   readonly id: string
   readonly organizationId: string
   readonly agentId: string
   readonly tenant: string
   readonly remoteId: string
   readonly contextId: string | null
-  readonly state: string
-  readonly stateAt: string | null
 }
 
 /** A task as whoever follows it needs it; null for a direct reply, which nobody can follow. */
 export async function readFollowed(db: Connection, taskId: string): Promise<FollowedTask | null> {
   return db.maybeOne(sql.type(z.custom<FollowedTask>())`
     select id, organization_id as "organizationId", agent_id as "agentId", tenant, remote_id as "remoteId",
-      context_id as "contextId", state, state_at as "stateAt"
+      context_id as "contextId", state, state_at as "stateAt", version
     from task where id = ${taskId} and remote_id is not null`)
 }

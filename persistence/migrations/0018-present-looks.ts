@@ -1,6 +1,7 @@
 /**
  * An agent's clock may run back: a status that counted although its time is before the one that was known is marked, so that
- * whoever folds the events again comes to the same view. What is stored already counted by its time alone.
+ * whoever folds the events again comes to the same view. What is stored already counted by its time alone; an end that
+ * came with an older time may be rebuilt to more than it showed, for what was made by then counts now.
  */
 import type { Migration } from '../migrate.ts'
 

@@ -7,6 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { rebuildTask } from '../../actors/rebuild.ts'
+import { instruments } from '../../actors/system.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { startPatientAgent } from './patient-agent.ts'
@@ -16,8 +17,11 @@ const State = z.object({ state: z.string() })
 
 describe.each(bothDatabases)('an agent whose clock runs back, on %s', (kind) => {
   let running: RunningSystem
+  /** The process' own clock, which no lease is so short of. */
+  let aheadMs = 0
   beforeAll(async () => {
-    running = await freshSystem(kind)
+    const monotonic = (): number => performance.now() + aheadMs
+    running = await freshSystem(kind, { instruments: { ...instruments, monotonic } })
   })
   afterAll(() => running.close())
   const subscription = (localId: string) => (): Promise<string | null> =>
@@ -50,7 +54,7 @@ describe.each(bothDatabases)('an agent whose clock runs back, on %s', (kind) => 
     expect(await made(localId)).toEqual(['half'])
     await isRebuiltAlike(localId)
 
-    agent.answersLate(120_000)
+    agent.answersWith('WORKING', 120_000)
     await running.finished((await running.send(agentId, { text: 'Go on.', taskId: remoteId })).id)
     await expect.poll(stateOf(localId), patience).toBe('TASK_STATE_WORKING')
     await isRebuiltAlike(localId)
@@ -68,6 +72,35 @@ describe.each(bothDatabases)('an agent whose clock runs back, on %s', (kind) => 
     await expect.poll(stateOf(localId), patience).toBe('TASK_STATE_COMPLETED')
     expect(await made(localId)).toEqual(['half', 'whole'])
     await isRebuiltAlike(localId)
+  })
+
+  it('starts following with its answer, though that shows its question as it stood a moment before', async () => {
+    const { agent, agentId, localId, remoteId } = await begun('whole seconds')
+    agent.say('INPUT_REQUIRED')
+    await expect.poll(subscription(localId), patience).toBe('resting')
+    agent.answersWith('INPUT_REQUIRED', 60_000)
+    await running.finished((await running.send(agentId, { text: 'Go on.', taskId: remoteId })).id)
+    await expect.poll(subscription(localId), patience).not.toBe('resting')
+    await expect.poll(() => agent.streams().opened, patience).toBeGreaterThan(1)
+  })
+
+  it('is not believed against its own stream, whose chunks would be gone', async () => {
+    const { agent, agentId, localId } = await begun('stores late')
+    const scopes = new Scopes(running)
+    agent.tellChunk('one ', false)
+    await expect.poll(() => made(localId), patience).toEqual(['one '])
+    agent.say('SUBMITTED', { agoMs: 60_000, made: ['on'], isSilent: true })
+    for (const [n, text] of ['two ', 'three ', 'four '].entries()) {
+      const looks = agent.looks()
+      await scopes.turn(agentId)
+      expect(agent.looks()).toBeGreaterThan(looks)
+      agent.tellChunk(text, true)
+      await expect.poll(() => made(localId).then(({ length }) => length), patience).toBe(n + 2)
+      // Longer than what looks have to show the same.
+      aheadMs += 4_000
+    }
+    expect(await made(localId)).toEqual(['one ', 'two ', 'three ', 'four '])
+    expect(await stateOf(localId)()).toBe('TASK_STATE_WORKING')
   })
 
   it('is not believed at the first look, nor where more was heard meanwhile', async () => {

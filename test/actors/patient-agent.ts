@@ -32,7 +32,7 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
   let opened = 0
   let looks = 0
   let knows = true
-  let answersAgoMs = 0
+  let answersWith = { state: 'WORKING', agoMs: 0 }
   const turn = (state: string, { agoMs = 0, made }: Saying = {}): void => {
     task.status = { state: `TASK_STATE_${state}`, timestamp: new Date(Date.now() - agoMs).toISOString() }
     if (made) task.artifacts = [{ artifactId: 'a', parts: made.map((text) => ({ text })) }]
@@ -48,7 +48,7 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
       const result = (value: unknown): void => reply({ jsonrpc: '2.0', id, result: value })
       const { method } = operationOf('POST', '/', body)
       if (method === 'SendMessage') {
-        turn('WORKING', { agoMs: answersAgoMs })
+        turn(answersWith.state, answersWith)
         return result({ task })
       }
       if (method === 'ListTasks') {
@@ -80,8 +80,14 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
       for (const stream of open)
         stream.response.write(event(stream.id, { statusUpdate: { taskId: id, contextId, status } }))
     },
-    /** From now on what it answers a message with is stamped so long before now. */
-    answersLate: (agoMs: number): void => void (answersAgoMs = agoMs),
+    /** A chunk of its artifact that only who listens hears of. */
+    tellChunk: (text: string, append: boolean): void => {
+      const { id, contextId } = task
+      const artifactUpdate = { taskId: id, contextId, append, artifact: { artifactId: 'a', parts: [{ text }] } }
+      for (const stream of open) stream.response.write(event(stream.id, { artifactUpdate }))
+    },
+    /** From now on it answers a message with this state, stamped so long before now. */
+    answersWith: (state: string, agoMs: number): void => void (answersWith = { state, agoMs }),
     /** From now on it knows no task, or knows it again; whoever listens is cut off. */
     forget: (isForgotten: boolean): void => {
       knows = !isForgotten

@@ -13,6 +13,7 @@ import type { Held, LeasedActor } from '../../actors/loop/kinds.ts'
 import { Reconciling } from '../../actors/reconciliation.ts'
 import { instruments } from '../../actors/system.ts'
 import { ParserPool } from '../../actors/threads/pool.ts'
+import { SecondLooks } from '../../actors/second-looks.ts'
 import { Vault } from '../../actors/vault.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -46,7 +47,7 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     const artifacts = new ArtifactStore('unused', { newName: newToken, now })
     const parts = { db, discovery, door, artifacts, pool: new ParserPool({ threads: 1 }), sidebandUris: [] }
     return new Reconciling(
-      { ...parts, newToken, now, monotonic },
+      { ...parts, newToken, now, monotonic, secondLooks: new SecondLooks(monotonic) },
       { quickMs: readMs, readMs, searchMs: readMs, turnMs },
     )
   }

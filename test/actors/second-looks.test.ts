@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { SecondLooks } from '../../actors/second-looks.ts'
 import { observe } from '../support/observing.ts'
 
-const known = { id: 't', state: 'TASK_STATE_WORKING', stateAt: '2026-11-21T12:00:05.000Z' }
+const known = { id: 't', state: 'TASK_STATE_WORKING', stateAt: '2026-11-21T12:00:05.000Z', version: 3 }
 const shown = (state: string, timestamp?: string) =>
   observe({ task: { id: 't', contextId: 'c', status: { state, ...(timestamp === undefined ? {} : { timestamp }) } } })
 const older = '2026-11-21T12:00:04.999Z'
@@ -20,8 +20,9 @@ function looks() {
 it('counts once it was shown for three seconds, and only while the same is known', () => {
   const look = looks()
   expect([look(0), look(2_999)]).toEqual([null, null])
-  expect(look(3_000)).toEqual({ state: known.state, stateAt: known.stateAt })
-  const moved = { ...known, stateAt: '2026-11-21T12:00:06.000Z' }
+  expect(look(3_000)).toEqual({ state: known.state, stateAt: known.stateAt, version: 3 })
+  // A chunk of an artifact is news of the task, too.
+  const moved = { ...known, version: 4 }
   expect(look(3_001, shown('TASK_STATE_INPUT_REQUIRED', older), moved)).toBeNull()
   expect(look(6_001, shown('TASK_STATE_INPUT_REQUIRED', older), moved)).not.toBeNull()
 })
@@ -41,10 +42,17 @@ it('takes a minute where the state is the same: replicas that stamp their own pr
   expect(look(60_000, same)).not.toBeNull()
 })
 
+it('begins anew after five minutes without a look', () => {
+  const look = looks()
+  expect([look(0), look(300_000), look(302_999)]).toEqual([null, null, null])
+  expect(look(303_000)).not.toBeNull()
+})
+
 it('has nothing to decide where time decides: no time, a later one, an end', () => {
   const look = looks()
   for (const observation of [
     shown('TASK_STATE_INPUT_REQUIRED'),
+    shown('TASK_STATE_PONDERING', older),
     shown('TASK_STATE_INPUT_REQUIRED', known.stateAt),
     shown('TASK_STATE_COMPLETED', older),
   ])

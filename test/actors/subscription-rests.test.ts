@@ -67,6 +67,17 @@ describe.each(bothDatabases)('a held stream on %s', (kind) => {
     expect(await subscription(localId)()).toBe('following')
   })
 
+  it('is opened again where it rests beside a task that is known to be at work, as a process of before may leave it', async () => {
+    const { agent, agentId, localId } = await begun('left behind')
+    agent.say('AUTH_REQUIRED')
+    await expect.poll(subscription(localId)).toBe('resting')
+    agent.say('WORKING', { isSilent: true })
+    await running.db.pool.query(sql.unsafe`
+      update task set state = 'TASK_STATE_WORKING', version = version + 1 where id = ${localId}`)
+    await new Scopes(running).turn(agentId)
+    await expect.poll(agent.streams).toEqual({ held: 1, opened: 2 })
+  })
+
   it('is opened again once the agent knows the task again, though nothing of it is new', async () => {
     const { agent, agentId, localId } = await begun('restarted')
     agent.forget(true)

@@ -215,22 +215,27 @@ describe('a subscription whose task has ended', () => {
     expect(after(follow('waiting'), heard(false)).value).toBe('resting')
     expect(after(follow('waiting'), heard(true)).value).toBe('following')
     const gone = after(done('follow', { kind: 'gone', reason: 'The agent was removed.' }))
-    const again = walk(gone, [heard(false)])
+    // Pushes of an agent that does not know its own task would have it asked for as often as they come.
+    expect(walk(gone, [heard(true)]).state.value).toBe('stopped')
+    const again = walk(gone, [{ type: 'found' }])
     expect([again.state.value, again.state.context.reason, again.facts]).toEqual([
       'following',
       null,
       ['subscription.started'],
     ])
     const large = done('follow', { kind: 'unreadable', reason: 'Too large.' })
-    expect(after(large, heard(true)).value).toBe('stopped')
+    expect(after(large, { type: 'found' }).value).toBe('stopped')
     // A reply tries again, and what is gone by then may be seen again.
     const nowGone = walk(after(large), [{ type: 'rearmed' }, done('follow', { kind: 'gone', reason: 'Gone.' })]).state
-    expect(walk(nowGone, [heard(true)]).state.value).toBe('following')
+    expect(walk(nowGone, [{ type: 'found' }]).state.value).toBe('following')
+    const atWork = { type: 'found', isAtWork: true } as EventObject
+    expect(after(follow('waiting'), atWork).value).toBe('following')
+    expect(after(follow('waiting'), { type: 'found' }).value).toBe('resting')
   })
 
   it('looks again after an interruption, and hears of nothing else any more', () => {
     const looking = after(told(true))
-    for (const type of ['interrupted', 'rearmed', 'heard'])
+    for (const type of ['interrupted', 'rearmed', 'heard', 'found'])
       expect(walk(looking, [{ type }]).state.value).toEqual({ closing: 'trying' })
   })
 })

@@ -22,9 +22,9 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
   afterEach(() => stage.close())
 
   /** By a process whose clock is so far from those of the others. */
-  async function lose(offMs: number): Promise<void> {
+  async function lose(offMs: number, version = 1): Promise<void> {
     const at = new Date(Date.now() + offMs).toISOString()
-    const lost = [{ organizationId: stage.viewer.organizationId, taskId }]
+    const lost = [{ organizationId: stage.viewer.organizationId, taskId, version }]
     for (let look = 0; look < looks; look++) await stage.db.pool.transaction((tx) => noteLost(tx, lost, at))
   }
   const isWatched = (): Promise<boolean> => hasUnfinished(stage.db.pool, { agentId: stage.agentId, tenant: '' })
@@ -40,4 +40,13 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
       expect(await isWatched()).toBe(true)
     },
   )
+
+  it('is void where it was heard of after it was asked for, and before the loss was noted', async () => {
+    const seen = statusOf(remoteId, 'TASK_STATE_INPUT_REQUIRED', new Date().toISOString())
+    await stage.tell({ kind: 'subscription', id: taskId }, { source: 'push', remoteTaskId: remoteId }, seen)
+    await lose(0)
+    expect(await isWatched()).toBe(true)
+    await lose(0, 2)
+    expect(await isWatched()).toBe(false)
+  })
 })

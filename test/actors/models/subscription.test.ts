@@ -39,6 +39,8 @@ interface Model {
   lease: 'none' | 'held' | 'lapsed'
   /** An answer or a push told of the end: nothing else that is told counts. */
   over: boolean
+  /** It was told while somebody was at the stream, of which only this is to come. */
+  ended: 'part' | 'whole' | null
   /** Seconds on the agent's clock: every status is newer than the one before. */
   clock: number
 }
@@ -82,6 +84,13 @@ function close(model: Model, state: 'closing' | 'closingPause'): void {
   enter(model, state)
 }
 
+/** The end was noted while the stream was followed: the look at it goes on under the same lease. */
+function closeOn(model: Model, claims: DueActor[]): void {
+  close(model, 'closing')
+  model.lease = 'held'
+  claims.push(...claims.slice(-1).map((claimed) => ({ ...claimed, work: 'close' })))
+}
+
 /** A look at a finished task that did not show it whole: the third is the last. */
 function closeAgain(model: Model): void {
   if (model.failures >= 3) return enter(model, 'finished')
@@ -90,8 +99,11 @@ function closeAgain(model: Model): void {
 }
 
 /** What becomes of it after an outcome, by the rules and not by the machine. */
-function heard(model: Model, outcome: FollowOutcome): void {
+function heard(model: Model, outcome: FollowOutcome, claims: DueActor[]): void {
   const streaming = model.state === 'following'
+  if (streaming && model.ended === 'whole') return enter(model, 'finished')
+  if (streaming && model.ended === 'part' && outcome.kind !== 'finished' && outcome.kind !== 'unseen')
+    return closeOn(model, claims)
   const next = streaming ? 'backingOff' : 'pausing'
   switch (outcome.kind) {
     case 'finished':
@@ -155,7 +167,7 @@ const report = (outcome: FollowOutcome): Command =>
     if (!claimed || model.lease === 'none' || (onlyStreams && model.state !== 'following')) return
     if (model.state === 'closing' ? !isOfClosing : model.state === 'reading' && outcome.kind === 'unseen') return
     await real.stage.report(claimed, done(claimed.work, outcome))
-    heard(model, outcome)
+    heard(model, outcome, real.claims)
   })
 
 /** Our own code failed on it: tried again, and never taken for the agent's silence. */
@@ -164,6 +176,8 @@ const fail = always('fail', async (model, real) => {
   if (!claimed || model.lease === 'none') return
   await real.stage.report(claimed, { type: `xstate.error.actor.${claimed.work}`, error: 'a defect' } as EventObject)
   if (model.state === 'closing') return closeAgain(model)
+  if (model.state === 'following' && model.ended === 'whole') return enter(model, 'finished')
+  if (model.state === 'following' && model.ended === 'part') return closeOn(model, real.claims)
   Object.assign(model, { failures: Math.min(14, model.failures + 1), reason: 'Following the task failed.' })
   enter(model, model.state === 'following' ? 'backingOff' : 'pausing')
 })
@@ -202,7 +216,7 @@ const status = (model: Model, remoteId: string, state: string) =>
 const answer = always('answer', async (model, real) => {
   const seen = status(model, real.remoteId, 'TASK_STATE_WORKING')
   await real.stage.tell(real.teller, { source: 'reply', remoteTaskId: real.remoteId }, seen, true)
-  if (closes(model.state)) return
+  if (model.over || closes(model.state)) return
   Object.assign(model, { failures: 0, reason: null })
   if (model.state === 'following') model.rearmed = true
   else enter(model, 'following')
@@ -217,9 +231,11 @@ const end = (source: 'reply' | 'push' | 'poll'): Command =>
     const seen = status(model, real.remoteId, 'TASK_STATE_CANCELED')
     await real.stage.tell(real.teller, { source, remoteTaskId: real.remoteId }, seen, source === 'reply')
     if (model.over) return
+    model.over = true
+    if (model.state === 'following' && model.lease !== 'none')
+      return void (model.ended = source === 'poll' ? 'whole' : 'part')
     if (source === 'poll') return enter(model, 'finished')
     close(model, 'closing')
-    model.over = true
   })
 
 const push = (state: string): Command =>
@@ -227,6 +243,8 @@ const push = (state: string): Command =>
     const seen = status(model, real.remoteId, state)
     await real.stage.tell(real.teller, { source: 'push', remoteTaskId: real.remoteId }, seen)
     if (model.over) return
+    // What waits for a person goes on without one.
+    if (model.state === 'resting' && state === 'TASK_STATE_WORKING') return enter(model, 'following')
     // News of an agent that was given up for away: it is there.
     if (model.state !== 'away' && model.state !== 'readingAway') return
     Object.assign(model, { failures: 0, reason: null })
@@ -307,6 +325,7 @@ describe.each(bothDatabases)('subscriptions on %s', (kind) => {
           rearmed: false,
           lease: 'none',
           over: false,
+          ended: null,
           clock: 0,
         }
         await fc.asyncModelRun(() => ({ model, real: { stage, remoteId, ref, teller, claims: [] } }), plan)
