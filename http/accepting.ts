@@ -9,6 +9,7 @@ import type { Viewer } from '../domain/access.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Door } from './door.ts'
 import { prove, viewerOf } from './guard.ts'
+import { letGoOfBody } from './large-bodies.ts'
 import { settle } from './presumed-requests.ts'
 import { answerFailure } from './refusals.ts'
 
@@ -17,10 +18,7 @@ import { answerFailure } from './refusals.ts'
  * body is let go with that: the answer may take a minute more.
  */
 export const acceptFor = (door: Door, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Accepted> =>
-  accept(door, request, reply, asked).finally(() => {
-    request.body = null
-    request.bodyPlace?.leave()
-  })
+  accept(door, request, reply, asked).finally(() => letGoOfBody(request))
 
 async function accept(door: Door, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Accepted> {
   const { commands } = door.system

@@ -22,10 +22,20 @@ const roomBytes = 128 * MiB
 /** One person's, in the same way: with many pages that read nothing they leave room for others. */
 const roomBytesEach = 64 * MiB
 
+/** There was no room for a large body in time, or somebody else had more use of it: that is no outage, and over as soon as others are. */
+export class Crowded extends Error {
+  override readonly name = 'Crowded'
+  constructor() {
+    super('Too many large messages are on their way; nothing was accepted.')
+  }
+}
+
 /** A place, or the wait for one. */
 export interface LargePlace {
   /** Waits for the place, so long at most; true once it is had. */
   readonly enter: (ms: number, signal: AbortSignal) => Promise<boolean>
+  /** Whether it is had, and somebody would come in for it. */
+  readonly isWanted: () => boolean
   /** Gives it up; once or more often. */
   readonly leave: () => void
 }
@@ -53,6 +63,7 @@ export class LargeRoom {
         if (!this.#room.has(visit)) await bell.wait(ms, signal)
         return this.#room.has(visit)
       },
+      isWanted: () => this.#room.isWanted(visit),
       leave: () => this.#room.leave(visit),
     }
   }

@@ -8,6 +8,7 @@ import { Overloaded } from '../actors/loop/operation.ts'
 import { Refusal, refusals, type RefusalCode } from '../domain/refusal.ts'
 import { isOutage } from '../persistence/outage.ts'
 import { sentenceOf } from './bodies.ts'
+import { Crowded } from './large-room.ts'
 
 /**
  * The specification has two shapes of an error. `door`: `{error: {message}}`, for what is decided before an operation is
@@ -115,6 +116,8 @@ export function failureOf(error: unknown): Failure {
   if (sentence !== null) return refusalAnswer('body.invalid', sentence)
   const code = frameworkCodes[(error as Partial<FastifyError> | null)?.code ?? '']
   if (code !== undefined) return refusalAnswer(code, refusals[code])
+  // Nothing is away: the log has a line of its own (large-bodies.ts).
+  if (error instanceof Crowded) return { status: 503, message: error.message, shape: 'operation', alarm: null }
   // Its own sentence says what the caller may rely on: that nothing was accepted, or that nobody knows and how to ask again.
   if (error instanceof Overloaded) return { status: 503, message: error.message, shape: 'operation', alarm: 'outage' }
   if (isOutage(error)) return { status: 503, message: unavailable, shape: 'door', alarm: 'outage' }

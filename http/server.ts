@@ -118,7 +118,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     if (options.drain.aborted) reply.header('connection', 'close')
     next()
   })
-  admitLargeBodies(app)
+  admitLargeBodies(app, { drain: options.drain })
   inviteBodiesLate(app)
   const { identify } = options
   const { rates, commands } = system

@@ -18,6 +18,7 @@ import { IdempotencyKey, keyFor, sendRefusals } from './commands.ts'
 import { localId, type Door } from './door.ts'
 import { frame, ping, sendEvents } from './event-stream.ts'
 import { viewerOf } from './guard.ts'
+import { letGoOfBody } from './large-bodies.ts'
 import { LargeRoom } from './large-room.ts'
 import { logged } from './refusals.ts'
 import { Standing } from './standing.ts'
@@ -59,6 +60,7 @@ async function lookAgain(
   if (!before.isOperable) throw new Refusal('action.forbidden')
   // Beyond what there is nothing that comes is left out.
   const fromPosition = Math.min(body.position ?? Math.max(0, before.events - rememberedEvents), before.events)
+  letGoOfBody(request)
   return { standing: new Standing(request), agentId, command: null, before, answered: null, fromPosition }
 }
 
