@@ -202,7 +202,10 @@ interface HttpAnswer {
 /** What an agent does something by. Of a question its refusal is believed, whatever else it says. */
 const acting: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel'])
 
-/** A result, a task or a message in whatever envelope: what a refusal has none of. An error's own `message` is text. */
+/**
+ * A result, a task or a message of the agent's in whatever envelope: what a refusal has none of. An error's own `message` is text, and a
+ * message of ours is the request's echo.
+ */
 function showsWork(json: unknown): boolean {
   if (!isObject(json)) return false
   const { result, task, message, msg } = json
@@ -212,8 +215,12 @@ function showsWork(json: unknown): boolean {
 
 const isTask = (json: unknown): boolean =>
   isObject(json) && typeof field(json, 'id') === 'string' && isObject(field(json, 'status'))
+const agentsRoles: readonly unknown[] = ['ROLE_AGENT', 'agent', 2]
 const isMessage = (json: unknown): boolean =>
-  isObject(json) && typeof field(json, 'messageId') === 'string' && field(json, 'parts') !== undefined
+  isObject(json) &&
+  typeof field(json, 'messageId') === 'string' &&
+  field(json, 'parts') !== undefined &&
+  agentsRoles.includes(field(json, 'role'))
 
 function readAnswer<O extends Operation>(
   endpoint: Endpoint,

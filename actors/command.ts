@@ -61,8 +61,9 @@ export function newCommand(
   newToken: () => string,
 ): NewCommand {
   const content = contentOf(of.agentId, of.body)
+  const id = newToken()
   return {
-    id: newToken(),
+    id,
     auditId: newToken(),
     organizationId: viewer.organizationId,
     personId: viewer.userId,
@@ -70,7 +71,8 @@ export function newCommand(
     idempotencyKey: of.idempotencyKey,
     contentDigest: digestOf(content),
     characters: content.length,
-    messageId: of.body.messageId ?? newToken(),
+    // So that it is found without an index of its own (migration 20).
+    messageId: of.body.messageId ?? id,
     title: titleFrom(wordsOf(of.body)),
     body: of.body,
     taskId: of.taskId,

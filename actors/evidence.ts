@@ -68,10 +68,7 @@ export class Searching {
     sought: readonly SoughtCommand[],
     looks: readonly EvidenceLook[],
   ): Promise<readonly EvidenceLook[]> {
-    const seen = sought.flatMap(({ commandId, action, messageId }, i) => {
-      const taskId = looks[i]?.outcome === 'found' ? looks[i].taskId : null
-      return action === 'send' && taskId !== null ? [{ commandId, messageId, taskId }] : []
-    })
+    const seen = sought.filter(({ action }, i) => action === 'send' && looks[i]?.outcome === 'found')
     const shared = await readNamesakes(this.#t.db.pool, line, seen)
     const unclear = { ...nothing, outcome: 'unsearchable', isWhole: false, reason: sharedId } as const
     return looks.map((look, i) => (shared.has(sought[i]?.commandId ?? '') ? unclear : look))

@@ -2,7 +2,7 @@
  * Evidence about uncertain commands, as rows: opened when the doubt arises, filled by looks, read for people. Never touches
  * a command's row. Does not look (actors/evidence.ts) and does not choose the words (domain/evidence.ts).
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { CommandBody } from '../domain/command-body.ts'
@@ -15,6 +15,8 @@ import {
   type EvidenceOutcome,
   type LookedFor,
 } from '../domain/evidence.ts'
+import { refusals } from '../domain/refusal.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { storable } from './tasks.ts'
@@ -45,10 +47,15 @@ export interface SoughtCommand {
 /** A body may be 16 MiB; of one that is so large the context is not read, and the search is wider for it. */
 const bodyLimitBytes = 64 * 1024
 
+interface Scope {
+  readonly agentId: string
+  readonly tenant: string
+}
+
 /** Commands of a scope whose next look is due, the longest due first. */
 export async function readSought(
   db: Connection,
-  scope: { readonly agentId: string; readonly tenant: string },
+  scope: Scope,
   at: string,
   limit: number,
 ): Promise<readonly SoughtCommand[]> {
@@ -68,37 +75,35 @@ export async function readSought(
 export interface SeenCommand {
   readonly commandId: string
   readonly messageId: string
-  readonly taskId: string
 }
 
 /**
  * Which of them are not the only ones whose message may be what was seen: another that was sent, or may have been, bears the same
- * message id, which a caller may choose. Those that named the task, that were answered by it, or that are in doubt and not settled:
- * each is a range of an index.
+ * message id, which a caller may choose. What a person decided of that one since changes nothing of it.
  */
 export async function readNamesakes(
   db: Connection,
-  { agentId, tenant }: { readonly agentId: string; readonly tenant: string },
+  scope: Scope,
   seen: readonly SeenCommand[],
 ): Promise<ReadonlySet<string>> {
   if (seen.length === 0) return new Set()
-  const isOther = sql.fragment`c.agent_id = ${agentId} and c.tenant = ${tenant} and c.message_id = q.message_id
-    and c.id <> q.command_id and c.action = 'send' and c.status in ('dispatching', 'succeeded', 'uncertain')`
-  const ids = await db.anyFirst(sql.type(z.object({ id: z.string() }))`
+  return new Set(await db.anyFirst(sql.type(z.object({ id: z.string() }))`${namesakesOf(scope, seen)}`))
+}
+
+/** Two look-ups of each: ids that were given have an index, and of the others the id is the command's own (migration 20). */
+export function namesakesOf({ agentId, tenant }: Scope, seen: readonly SeenCommand[]): FragmentSqlToken {
+  // One that failed is at the agent only where the answer to it was for another skill.
+  const mayBeThere = sql.fragment`
+    c.agent_id = ${agentId} and c.tenant = ${tenant} and c.message_id = q.message_id and c.action = 'send' and c.id <> q.command_id
+    and (c.status in ('dispatching', 'succeeded', 'uncertain') or (c.status = 'failed' and c.error = ${refusals['skill.crossed']}))`
+  return sql.fragment`
     select q.command_id as id
     from ${sql.unnest(
-      seen.map(({ commandId, messageId, taskId }) => [commandId, messageId, taskId]),
-      ['uuid', 'text', 'text'],
-    )} as q(command_id, message_id, remote_id)
-    where exists (select from command c where ${isOther} and c.remote_task_id = q.remote_id)
-      or exists (
-        select from task t join task_message m on m.task_id = t.id and m.message_id = q.message_id
-        join task_event e on e.task_id = t.id and e.source = 'sent' and strpos(e.event, to_json(q.message_id)::text) > 0
-        where t.agent_id = ${agentId} and t.tenant = ${tenant} and t.remote_id = q.remote_id)
-      or exists (
-        select from command c where ${isOther} and c.unsettled_at is not null
-          and c.organization_id = (select own.organization_id from command own where own.id = q.command_id))`)
-  return new Set(ids)
+      seen.map(({ commandId, messageId }) => [commandId, messageId, isUuid(messageId) ? messageId : null]),
+      ['uuid', 'text', 'uuid'],
+    )} as q(command_id, message_id, own_id)
+    where exists (select from command c where ${mayBeThere} and c.message_id <> c.id::text)
+      or exists (select from command c where c.id = q.own_id and ${mayBeThere})`
 }
 
 const Open = z.object({ commandId: z.string(), since: z.string(), looks: z.number() })

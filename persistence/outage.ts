@@ -3,19 +3,19 @@
  * They say nothing about what was asked; the lease holder tries again, a caller is told to. Everything else is a refusal or
  * a defect.
  */
-import {
-  BackendTerminatedUnexpectedlyError,
-  ConnectionError,
-  IdleTransactionTimeoutError,
-  StatementCancelledError,
-  StatementTimeoutError,
-} from 'slonik'
+import { ConnectionError, IdleTransactionTimeoutError, StatementCancelledError, StatementTimeoutError } from 'slonik'
 import type { OutageCause } from '../domain/queue.ts'
 import { DatabaseBusy } from './admission.ts'
 import { ArtifactsUnavailable } from './artifacts.ts'
 import { DatabaseClosed } from './database.ts'
 import { EmbeddedDatabaseBusy } from './drivers/pglite-session.ts'
-import { isConnectionFailure, isLockTimeout, isRetryable, isServerTrouble } from './drivers/sqlstate.ts'
+import {
+  isConnectionFailure,
+  isConnectionRefused,
+  isLockTimeout,
+  isRetryable,
+  isServerTrouble,
+} from './drivers/sqlstate.ts'
 
 /** What the floors above call an outage: it says of itself that it is one. */
 export class Outage extends Error {}
@@ -41,12 +41,12 @@ export const isDatabaseOutage = (error: unknown): boolean => isOutage(error) && 
 
 /**
  * Of the database as a whole: it cannot be reached, takes nobody in or has no place left, and says nothing of what was asked of it. A lock,
- * a time limit and a server's own trouble may be those of one row or statement, and so may a connection that broke under it: a statement
- * that takes too long has the same name here.
+ * a time limit and a server's own trouble may be those of one row or statement, and so may a connection that broke under it, whoever ended
+ * it: where the database is away, the next try finds none.
  */
 export const isDatabaseAway = (error: unknown): boolean =>
   [DatabaseBusy, DatabaseClosed, EmbeddedDatabaseBusy].some((kind) => error instanceof kind) ||
-  (isConnectionFailure(error) && !(error instanceof BackendTerminatedUnexpectedlyError))
+  isConnectionRefused(error)
 
 export const isOutage = (error: unknown): boolean =>
   kinds.some((kind) => error instanceof kind) ||

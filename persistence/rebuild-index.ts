@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { Connection } from './connection.ts'
+import type { Pool } from './connection.ts'
 import type { Database } from './database.ts'
 import { isOutage } from './outage.ts'
 
@@ -120,7 +120,7 @@ async function change(db: Database, ddl: string, { signal, waiting }: Told): Pro
 }
 
 /** Beside the statement, until that is over. Never rejects: a database that is away is told by the statement's own end. */
-async function watch(db: Connection, statement: string, { signal, waiting }: Told, over: AbortSignal): Promise<void> {
+async function watch(db: Pool, statement: string, { signal, waiting }: Told, over: AbortSignal): Promise<void> {
   const itself = sql.fragment`query = ${statement}`
   let [from, seen, told] = [performance.now(), '', '']
   while (!over.aborted) {
@@ -141,17 +141,32 @@ async function watch(db: Connection, statement: string, { signal, waiting }: Tol
   }
 }
 
-const at = (statements: Fragment): Fragment => sql.fragment`
+const Pid = z.object({ pid: z.number() })
+const ours = (statements: Fragment): Fragment => sql.fragment`
   from pg_stat_activity where datname = current_database() and usename = current_user and state = 'active' and (${statements})`
 
-const cancel = (db: Connection, statements: Fragment): Promise<unknown> =>
-  db.any(sql.type(z.object({ done: z.boolean() }))`select pg_cancel_backend(pid) as done ${at(statements)}`)
+/**
+ * What is done with each session of ours that is at a statement. Who signs in under one name and acts under another (`alter role … set role`)
+ * has sessions of the first, which only that one may read and cancel; the second may have been signed in as before.
+ */
+const ofEach = (db: Pool, done: Fragment, statements: Fragment): Promise<readonly number[]> =>
+  db.transaction(async (tx) => {
+    const asked = sql.type(Pid)`select ${done} as pid ${ours(statements)}`
+    const acting = await tx.anyFirst(asked)
+    await tx.query(sql.unsafe`set local role none`)
+    return [...acting, ...(await tx.anyFirst(asked))]
+  })
+
+const cancel = (db: Pool, statements: Fragment): Promise<unknown> =>
+  ofEach(db, sql.fragment`case when pg_cancel_backend(pid) then pid else 0 end`, statements)
 
 const BlockerRow = z.object({ pid: z.number(), application: z.string().nullable(), since: z.string().nullable() })
 
 /** A transaction that was prepared is nobody's session: 0. */
-const blockersOf = (db: Connection, statement: Fragment): Promise<readonly Blocker[]> =>
-  db.any(sql.type(BlockerRow)`
+async function blockersOf(db: Pool, statement: Fragment): Promise<readonly Blocker[]> {
+  const pids = await ofEach(db, sql.fragment`pid`, statement)
+  return db.any(sql.type(BlockerRow)`
     select distinct b.pid, nullif(a.application_name, '') as application, a.xact_start as since
-    from (select unnest(pg_blocking_pids(pid)) as pid ${at(statement)}) b
+    from (select unnest(pg_blocking_pids(pid)) as pid from unnest(${sql.array([...pids], 'int4')}) as pid) b
     left join pg_stat_activity a on a.pid = b.pid order by b.pid limit 10`)
+}

@@ -8,7 +8,7 @@ import type { QuerySqlToken } from 'slonik'
 import { ask, fly, type Flight, type FlightLine } from './flight.ts'
 import { GroupLine } from './group-line.ts'
 import { hangUp } from './hang-up.ts'
-import { namedError } from './sqlstate.ts'
+import { connectionError } from './sqlstate.ts'
 import { Prepared } from './statement-group.ts'
 
 /**
@@ -116,7 +116,7 @@ export class PostgresFlights {
     try {
       await client.connect()
     } catch (error) {
-      throw namedError(error, undefined)
+      throw connectionError(error)
     }
     this.#lines.add(line)
     return line

@@ -22,7 +22,7 @@ interface Line {
 }
 
 export class PostgresWakeUps {
-  readonly #config: pg.ClientConfig
+  readonly #newClient: (limits: pg.ClientConfig) => pg.Client
   readonly #route: Route
   readonly #local = new WakeUps((channel) => this.#send(channel))
   readonly #closed = new AbortController()
@@ -33,8 +33,8 @@ export class PostgresWakeUps {
   readonly #waiting = new Set<string>()
   #kept: Promise<void> = Promise.resolve()
 
-  constructor(config: pg.ClientConfig, route: Route) {
-    this.#config = config
+  constructor(newClient: (limits: pg.ClientConfig) => pg.Client, route: Route) {
+    this.#newClient = newClient
     this.#route = route
   }
 
@@ -114,7 +114,7 @@ export class PostgresWakeUps {
   }
 
   async #connect(): Promise<Line> {
-    const client = new pg.Client({ ...this.#config, query_timeout: ANSWER_LIMIT_MS })
+    const client = this.#newClient({ query_timeout: ANSWER_LIMIT_MS })
     const gone = new Promise<void>((resolve) => client.once('end', resolve))
     // The loss of the connection is seen by its 'end'; without a listener this event would end the process.
     client.on('error', () => {})

@@ -48,30 +48,23 @@ function connectionConfig(url: string): pg.ClientConfig {
   }
 }
 
-/** A pooler refuses a connection that begins with settings; there they go with each transaction. */
-function sessionConfig({ url, route, settings }: Sessions): pg.ClientConfig {
-  const config = connectionConfig(url)
-  if (route.isPooled) return config
-  const options = asOptions(settings)
-  // Of two `options` node-postgres takes the URL's alone: what an operator says there (a search_path) goes before ours.
-  const target = URL.canParse(url) ? new URL(url) : null
-  const theirs = target?.searchParams.get('options')
-  if (!target || !theirs) return { ...config, options }
-  target.searchParams.set('options', `${theirs} ${options}`)
-  return { ...config, connectionString: target.href }
-}
-
 /** What node-postgres says of itself when a connection begins; it takes no other words for it. */
 interface Starting {
   getStartupConf: () => Readonly<Record<string, string>>
 }
 
-function newClient(sessions: Sessions, limits: pg.ClientConfig = {}): pg.Client {
-  const client = new pg.Client({ ...sessionConfig(sessions), ...limits })
-  if (sessions.route.isPooled) {
-    const starting = client as pg.Client & Starting
-    const said = starting.getStartupConf.bind(client)
-    starting.getStartupConf = () => ({ ...said(), ...startupParameters })
+/**
+ * A pooler refuses a connection that begins with settings, a few excepted; there they go with each transaction. Elsewhere they go behind
+ * whatever an operator says as `options` (a search_path), as node-postgres has read it.
+ */
+function newClient({ url, route, settings }: Sessions, limits: pg.ClientConfig = {}): pg.Client {
+  const client = new pg.Client({ ...connectionConfig(url), ...limits })
+  const starting = client as pg.Client & Starting
+  const said = starting.getStartupConf.bind(client)
+  starting.getStartupConf = () => {
+    const theirs = said()
+    if (route.isPooled) return { ...theirs, ...startupParameters }
+    return { ...theirs, options: [theirs['options'] ?? '', asOptions(settings)].join(' ').trim() }
   }
   return client
 }
@@ -92,7 +85,7 @@ function limitedClient(sessions: Sessions): pg.Client {
  * what was delivered be delivered again. For us it does not; what a server does beyond `on` stays as it is.
  */
 async function settingsFor(client: pg.Client, route: Route): Promise<readonly Setting[]> {
-  const told = route.isPooled ? await transactionSettings(client) : sessionSettings
+  const told = route.isPooled ? transactionSettings : sessionSettings
   const { rows } = await client.query<{ mode: string }>(`select current_setting('synchronous_commit') as mode`)
   return rows[0]?.mode === 'off' ? [...told, { name: 'synchronous_commit', value: 'on' }] : told
 }
@@ -239,7 +232,7 @@ export async function openPostgres(profile: {
   })
   const { route } = sessions
   const kept = new KeptWires(maxConnections)
-  const wakeUps = new PostgresWakeUps(sessionConfig(sessions), route)
+  const wakeUps = new PostgresWakeUps((limits) => newClient(sessions, limits), route)
   const waits = { name: 'lock_timeout', value: String(LOCK_TIMEOUT_MS) }
   const flying: Sessions = { ...sessions, settings: [...sessions.settings, waits] }
   const flights = new PostgresFlights(() => limitedClient(flying), {

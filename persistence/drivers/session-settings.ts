@@ -3,7 +3,6 @@
  * change what our statements mean or how their answers are read. Where a session wants to be and what it may do (search_path,
  * read-only, row security) stays the operator's. How each route carries the settings: postgres.ts, pglite.ts.
  */
-import type pg from 'pg'
 
 export interface Setting {
   readonly name: string
@@ -56,19 +55,8 @@ export const startupParameters: Readonly<Record<string, string>> = Object.fromEn
   [...times, ...values.slice(0, 1)].map(({ name, value }) => [name, value]),
 )
 
-/**
- * Of each transaction behind a pooler: what its servers do otherwise, for each takes a statement. A style of dates always does: who set
- * it there may do so while we run.
- */
-export async function transactionSettings(client: Pick<pg.ClientBase, 'query'>): Promise<readonly Setting[]> {
-  const told = [...times, ...values]
-  const { rows } = await client.query<Setting>(
-    'select name, current_setting(name) as value from unnest($1::text[]) as name',
-    [told.map(({ name }) => name)],
-  )
-  const theirs = new Map(rows.map(({ name, value }) => [name, value]))
-  return [...planning, ...told.filter(({ name, value }) => name === 'datestyle' || theirs.get(name) !== value)]
-}
+/** Of each transaction behind a pooler, all of them: what its servers do otherwise somebody may set while we run. */
+export const transactionSettings: readonly Setting[] = [...planning, ...times, ...values]
 
 /** As words of `options` at the start of a connection, where a space ends a word. */
 export const asOptions = (settings: readonly Setting[]): string =>

@@ -37,6 +37,16 @@ export function isConnectionFailure(error: unknown): boolean {
   return code !== undefined && (connectionLost.has(code) || code.startsWith('08') || code.startsWith('57P0'))
 }
 
+/** 57P02: it crashed, and takes everybody's connection; 57P03: it is not yet accepting any; 53300: it has none left. */
+const noneLetIn = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', '08001', '08004', '53300', '57P02', '57P03'])
+
+/**
+ * True when the failure says that nobody gets a connection. Not so where one broke that was there: whoever stands before the server, or
+ * watches it, ends that of a statement that takes too long with the same codes (08P01, 57P01).
+ */
+export const isConnectionRefused = (error: unknown): boolean =>
+  error instanceof ConnectionError || (error instanceof Error && noneLetIn.has(codeOf(error) ?? ''))
+
 /**
  * 25006: a server that only reads, as a standby before its promotion. Class 53: no memory, disk or connection left; 58: its system failed.
  * A quota or a limit of file sizes has no code of its own (XX000), and is no less the end of what may be written.
@@ -89,6 +99,12 @@ function reported(error: Error, field: 'code' | 'severity'): string | undefined 
 }
 
 const codeOf = (error: Error): string | undefined => reported(error, 'code')
+
+/** Of a connection that could not be had, as Slonik's pool says it: what ended meanwhile was no statement's. */
+export function connectionError(error: unknown): Error {
+  const named = namedError(error, undefined)
+  return named instanceof DatabaseError ? named : new ConnectionError(named.message, { cause: named })
+}
 
 /** Slonik declares the fields of the server's error report as absent or text; node-postgres has them undefined or text. */
 type Violation = ConstructorParameters<typeof UniqueIntegrityConstraintViolationError>[0]

@@ -19,6 +19,7 @@ import { largeTexts } from './0016-large-texts.ts'
 import { valuesInEvents } from './0017-values-in-events.ts'
 import { presentLooks } from './0018-present-looks.ts'
 import { lostAtAVersion } from './0019-lost-at-a-version.ts'
+import { messagesById } from './0020-messages-by-id.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   valuesInEvents,
   presentLooks,
   lostAtAVersion,
+  messagesById,
 ]

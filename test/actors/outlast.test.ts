@@ -1,5 +1,5 @@
 /** What an outage does to repeatable work: it is begun anew, for a while, and who heard of it says so once. */
-import { BackendTerminatedUnexpectedlyError, ConnectionError } from 'slonik'
+import { BackendTerminatedError, BackendTerminatedUnexpectedlyError, ConnectionError } from 'slonik'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Bell } from '../../actors/loop/bell.ts'
 import type { Held } from '../../actors/loop/kinds.ts'
@@ -56,6 +56,8 @@ it('is outlasted by work that may be done again, and told once', async () => {
 it.each<[string, () => Error]>([
   ['refuses connections', () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
   ['gives no connection', () => new ConnectionError('Connection terminated unexpectedly')],
+  ['has no connection left', () => Object.assign(new Error('sorry, too many clients already'), { code: '53300' })],
+  ['crashed', () => Object.assign(new Error('terminating connection'), { code: '57P02' })],
   ['is starting', () => Object.assign(new Error('the database system is starting up'), { code: '57P03' })],
   ['has all connections in use', () => new DatabaseBusy()],
   ['is closed', () => new DatabaseClosed()],
@@ -69,6 +71,9 @@ it.each<[string, () => Error]>([
 it.each([
   ['by a lock', locked],
   ['by a statement that takes too long', slow],
+  ['by a statement that a pooler ends', () => Object.assign(new Error('query_timeout'), { code: '08P01' })],
+  ['by a session that somebody ends', () => new BackendTerminatedError(new Error('terminating connection'))],
+  ['by a connection that is reset', () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })],
 ])('%s, that does not end while the lease does, is one row’s and the machine’s to judge', async (_what, failure) => {
   const { ended, begun } = await run(heldFor(Infinity), times(100, failure))
   expect([ended, begun]).toEqual([failure(), 6])

@@ -3,6 +3,7 @@
  * there. What a rebuild brings back: test/persistence/rebuild.test.ts.
  */
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'slonik'
@@ -139,6 +140,35 @@ describe('the index of a rebuild', () => {
       expect(await left()).toEqual([])
     },
   )
+
+  it('says whom it waits for, and is ended, where who signs in acts under another name', async () => {
+    const suffix = randomUUID().slice(0, 8)
+    const [owner, lent] = [`owner_${suffix}`, `lent_${suffix}`]
+    await fresh.db.raw((client) =>
+      client.query(`
+        create role ${owner}; create role ${lent} login password 'secret' in role ${owner}; alter role ${lent} set role = '${owner}';
+        alter schema public owner to ${owner};
+        do $$ declare name text; begin
+          for name in select tablename from pg_tables where schemaname = 'public' loop
+            execute format('alter table public.%I owner to ${owner}', name);
+          end loop;
+        end $$`),
+    )
+    const { words, over } = await backup('organization')
+    const target = new URL(url)
+    Object.assign(target, { username: lent, password: 'secret' })
+    url = target.href
+    const waiting = rebuild()
+    // Whose session it is, is told to who may know; that it is waited for, to everybody.
+    await waiting.says(words.slice(0, words.indexOf(' (')))
+    waiting.process.kill('SIGTERM')
+    expect(await waiting.outcome).toMatchObject({ code: 1, stderr: interrupted })
+    expect([await builders(), await left()]).toEqual([[], []])
+    await over()
+    await fresh.db.raw((client) =>
+      client.query(`reassign owned by ${owner} to current_user; drop role ${lent}; drop role ${owner}`),
+    )
+  })
 
   it.each(['SIGTERM', 'SIGINT'] as const)('says whom it waits for, and %s ends that', async (signal) => {
     const { words, over } = await backup('organization')

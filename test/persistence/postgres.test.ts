@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { isConnectionFailure } from '../../persistence/drivers/sqlstate.ts'
 import { migrateUp } from '../../persistence/migrate.ts'
-import { isDatabaseOutage, isOutage } from '../../persistence/outage.ts'
+import { isDatabaseAway, isDatabaseOutage, isOutage } from '../../persistence/outage.ts'
 import { freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
+import { Wire } from '../support/wire.ts'
 
 describe('postgresql', () => {
   let fresh: FreshDatabase
@@ -39,6 +40,22 @@ describe('postgresql', () => {
     expect(isOutage(failed('could not extend file "base/5/2": Disk quota exceeded'))).toBe(true)
     expect(isOutage(failed('could not write to file "pg_wal/xlogtemp.7": File too large'))).toBe(true)
     expect(isOutage(failed('cache lookup failed for type 7'))).toBe(false)
+  })
+
+  it('is away where nobody gets a connection, and not where one ends under a statement', async () => {
+    const wire = new Wire(url)
+    const other = await openDatabase({ kind: 'postgresql', url: await wire.open() })
+    const ways = (statement: ReturnType<typeof sql.unsafe>): Promise<unknown>[] =>
+      [other.pool.any(statement), other.fly((tx) => tx.any(statement)), other.direct.any(statement)].map((asked) =>
+        asked.catch((error: unknown) => error),
+      )
+    const ended = await Promise.all(ways(sql.unsafe`select pg_terminate_backend(pg_backend_pid())`))
+    expect(ended.map((error) => [isOutage(error), isDatabaseAway(error)])).toEqual(ended.map(() => [true, false]))
+    wire.cut()
+    const refused = await Promise.all(ways(sql.unsafe`select 1`))
+    expect(refused.map((error) => [isOutage(error), isDatabaseAway(error)])).toEqual(refused.map(() => [true, true]))
+    await other.close()
+    wire.close()
   })
 
   it('lets two claimers skip each other’s rows', async () => {

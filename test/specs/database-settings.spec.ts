@@ -2,6 +2,9 @@
  * A database whose owner set it otherwise than we assume, by `alter database … set …`: another style of dates, another isolation, other
  * spellings of values. A console on it starts, delivers and tells the right times; directly and behind a pooler.
  */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import pg from 'pg'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
@@ -106,15 +109,87 @@ describe.each(['directly', 'behind a pooler'])('a database with settings of its 
   })
 })
 
-test('settings in the URL of a database go beside ours', async () => {
+test.each([
+  ['are a list', '-c datestyle=German -c work_mem=5MB', '5MB'],
+  ['are empty', '', '4MB'],
+  ['are said twice, the last one counts', '-c work_mem=6MB&options=-c work_mem=5MB', '5MB'],
+  ['are read as node-postgres does', '-c%20work_mem=5MB', '5MB'],
+])('settings in the URL of a database go beside ours: they %s', async (_, options, memory) => {
   const fresh = await freshDatabase('postgresql')
   if (fresh.profile.kind !== 'postgresql') throw new Error('An embedded database has no URL.')
-  const url = new URL(fresh.profile.url)
-  url.searchParams.set('options', '-c datestyle=German -c work_mem=5MB')
-  const db = await openDatabase({ kind: 'postgresql', url: url.href })
+  const name = new URL(fresh.profile.url).pathname.slice(1)
+  await fresh.db.raw((client) =>
+    client.query(`alter database ${name} set datestyle = 'German'; alter database ${name} set work_mem = '4MB'`),
+  )
+  const db = await openDatabase({ kind: 'postgresql', url: `${fresh.profile.url}?options=${options}` })
   const read = sql.unsafe`select ${instant}::timestamptz as at, current_setting('work_mem') as memory`
-  expect(await db.pool.one(read)).toEqual({ at: instant, memory: '5MB' })
-  expect(await db.fly((tx) => tx.one(read))).toEqual({ at: instant, memory: '5MB' })
+  expect(await db.pool.one(read)).toEqual({ at: instant, memory })
+  expect(await db.fly((tx) => tx.one(read))).toEqual({ at: instant, memory })
   await db.close()
+  await fresh.close()
+})
+
+/** Before the server, which asks nobody here: asks for the password of each connection, and keeps it. */
+async function startAsking(target: URL) {
+  const passwords = new Set<string>()
+  const askForIt = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => socket.destroy()))
+    socket.once('data', (opening: Buffer) => {
+      socket.write(askForIt)
+      socket.once('data', (said: Buffer) => {
+        passwords.add(said.subarray(5, -1).toString())
+        const upstream = connect(Number(target.port), target.hostname).on('error', () => socket.destroy())
+        sockets.push(upstream)
+        upstream.write(opening)
+        socket.pipe(upstream).pipe(socket)
+      })
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = (): void => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, passwords, close }
+}
+
+test('a password that is no proper part of a URL stays what it is beside settings', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('An embedded database has no URL.')
+  const target = new URL(fresh.profile.url)
+  const asking = await startAsking(target)
+  const url = `postgres://${target.username}:50%w@${asking.host}${target.pathname}?options=-c work_mem=5MB`
+  const db = await openDatabase({ kind: 'postgresql', url })
+  const memory = sql.unsafe`select current_setting('work_mem') as memory`
+  expect(await db.pool.oneFirst(memory)).toBe('5MB')
+  expect(await db.fly((tx) => tx.one(memory))).toEqual({ memory: '5MB' })
+  expect([...asking.passwords]).toEqual(['50%w'])
+  await db.close()
+  asking.close()
+  await fresh.close()
+})
+
+test('what somebody sets behind a pooler while we run changes nothing of ours', async () => {
+  const fresh = await freshDatabase('postgresql')
+  if (fresh.profile.kind !== 'postgresql') throw new Error('An embedded database has no URL.')
+  const { profile } = fresh
+  const pooler = await startPooler(profile.url, 1)
+  const db = await openDatabase({ kind: 'postgresql', url: pooler.url })
+  expect(await db.pool.transaction((tx) => tx.one(asked))).toEqual(answer)
+  await fresh.db.raw(async (client) => {
+    for (const setting of theirs)
+      await client.query(`alter database ${new URL(profile.url).pathname.slice(1)} set ${setting}`)
+  })
+  // The pooler takes another server in place of one whose client went in a transaction.
+  const leaving = new pg.Client({ connectionString: pooler.url })
+  await leaving.connect()
+  await leaving.query('begin')
+  await leaving.end()
+  expect(await db.pool.transaction((tx) => tx.one(asked))).toEqual(answer)
+  expect(await db.fly((tx) => tx.one(asked))).toEqual(answer)
+  await db.close()
+  await pooler.close()
   await fresh.close()
 })

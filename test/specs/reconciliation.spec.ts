@@ -198,6 +198,8 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     const { id, messageId, evidence } = command
     expect(command).toMatchObject({ status: 'uncertain', error: commandErrors.uncertain })
     expect(evidence).toMatchObject({ messageId })
+    // Nobody gave one: it needs no index of its own to be found by.
+    expect(messageId).toBe(id)
     // Nobody has to wake anybody: the doubt does.
     await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('found')
     const { lookedAt } = (await evidenceOf(id)) ?? {}
@@ -262,6 +264,30 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     peer.script.fault('SendMessage', { fault: 'reset', performed: false })
     const third = await finished(agentId, { text: 'hello', messageId: doubtful })
     await expect.poll(async () => (await evidenceOf(third.id))?.outcome, patience).toBe('unsearchable')
+    // Nor does it tell them apart that somebody settled the one that arrived.
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const fourth = await finished(agentId, { text: 'hello', messageId: doubtful, replaces: second.id })
+    await house.api.post(`/api/sends/${third.id}/settle`, { decision: 'no-matter' })
+    await expect.poll(async () => (await evidenceOf(fourth.id))?.outcome, patience).toBe('unsearchable')
+  })
+
+  it('claims nothing of a message whose id a command has that is still being sent', async () => {
+    const messageId = randomUUID()
+    peer.script.fault('SendMessage', { fault: 'hang-before-head' })
+    await house.api.post(
+      `/api/agents/${agentId}/commands`,
+      { text: 'hello', messageId },
+      { 'idempotency-key': messageId },
+    )
+    await expect.poll(() => peer.receiptsOf(messageId), patience).toBe(1)
+    // What the agent made of that message, the answer to which it still holds back.
+    const body = JSON.stringify({ message: { messageId, role: 'ROLE_USER', parts: [{ text: 'hello' }] } })
+    const headers = { 'content-type': 'application/json' }
+    await fetch(`${peer.origin}/a2a/rest/message:send`, { method: 'POST', headers, body })
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id, status } = await finished(agentId, { text: 'hello', messageId })
+    expect(status).toBe('uncertain')
+    await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('unsearchable')
   })
 
   it('looks into the task that an uncertain message or cancel names', async () => {
