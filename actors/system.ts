@@ -8,13 +8,14 @@ import { workersLoops } from '../machines/supervisor.ts'
 import { ArtifactStore } from '../persistence/artifacts.ts'
 import type { Database } from '../persistence/database.ts'
 import { ensureLocalAdministrator } from '../persistence/people.ts'
+import { removedAmong } from '../persistence/agents.ts'
 import { hasPushActors } from '../persistence/push.ts'
 import { Commands } from './acceptance.ts'
 import { Access } from './access.ts'
 import { Agents } from './agents.ts'
 import { CardTrust, type CardPolicy } from './card-trust.ts'
 import { keepAuditChain } from './audit-chain.ts'
-import { Changes } from './loop/changes.ts'
+import { anybody, Changes, type Subjects } from './loop/changes.ts'
 import { AgentDoor } from './credentials.ts'
 import { commandKind } from './command.ts'
 import { Deliveries } from './delivery.ts'
@@ -211,7 +212,7 @@ export class System {
           this.changes.subscribe((change) => {
             // Of what others committed only the names are told.
             const mayHave = (fact: string): boolean => change.commit?.facts?.has(fact) ?? true
-            if (agentFacts.some(mayHave) && !change.goesOn) this.worker.reconsider(change.subjects)
+            if (agentFacts.some(mayHave) && !change.goesOn) void this.#reconsider(change.subjects)
             if (mayHave('task.settled')) this.worker.tell(change.subjects)
           })
           await this.#freshness.open()
@@ -231,6 +232,21 @@ export class System {
       this.#time,
       log,
     )
+  }
+
+  /**
+   * What is held of agents of which there is news is taken up again. Where nobody knows of whom it is, of those that were removed: were
+   * every stream cut whenever somebody's transaction lasts, what agents say once would be lost.
+   */
+  async #reconsider(agents: Subjects): Promise<void> {
+    try {
+      const { lanes } = this.worker
+      const meant = agents === anybody ? await removedAmong(this.#o.db.pool, lanes) : agents
+      this.worker.reconsider(meant)
+    } catch (err) {
+      // Who was removed is found out with the stream's next turn, or its end.
+      this.#o.log.warn({ err }, 'agents that may have been removed could not be asked for')
+    }
   }
 
   /** The person behind every request in development mode. */

@@ -104,6 +104,14 @@ export async function readHolding(
       and ${heldPartly(viewer, 'read', ofAgent)}`)
 }
 
+/** Which of these were removed. */
+export async function removedAmong(db: Connection, agentIds: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  if (agentIds.size === 0) return new Set()
+  const rows = await db.anyFirst(sql.type(z.object({ id: z.string() }))`
+    select id from agent where id = any(${sql.array([...agentIds], 'uuid')}) and not enabled`)
+  return new Set(rows)
+}
+
 /** For the worker, which acts as the system: also an agent that was removed since. */
 export async function readAgent(db: Connection, id: string): Promise<AgentRow | null> {
   return db.maybeOne(sql.type(Row)`select ${columns} from ${withCard} where a.id = ${id}`)

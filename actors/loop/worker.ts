@@ -220,8 +220,13 @@ export class Worker implements Intake {
   }
 
   /** There is news of these agents: what is held of them for long is taken up again, by what is known of them now. */
-  reconsider(agents: Subjects): void {
-    for (const { lane, turn } of this.leases.list()) if (lane !== null && concerns(agents, lane)) turn.abort()
+  reconsider(agents: ReadonlySet<string>): void {
+    for (const { lane, turn } of this.leases.list()) if (lane !== null && agents.has(lane)) turn.abort()
+  }
+
+  /** Of the agents for which something is held. */
+  get lanes(): ReadonlySet<string> {
+    return new Set(this.leases.list().flatMap(({ lane }) => lane ?? []))
   }
 
   /** Others may have ended these: who works at one of them looks. */

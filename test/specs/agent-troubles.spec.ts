@@ -115,7 +115,9 @@ describe('an agent', () => {
       message: 'Out of memory.',
       status,
     } as const
-    for (const operation of ['SubscribeToTask', 'GetTask']) faulty.script.fault(operation, answer, Infinity)
+    // Its list, which is read once a minute, would tell that this agent's tasks are over.
+    for (const operation of ['SubscribeToTask', 'GetTask', 'ListTasks'])
+      faulty.script.fault(operation, answer, Infinity)
     const sent = await running.finished((await running.send(troubled, { text: 'hold this' })).id)
     const unfollowed = async () => (await troublesOf(troubled)).unfollowed
     const localId = sent.result?.localId
