@@ -47,7 +47,6 @@ export class FrameSplitter {
     this.#limit = maxFrameBytes
   }
 
-  /** Bytes of the frame that is not complete yet. */
   /** The frames that this chunk completes, in order, without their blank line. Throws FrameTooLarge. */
   push(chunk: Uint8Array): Uint8Array[] {
     if (this.#failed) throw new FrameTooLarge(this.#limit)

@@ -9,7 +9,7 @@ import type { Endpoint } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import { wordsOf } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
-import type { KnownStatus, ReportingCommand } from '../domain/fact.ts'
+import type { ReportingCommand } from '../domain/fact.ts'
 import { answeredError, answeredStatus, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
@@ -19,7 +19,7 @@ import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifac
 import { actorKey, type ActorRef } from '../persistence/actors.ts'
 import { readDeliveries, readDestinations, type Delivery, type Destination } from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
-import { readTaskStatus } from '../persistence/tasks.ts'
+import { readTaskVersion } from '../persistence/tasks.ts'
 import { errorWords, plainWords } from './agent-words.ts'
 import { aborted, Bell } from './loop/bell.ts'
 import type { AgentDoor, Prepared, Unsent } from './credentials.ts'
@@ -94,8 +94,8 @@ interface Attempt {
   readonly request: Encoded
   /** The sentence for an agent that refuses the credential. */
   readonly denial: string
-  /** How the task stood that is spoken to, before it was. */
-  readonly overrules: KnownStatus | null
+  /** The version of the task that is spoken to, before it was. */
+  readonly overrules: number | null
 }
 
 export class Deliveries {
@@ -143,7 +143,7 @@ export class Deliveries {
     if (!advertises(card.card, selected)) return ended({ kind: 'unsent', message: interfaceGone })
     const request = encodeDelivery(this.#t, { ...card, endpoint: selected }, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
-    const overrules = await this.#statusBefore(delivery)
+    const overrules = await this.#versionBefore(delivery)
     const prepared = await this.#prepare(ref, known, request.wire, held)
     if (prepared.kind === 'unsent') return ended({ kind: 'unsent', message: prepared.message })
     // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
@@ -195,10 +195,10 @@ export class Deliveries {
    * What an agent answers to a message is newer than what was known when it was sent, whatever its clock says. Null for a first word, and
    * where it cannot be read: the clock decides then.
    */
-  async #statusBefore({ agentId, body }: Delivery): Promise<KnownStatus | null> {
+  async #versionBefore({ agentId, body }: Delivery): Promise<number | null> {
     if (body.action !== 'send' || body.taskId === undefined) return null
     const task = { agentId, tenant: body.tenant, remoteId: body.taskId }
-    return readTaskStatus(this.#t.db.pool, task).catch(() => null)
+    return readTaskVersion(this.#t.db.pool, task).catch(() => null)
   }
 
   /** What has no binding needs none read: that was seen a second ago at most, in the commit that accepted. */
@@ -279,7 +279,7 @@ export class Deliveries {
       command,
       remoteTaskId: null,
       observations: [reply],
-      ...(overrules && { overrules }),
+      ...(overrules !== null && { overrules }),
     }
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }

@@ -3,7 +3,7 @@
  * Reads and locks once, folds in memory, writes once, for all reports of a batch. Does not fetch anything.
  */
 import type { Fact, Report, ToldFact } from '../domain/fact.ts'
-import { Fold } from '../domain/fold.ts'
+import { Fold, isLater } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
@@ -219,11 +219,7 @@ const isForeign = (observation: Observation, contextId: string | null, source: R
   (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
 
 /** Whether the task stands as it did when the agent was asked: what it answered is newer then, whatever its clock says. */
-const isPresent = ({ overrules }: Report, { version }: Fold): boolean => overrules?.version === version
-
-/** A question with an older time than the one that was known is not another: an agent's clock says so (second-looks.ts). */
-const isNewer = (at: string | null, than: string | null): boolean =>
-  at !== than && !(at !== null && than !== null && Date.parse(at) < Date.parse(than))
+const isPresent = ({ overrules }: Report, { version }: Fold): boolean => overrules === version
 
 /** It shows a state and no more; what stands in the status is the state's own word. */
 const isBare = ({ artifacts, messages }: Observation): boolean =>
@@ -244,7 +240,9 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     if (!folded.changed && !fresh && !subject.sources.has('reply')) continue
     const { state, stateAt, version } = folded
     const { before } = subject
-    const asksAnew = isWaiting(state) && (state !== before.state || isNewer(stateAt, before.stateAt))
+    // With an older time than the one that was known it is no other question: its agent's clock says so (second-looks.ts).
+    const isAskedLater = stateAt !== null && isLater(stateAt, before.stateAt)
+    const asksAnew = isWaiting(state) && (state !== before.state || isAskedLater)
     tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
     if (subject.end) tell({ type: 'task.settled', state, sources, created: fresh !== null, agentId, ...subject.end })
   }

@@ -3,9 +3,9 @@
  * runs back: of a replica, of a library that writes whole seconds. What a task looks like whenever it is asked for is how it stands.
  * Decides when that is so; what it changes is the fold's (domain/fold.ts), and whether anything was heard meanwhile observe.ts sees.
  */
-import type { KnownStatus } from '../domain/fact.ts'
 import { isBefore, isSaid } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
+import type { FollowedTask } from '../persistence/tasks.ts'
 import { remember } from './remember.ts'
 
 /** Longer than a replica of an agent lags behind, and no longer than three looks of a task that is followed: 0, 1 and 3 s. */
@@ -16,6 +16,8 @@ const steadyAloneMs = 60_000
 const lastingMs = 5 * 60_000
 /** A few dozen bytes each. */
 const doubtsRemembered = 10_000
+
+type KnownTask = Pick<FollowedTask, 'id' | 'state' | 'stateAt' | 'version'>
 
 interface Doubt {
   readonly version: number
@@ -35,11 +37,10 @@ export class SecondLooks {
   }
 
   /**
-   * What was known when the agent was asked, where its answer, older by its own clock, is what earlier looks showed as well and nothing
-   * else was heard meanwhile. Null where time decides. `known` was read before the agent was asked.
+   * The version that was known when the agent was asked, where its answer, older by its own clock, is what earlier looks showed as well and nothing
+   * else was heard meanwhile. Null where time decides. The task was read before the agent was asked.
    */
-  overruled({ id, ...known }: KnownStatus & { readonly id: string }, { status }: Observation): KnownStatus | null {
-    const { state, stateAt, version } = known
+  overruled({ id, state, stateAt, version }: KnownTask, { status }: Observation): number | null {
     if (!isSaid(status) || !isBefore(status, state, stateAt)) {
       this.#doubts.delete(id)
       return null
@@ -50,6 +51,6 @@ export class SecondLooks {
     const sinceMs = goesOn ? before.sinceMs : nowMs
     remember(this.#doubts, id, { version, shown: status.state, sinceMs, lastMs: nowMs }, doubtsRemembered)
     const isSteady = goesOn && nowMs - sinceMs >= (status.state === state ? steadyAloneMs : steadyMs)
-    return isSteady ? { state, stateAt, version } : null
+    return isSteady ? version : null
   }
 }

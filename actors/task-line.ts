@@ -8,7 +8,7 @@ import { encodeRequest, type AgentError, type WireRequest } from '../a2a/client.
 import type { Endpoint } from '../a2a/operations.ts'
 import { negotiatedSideband } from '../a2a/extensions/sideband.ts'
 import { WireError } from '../a2a/wire.ts'
-import type { KnownStatus, Source } from '../domain/fact.ts'
+import type { Source } from '../domain/fact.ts'
 import { lostAnswers } from '../domain/lost-answer.ts'
 import type { Observation } from '../domain/observation.ts'
 import { readAgent } from '../persistence/agents.ts'
@@ -161,7 +161,7 @@ export function encoded(encode: () => WireRequest): WireRequest | WireError {
 
 /** What a look knew of its task before it asked, as reports carry it. */
 interface Seeing {
-  readonly overrules?: KnownStatus | null
+  readonly overrules?: number | null
   readonly isSeenAgain?: boolean
 }
 
@@ -183,5 +183,5 @@ export async function commitSeen(
   if (observations.length === 0) return
   const { agentId, tenant, remoteId } = task
   const report = { agentId, tenant, source, command: null, remoteTaskId: remoteId, observations }
-  await held.record({ ...report, ...(overrules && { overrules }), ...(isSeenAgain && { isSeenAgain }) })
+  await held.record({ ...report, ...(overrules !== null && { overrules }), ...(isSeenAgain && { isSeenAgain }) })
 }

@@ -21,19 +21,12 @@ export interface Report {
   readonly remoteTaskId: string | null
   readonly observations: readonly Observation[]
   /**
-   * What was known when the agent was asked, where its answer counts whatever its clock says, unless more was heard since. Absent
-   * where time decides.
+   * The version of its task that was known when the agent was asked, where its answer counts whatever its clock says, unless more was
+   * heard since. Absent where time decides.
    */
-  readonly overrules?: KnownStatus
+  readonly overrules?: number
   /** The task can be seen again, which is news to who had given it up, whatever else is. */
   readonly isSeenAgain?: true
-}
-
-/** `stateAt`: the agent's own time of it, ISO 8601; null when it gave none. `version`: the task's, which whatever is heard makes another. */
-export interface KnownStatus {
-  readonly state: string
-  readonly stateAt: string | null
-  readonly version: number
 }
 
 export interface ReportingCommand {

@@ -303,7 +303,8 @@ const foldedPart = (part: PartText, event: number): FoldedPart =>
     ? { json: part, value: null }
     : { json: part.json, value: part.place && { from: part.place.from, bytes: part.place.bytes, event } }
 
-const isLater = (at: string, than: string | null, byMs: number): boolean =>
+/** Another instant, by so much. */
+export const isLater = (at: string, than: string | null, byMs = 0): boolean =>
   than === null || (at !== than && Date.parse(at) - Date.parse(than) >= byMs)
 
 /** The time alone, for an event that brings nothing else: whole, one artifact would be kept again with every look at its task. */

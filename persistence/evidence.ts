@@ -19,6 +19,7 @@ import { refusals } from '../domain/refusal.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './connection.ts'
+import type { ScopeName } from './reconciliation.ts'
 import { storable } from './tasks.ts'
 import { held } from './visibility.ts'
 
@@ -47,15 +48,10 @@ export interface SoughtCommand {
 /** A body may be 16 MiB; of one that is so large the context is not read, and the search is wider for it. */
 const bodyLimitBytes = 64 * 1024
 
-interface Scope {
-  readonly agentId: string
-  readonly tenant: string
-}
-
 /** Commands of a scope whose next look is due, the longest due first. */
 export async function readSought(
   db: Connection,
-  scope: Scope,
+  scope: ScopeName,
   at: string,
   limit: number,
 ): Promise<readonly SoughtCommand[]> {
@@ -83,7 +79,7 @@ export interface SeenCommand {
  */
 export async function readNamesakes(
   db: Connection,
-  scope: Scope,
+  scope: ScopeName,
   seen: readonly SeenCommand[],
 ): Promise<ReadonlySet<string>> {
   if (seen.length === 0) return new Set()
@@ -91,7 +87,7 @@ export async function readNamesakes(
 }
 
 /** Two look-ups of each: ids that were given have an index, and of the others the id is the command's own (migration 20). */
-export function namesakesOf({ agentId, tenant }: Scope, seen: readonly SeenCommand[]): FragmentSqlToken {
+export function namesakesOf({ agentId, tenant }: ScopeName, seen: readonly SeenCommand[]): FragmentSqlToken {
   // One that failed is at the agent only where the answer to it was for another skill.
   const mayBeThere = sql.fragment`
     c.agent_id = ${agentId} and c.tenant = ${tenant} and c.message_id = q.message_id and c.action = 'send' and c.id <> q.command_id

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { KnownStatus } from '../domain/fact.ts'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
 import type { Connection, Transaction } from './connection.ts'
 
@@ -103,20 +102,23 @@ export async function readTaskSkill(db: Connection, task: RemoteTask): Promise<P
     where agent_id = ${task.agentId} and tenant = ${task.tenant} and remote_id = ${task.remoteId}`)
 }
 
-/** How a task stands, by the agent's name of it; null for one that is not known. */
-export async function readTaskStatus(db: Connection, task: RemoteTask): Promise<KnownStatus | null> {
-  return db.maybeOne(sql.type(z.custom<KnownStatus>())`
-    select state, state_at as "stateAt", version from task
+/** A task's version, by the agent's name of it; null for one that is not known. */
+export async function readTaskVersion(db: Connection, task: RemoteTask): Promise<number | null> {
+  return db.maybeOneFirst(sql.type(z.object({ version: z.number() }))`
+    select version from task
     where agent_id = ${task.agentId} and tenant = ${task.tenant} and remote_id = ${task.remoteId}`)
 }
 
-export interface FollowedTask extends KnownStatus {
+export interface FollowedTask {
   readonly id: string
   readonly organizationId: string
   readonly agentId: string
   readonly tenant: string
   readonly remoteId: string
   readonly contextId: string | null
+  readonly state: string
+  readonly stateAt: string | null
+  readonly version: number
 }
 
 /** A task as whoever follows it needs it; null for a direct reply, which nobody can follow. */

@@ -1,13 +1,13 @@
 /** What stands in an agent's way among very much: how far it is looked for, that who sees a part is told no more, and what is read for it. */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import type { Viewer } from '../../domain/access.ts'
 import { looksSearched, looksShown, unfollowedSearched } from '../../domain/agent-troubles.ts'
 import { shareOf } from '../../domain/shares.ts'
 import { readFullPlaces } from '../../persistence/agent-places.ts'
 import { looksOf, readAgentTroubles, unfollowedOf } from '../../persistence/agent-troubles.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { rowsRead } from '../support/rows-read.ts'
 import { administratorOf } from '../support/viewers.ts'
 
 const ours = '00000000-0000-7000-8000-00000000000a'
@@ -151,31 +151,9 @@ describe('an agent’s places', () => {
   })
 })
 
-interface Plan {
-  readonly 'Node Type': string
-  readonly 'Relation Name'?: string
-  readonly 'Actual Rows': number
-  readonly 'Actual Loops': number
-  readonly 'Rows Removed by Filter'?: number
-  readonly Plans?: readonly Plan[]
-}
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
-
 /** How many rows of a table were looked at. */
-async function readFor(query: FragmentSqlToken, table: string): Promise<number> {
-  const Explained = z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.custom<Plan>() })) })
-  const explained = await fresh.db.pool.one(sql.type(Explained)`explain (analyze, timing off, format json) ${query}`)
-  const [whole] = explained['QUERY PLAN']
-  return nodesOf(whole?.Plan ?? never())
-    .filter((node) => node['Relation Name'] === table)
-    .reduce(
-      (sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
-      0,
-    )
-}
-const never = (): never => {
-  throw new Error('There is no plan.')
-}
+const readFor = async (query: FragmentSqlToken, table: string): Promise<number> =>
+  (await rowsRead(fresh.db, query))[table] ?? 0
 
 it.each([
   ['an administrator', administrator, looksSearched],

@@ -1,28 +1,18 @@
 /** Commands whose messages bear one id: which of them make evidence of another worthless, and what is read to know it. */
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import type { CommandStatus } from '../../domain/command.ts'
 import { refusals } from '../../domain/refusal.ts'
 import { insertCommands } from '../../persistence/commands.ts'
 import { namesakesOf, readNamesakes } from '../../persistence/evidence.ts'
 import { at, idOf, newCommand, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { rowsRead } from '../support/rows-read.ts'
 
 const scope = { agentId: ours, tenant: '' }
 /** What an agent has seen: more than there are on a page, of an agent that crashed. */
 const looked = 200
 const others = 20_000
-
-interface Plan {
-  readonly 'Relation Name'?: string
-  readonly 'Actual Rows': number
-  readonly 'Actual Loops': number
-  readonly 'Rows Removed by Filter'?: number
-  readonly Plans?: readonly Plan[]
-}
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
-const Explained = z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.custom<Plan>() })) })
 
 describe.each(bothDatabases)('commands of one message id on %s', (database) => {
   let fresh: FreshDatabase
@@ -84,13 +74,7 @@ describe.each(bothDatabases)('commands of one message id on %s', (database) => {
       messageId: `many-${n + 1}`,
     }))
     expect((await readNamesakes(fresh.db.pool, scope, seen)).size).toBe(looked)
-    const { 'QUERY PLAN': plans } = await fresh.db.pool.one(
-      sql.type(Explained)`explain (analyze, timing off, format json) ${namesakesOf(scope, seen)}`,
-    )
-    const read = plans
-      .flatMap(({ Plan: plan }) => nodesOf(plan))
-      .filter((node) => node['Relation Name'] === 'command')
-      .reduce((n, node) => n + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'], 0)
+    const { command: read } = await rowsRead(fresh.db, namesakesOf(scope, seen))
     expect(read).toBeLessThanOrEqual(2 * looked)
   })
 })

@@ -1,7 +1,6 @@
 /** Where troubles are among very much: which agents are marked and which tasks told, to whom, and how much is read for it. */
-import { sql, type FragmentSqlToken } from 'slonik'
+import { sql } from 'slonik'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { z } from 'zod'
 import type { Viewer } from '../../domain/access.ts'
 import {
   followedSearched,
@@ -12,6 +11,7 @@ import {
 } from '../../domain/troubles.ts'
 import { readTroubledAgents, readUnfollowedTasks, troubledAgents, unfollowedTasks } from '../../persistence/troubles.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { rowsRead } from '../support/rows-read.ts'
 import { administratorOf } from '../support/viewers.ts'
 
 const ours = '00000000-0000-7000-8000-00000000000a'
@@ -138,39 +138,16 @@ it('tells of the tasks that are not followed for long, the newest first, and not
   expect([many.tasks.length, many.more]).toEqual([unfollowedListed, true])
 })
 
-interface Plan {
-  readonly 'Relation Name'?: string
-  readonly 'Actual Rows': number
-  readonly 'Actual Loops': number
-  readonly 'Rows Removed by Filter'?: number
-  readonly Plans?: readonly Plan[]
-}
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
-
-/** How many rows of each table were looked at. */
-async function readFor(query: FragmentSqlToken): Promise<Readonly<Record<string, number>>> {
-  const Explained = z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.custom<Plan>() })) })
-  const { 'QUERY PLAN': plans } = await fresh.db.pool.one(
-    sql.type(Explained)`explain (analyze, timing off, format json) ${query}`,
-  )
-  const read: Record<string, number> = {}
-  for (const node of plans.flatMap(({ Plan: plan }) => nodesOf(plan))) {
-    const { 'Relation Name': table, 'Actual Rows': rows, 'Actual Loops': loops } = node
-    if (table !== undefined) read[table] = (read[table] ?? 0) + (rows + (node['Rows Removed by Filter'] ?? 0)) * loops
-  }
-  return read
-}
-
 it.each([
   ['an administrator', administrator],
   ['who holds one skill', clerk],
 ] as const)('is read without all there is: for %s', async (_, viewer) => {
   expect(agents).toBeLessThan(troubledSearched)
-  const marks = await readFor(troubledAgents(viewer, attention))
+  const marks = await rowsRead(fresh.db, troubledAgents(viewer, attention))
   // Averages of loops are rounded, by one row a loop at the most.
   expect(marks['task']).toBeLessThanOrEqual(agents * (tasksOfEach + 1))
   expect(marks['actor']).toBeLessThanOrEqual(agents * (2 * tasksOfEach + looksOfEach))
-  const tasks = await readFor(unfollowedTasks(viewer, attention))
+  const tasks = await rowsRead(fresh.db, unfollowedTasks(viewer, attention))
   expect(tasks['actor']).toBeLessThanOrEqual(followedSearched)
   expect(tasks['task']).toBeLessThanOrEqual(2 * followedSearched)
 })
