@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { listTaskIds } from '../../persistence/rebuild.ts'
@@ -92,48 +92,50 @@ describe('a rebuild that is stopped', () => {
   )
 })
 
-describe('the index of a rebuild', () => {
-  let fresh: FreshDatabase
-  let url: string
+/** Each on a database of its own, and beside the others: the most of each is a wait of the command's. */
+describe.concurrent('the index of a rebuild', () => {
   const done = 'Rebuilt 0 tasks from 0 events; 0 repaired.\n'
   const interrupted = 'Interrupted; the next run goes on from here.\n'
-  beforeEach(async () => {
-    fresh = await freshDatabase('postgresql')
-    url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
+
+  async function stand({ onTestFinished }: TestContext) {
+    const fresh = await freshDatabase('postgresql')
+    onTestFinished(() => fresh.close())
+    const ownUrl = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
     await (await systemOn(fresh.db, { works: false })).close()
-  })
-  afterEach(() => fresh.close())
 
-  function rebuild(): Running {
-    const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
-    return watch(spawn(process.execPath, childArgs('bin/projections.ts'), { env }))
-  }
-
-  /** Somebody's session with a snapshot that stays open, as a backup's, of what they have read. */
-  async function backup(table: string): Promise<{ readonly words: string; readonly over: () => Promise<void> }> {
-    const client = new pg.Client({ connectionString: url, application_name: 'a backup' })
-    await client.connect()
-    await client.query('begin isolation level repeatable read')
-    const { rows } = await client.query<{ pid: number }>(`select pg_backend_pid() as pid, count(*) from ${table}`)
-    return {
-      words: `The run waits for session ${rows[0]?.pid} (a backup, in a transaction since 2`,
-      over: () => client.end(),
+    function rebuild(url = ownUrl): Running {
+      const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+      return watch(spawn(process.execPath, childArgs('bin/projections.ts'), { env }))
     }
+
+    /** Somebody's session with a snapshot that stays open, as a backup's, of what they have read. */
+    async function backup(table: string): Promise<{ readonly words: string; readonly over: () => Promise<void> }> {
+      const client = new pg.Client({ connectionString: ownUrl, application_name: 'a backup' })
+      await client.connect()
+      await client.query('begin isolation level repeatable read')
+      const { rows } = await client.query<{ pid: number }>(`select pg_backend_pid() as pid, count(*) from ${table}`)
+      return {
+        words: `The run waits for session ${rows[0]?.pid} (a backup, in a transaction since 2`,
+        over: () => client.end(),
+      }
+    }
+
+    /** Sessions at the index, and what is there of it. */
+    const builders = () =>
+      fresh.db.pool.anyFirst(sql.type(z.object({ pid: z.number() }))`
+        select pid from pg_stat_activity where datname = current_database() and state = 'active'
+          and query like 'create index concurrently command_of_task_rebuild%'`)
+    const left = () =>
+      fresh.db.pool.anyFirst(sql.type(z.object({ name: z.string() }))`
+        select relname as name from pg_class where relname = 'command_of_task_rebuild'`)
+    return { db: fresh.db, url: ownUrl, rebuild, backup, builders, left }
   }
 
-  /** Sessions at the index, and what is there of it. */
-  const builders = () =>
-    fresh.db.pool.anyFirst(sql.type(z.object({ pid: z.number() }))`
-      select pid from pg_stat_activity where datname = current_database() and state = 'active'
-        and query like 'create index concurrently command_of_task_rebuild%'`)
-  const left = () =>
-    fresh.db.pool.anyFirst(sql.type(z.object({ name: z.string() }))`
-      select relname as name from pg_class where relname = 'command_of_task_rebuild'`)
-
-  it.each(['repeatable read', 'serializable'])(
+  it.for(['repeatable read', 'serializable'])(
     'does not wait for itself where %s is what a database does',
-    async (level) => {
-      await fresh.db.raw((client) =>
+    async (level, context) => {
+      const { db, url, rebuild, left } = await stand(context)
+      await db.raw((client) =>
         client.query(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = '${level}'`),
       )
       expect(await rebuild().outcome).toEqual({ code: 0, stdout: done, stderr: '' })
@@ -141,10 +143,11 @@ describe('the index of a rebuild', () => {
     },
   )
 
-  it('says whom it waits for, and is ended, where who signs in acts under another name', async () => {
+  it('says whom it waits for, and is ended, where who signs in acts under another name', async (context) => {
+    const { db, url, rebuild, backup, builders, left } = await stand(context)
     const suffix = randomUUID().slice(0, 8)
     const [owner, lent] = [`owner_${suffix}`, `lent_${suffix}`]
-    await fresh.db.raw((client) =>
+    await db.raw((client) =>
       client.query(`
         create role ${owner}; create role ${lent} login password 'secret' in role ${owner}; alter role ${lent} set role = '${owner}';
         alter schema public owner to ${owner};
@@ -157,20 +160,20 @@ describe('the index of a rebuild', () => {
     const { words, over } = await backup('organization')
     const target = new URL(url)
     Object.assign(target, { username: lent, password: 'secret' })
-    url = target.href
-    const waiting = rebuild()
+    const waiting = rebuild(target.href)
     // Whose session it is, is told to who may know; that it is waited for, to everybody.
     await waiting.says(words.slice(0, words.indexOf(' (')))
     waiting.process.kill('SIGTERM')
     expect(await waiting.outcome).toMatchObject({ code: 1, stderr: interrupted })
     expect([await builders(), await left()]).toEqual([[], []])
     await over()
-    await fresh.db.raw((client) =>
+    await db.raw((client) =>
       client.query(`reassign owned by ${owner} to current_user; drop role ${lent}; drop role ${owner}`),
     )
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('says whom it waits for, and %s ends that', async (signal) => {
+  it.for(['SIGTERM', 'SIGINT'] as const)('says whom it waits for, and %s ends that', async (signal, context) => {
+    const { rebuild, backup, builders, left } = await stand(context)
     const { words, over } = await backup('organization')
     const waiting = rebuild()
     await waiting.says(words)
@@ -180,7 +183,8 @@ describe('the index of a rebuild', () => {
     await over()
   })
 
-  it('says that it is left behind where somebody’s transaction keeps it, and the next run removes it', async () => {
+  it('says that it is left behind where somebody’s transaction keeps it, and the next run removes it', async (context) => {
+    const { rebuild, backup, left } = await stand(context)
     const { words, over } = await backup('command')
     const waiting = rebuild()
     await waiting.says(words)
@@ -196,7 +200,8 @@ describe('the index of a rebuild', () => {
     expect(await left()).toEqual([])
   })
 
-  it('is taken over from a run that was killed, and made when the others have ended', async () => {
+  it('is taken over from a run that was killed, and made when the others have ended', async (context) => {
+    const { rebuild, backup, builders, left } = await stand(context)
     const { words, over } = await backup('organization')
     const killed = rebuild()
     await killed.says(words)
@@ -212,12 +217,13 @@ describe('the index of a rebuild', () => {
     expect(await left()).toEqual([])
   })
 
-  it('is removed when its session was ended, which is one line', async () => {
+  it('is removed when its session was ended, which is one line', async (context) => {
+    const { db, rebuild, backup, builders, left } = await stand(context)
     const { words, over } = await backup('organization')
     const cut = rebuild()
     await cut.says(words)
     const [pid = 0] = await builders()
-    await fresh.db.pool.query(sql.unsafe`select pg_terminate_backend(${pid})`)
+    await db.pool.query(sql.unsafe`select pg_terminate_backend(${pid})`)
     const why = 'The database cannot be reached: terminating connection due to administrator command\n'
     expect(await cut.outcome).toMatchObject({ code: 1, stderr: why })
     expect(await left()).toEqual([])
