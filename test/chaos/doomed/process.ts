@@ -7,6 +7,7 @@
  * still there), `{"clockMs": n}` (its wall clock jumps by that much), `{"loseCommits": rate}`, `{"weigh": true}` (it says `holds n`,
  * the bytes it holds once its garbage is collected); each is answered with `heard` on stdout.
  */
+import { flushCompileCache } from 'node:module'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import * as z from 'zod/mini'
@@ -78,6 +79,8 @@ const partsFor = (policy: SystemOptions['policy']): Parts => ({
 
 watchSockets(doom)
 watchFiles(doom)
+// What dies leaves nothing behind by itself: its heir starts in a sixth less of a processor.
+flushCompileCache()
 // Its stdin ends with whoever started it, and nobody else is to be left with it.
 createInterface(process.stdin)
   .on('line', hear)
