@@ -146,12 +146,13 @@ export class Deliveries {
     const overrules = await this.#versionBefore(delivery)
     const prepared = await this.#prepare(ref, known, request.wire, held)
     if (prepared.kind === 'unsent') return ended({ kind: 'unsent', message: prepared.message })
-    // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
-    if (!held.isHeld()) throw new LeaseLost(ref)
     const guest = this.#largeAnswers.guest(delivery.agentId)
     try {
       const room = { read: guest.read, withinMs: roomMs }
-      const sent = await prepared.exchange({ ...limits.answer, connection: 'warm', room }, held.signal)
+      // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
+      const bounds = { ...limits.answer, connection: 'warm', room, mayBegin: held.isHeld } as const
+      const sent = await prepared.exchange(bounds, held.signal)
+      if (sent.kind === 'unsent' && !held.isHeld()) throw new LeaseLost(ref)
       guest.whole()
       return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial, overrules }, held)
     } catch (error) {

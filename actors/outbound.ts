@@ -40,6 +40,8 @@ export interface ExchangeLimits {
    * one only within half a second. Everything but GET is `fresh` unless it says otherwise.
    */
   readonly connection?: 'fresh' | 'warm' | 'kept'
+  /** Asked when a connection is there, before the first byte: whoever waited for it may have stood still. Where it says no, nothing leaves. */
+  readonly mayBegin?: () => boolean
   /** Where a large answer waits for room before it is read on; the deadline stands still meanwhile. */
   readonly room?: Room
 }
@@ -164,7 +166,7 @@ export class Outbound {
     attachment: Attachment = nothing,
   ): Promise<Sent> {
     const connection = bounds.connection ?? (request.method === 'GET' ? 'kept' : 'fresh')
-    const call = new Call(bounds.maxBytes)
+    const call = new Call(bounds.maxBytes, bounds.mayBegin)
     const leash = new Leash(call, signal)
     try {
       leash.endAfter(Math.min(bounds.deadlineMs, this.#longestMs))

@@ -28,6 +28,7 @@ export class Call implements Dispatcher.DispatchHandler {
   readonly #head = Promise.withResolvers<Head>()
   readonly #stop = Promise.withResolvers<never>()
   readonly #maxBytes: number
+  readonly #mayBegin: () => boolean
   #received = 0
   #hints = 0
   #started = false
@@ -36,9 +37,10 @@ export class Call implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #body: Readable | null = null
 
-  /** `maxBytes` bounds the body as it travels; a decoded body has the same limit again. */
-  constructor(maxBytes: number) {
+  /** `maxBytes` bounds the body as it travels; a decoded body has the same limit again. `mayBegin`: asked before the first byte. */
+  constructor(maxBytes: number, mayBegin = (): boolean => true) {
     this.#maxBytes = maxBytes
+    this.#mayBegin = mayBegin
     // Who stops a call that was never sent does not wait for its head.
     this.#head.promise.catch(() => undefined)
     this.#stop.promise.catch(() => undefined)
@@ -85,6 +87,7 @@ export class Call implements Dispatcher.DispatchHandler {
     if (this.#stopped !== null) throw this.#stopped
     // undici puts a request back into its queue on some informational errors. Ours are written once, whatever it thinks.
     if (this.#started) throw new OutboundFailure('reset')
+    if (!this.#mayBegin()) throw new OutboundFailure('aborted')
     this.#started = true
     this.#controller = controller
   }
