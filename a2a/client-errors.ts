@@ -100,9 +100,12 @@ const statusTexts: Readonly<Record<number, string>> = {
   451: 'Unavailable For Legal Reasons',
 }
 
+/** A proxy says so of an agent that was too slow for it, and may be at work. */
+const outOfTime: ReadonlySet<number> = new Set([408, 499])
+
 /** The refusal that a status alone is, or null when it says nothing about what ran. */
 export function refusalFromStatus(status: number): AgentError | null {
-  if (!(status >= 400 && status < 500)) return null
+  if (!(status >= 400 && status < 500) || outOfTime.has(status)) return null
   // 404 and 405 are an unknown route; the rest declines the request as such.
   const code = status === 404 || status === 405 ? -32601 : -32600
   return {

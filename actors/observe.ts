@@ -5,6 +5,7 @@
 import type { Fact, Report, ToldFact } from '../domain/fact.ts'
 import { Fold, isLater } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
+import type { KnownMessage, SaidMessage } from '../domain/same-id.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { writeTasks, type NewTask, type TaskWrite } from '../persistence/task-writes.ts'
@@ -108,14 +109,14 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
 }
 
 function namesIn(reports: readonly Told[], locked: ReadonlyMap<string, LockedTask>) {
-  const messages: [string, string][] = []
+  const messages: [string, SaidMessage][] = []
   const artifacts: [string, string][] = []
   for (const { report } of reports) {
     const remoteId = remoteIdOf(report)
     const id = remoteId === null ? undefined : locked.get(keyOf({ ...report, remoteId }))?.id
     if (id === undefined) continue
     for (const observation of sayings(report)) {
-      for (const message of observation.messages) messages.push([id, message.id])
+      for (const message of observation.messages) messages.push([id, message])
       for (const artifact of observation.artifacts) artifacts.push([id, artifact.artifactId])
     }
   }
@@ -127,7 +128,10 @@ const sayings = (report: Report): readonly Observation[] =>
   report.command?.sent ? [report.command.sent, ...report.observations] : report.observations
 
 function knownSubject(batch: BatchContext, row: LockedTask, known: Awaited<ReturnType<typeof readKnown>>): Subject {
-  const { messages, artifacts } = known.get(row.id) ?? { messages: new Set<string>(), artifacts: new Map() }
+  const { messages, artifacts } = known.get(row.id) ?? {
+    messages: new Map<string, KnownMessage>(),
+    artifacts: new Map(),
+  }
   const fold = new Fold({ ...row, messages, artifacts }, batch.at.toISOString(), chainParts)
   const { id, organizationId, agentId, skillId, contextId } = row
   const own = { id, organizationId, agentId, skillId, contextId }
@@ -163,7 +167,7 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
     references: command?.referenceTaskIds ?? [],
     commandId: command?.id ?? null,
   }
-  const known = { ...unseen, state, messages: new Set<string>(), artifacts: new Map() }
+  const known = { ...unseen, state, messages: new Map<string, KnownMessage>(), artifacts: new Map() }
   const fold = new Fold(known, batch.at.toISOString(), chainParts)
   return {
     id,

@@ -5,6 +5,7 @@
  */
 import { Fold, type Folded, type FoldedArtifact, type KnownArtifact } from '../domain/fold.ts'
 import { observationOf, type Observation } from '../domain/observation.ts'
+import { namesOf, withoutWords, type KnownMessage } from '../domain/same-id.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Transaction } from '../persistence/connection.ts'
 import {
@@ -152,7 +153,7 @@ async function rebuildFromMark(db: Database['pool'], run: RebuildRun): Promise<v
 class Retelling {
   readonly id: string
   readonly #commands: readonly ToldCommand[]
-  readonly #messages = new Set<string>()
+  readonly #messages = new Map<string, KnownMessage>()
   readonly #artifacts = new Map<string, KnownArtifact>()
   /** The command that brought the task: the first that it answered. */
   opening: ToldCommand | null
@@ -191,7 +192,7 @@ class Retelling {
     const fold = new Fold(known, receivedAt, chainParts)
     fold.add(seen, source, isPresent)
     const folded = fold.result()
-    for (const message of folded.messages) this.#messages.add(message.id)
+    for (const message of folded.messages) this.#messages.set(message.id, withoutWords(message, chainParts))
     for (const [id, { newParts: _, ...artifact }] of folded.artifacts) this.#artifacts.set(id, artifact)
     this.#state = folded.state
     this.#stateAt = folded.stateAt
@@ -204,7 +205,11 @@ class Retelling {
 
   /** What the event names of what is known: all that a fold needs. */
   #known(seen: Observation) {
-    const messages = new Set(seen.messages.map(({ id }) => id).filter((id) => this.#messages.has(id)))
+    const messages = new Map<string, KnownMessage>()
+    for (const name of seen.messages.flatMap((message) => [...namesOf(message, chainParts)])) {
+      const message = this.#messages.get(name)
+      if (message) messages.set(name, message)
+    }
     const artifacts = new Map<string, KnownArtifact>()
     for (const { artifactId } of seen.artifacts) {
       const artifact = this.#artifacts.get(artifactId)

@@ -6,7 +6,8 @@ import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
-import { isTerminal } from './task.ts'
+import { isAnother, otherName, type KnownMessage } from './same-id.ts'
+import { isTerminal, isWaiting } from './task.ts'
 
 export interface KnownArtifact {
   readonly position: number
@@ -27,7 +28,7 @@ export interface KnownTask {
   readonly stateAt: string | null
   readonly version: number
   readonly events: number
-  readonly messages: ReadonlySet<string>
+  readonly messages: ReadonlyMap<string, KnownMessage>
   readonly artifacts: ReadonlyMap<string, KnownArtifact>
 }
 
@@ -113,7 +114,7 @@ export class Fold {
   #stateAt: string | null
   #events: number
   #version: number
-  readonly #known: Set<string>
+  readonly #known: Map<string, KnownMessage>
   readonly #artifacts: Map<string, KnownArtifact>
   readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, FoldedPart> }>()
   readonly #foldedEvents: FoldedEvent[] = []
@@ -129,7 +130,7 @@ export class Fold {
     this.#stateAt = known.stateAt
     this.#events = known.events
     this.#version = known.version
-    this.#known = new Set(known.messages)
+    this.#known = new Map(known.messages)
     this.#artifacts = new Map(known.artifacts)
   }
 
@@ -151,7 +152,7 @@ export class Fold {
     const overrules = isPresent && isSaid(status) && isBefore(status, this.#state, this.#stateAt)
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
-    const said = this.#addMessages(observation, position)
+    const said = this.#addMessages(observation, position, overrules || this.#saysNews(observation, source))
     const made = this.#addArtifacts(observation, position, source, late)
     const isShown = observation.kind === 'task' && source !== 'reply'
     const stands = overrules
@@ -206,13 +207,27 @@ export class Fold {
     return isBefore(status, this.#state, this.#stateAt)
   }
 
-  #addMessages(observation: Observation, position: number): boolean {
+  /**
+   * Whether the words of its status are of now: the task moves with it, or waits for a person anew. Of a task at work they are repeated
+   * and grow, under one name.
+   */
+  #saysNews({ status }: Observation, source: Source): boolean {
+    if (!isSaid(status) || isTerminal(this.#state) || isBefore(status, this.#state, this.#stateAt)) return false
+    if (status.state !== this.#state) return true
+    const at = instant(status.timestamp)
+    return isWaiting(this.#state) && (isOrdered(source) || (at !== null && isLater(at, this.#stateAt)))
+  }
+
+  #addMessages(observation: Observation, position: number, counts: boolean): boolean {
     let news = false
     observation.messages.forEach((message, index) => {
-      if (this.#known.has(message.id)) return
-      this.#known.add(message.id)
+      const known = this.#known.get(message.id)
+      const isOther = known !== undefined && isAnother(message, known, counts, this.#chain)
+      const id = isOther ? otherName(message, this.#chain) : message.id
+      if (this.#known.has(id)) return
+      this.#known.set(id, message)
       this.#messages.push({
-        id: message.id,
+        id,
         position: placed(position, index),
         role: message.role,
         parts: message.parts,
@@ -225,8 +240,7 @@ export class Fold {
   }
 
   #addArtifacts(observation: Observation, position: number, source: Source, late: boolean): boolean {
-    // Only the stream is ordered, so only there does an update without an id add to what is known.
-    const ordered = source === 'stream' || source === 'reply'
+    const ordered = isOrdered(source)
     let news = false
     observation.artifacts.forEach((artifact, index) => {
       // A push may tell of the end before the stream has told of its last chunks: those still count, until the whole was seen.
@@ -234,7 +248,8 @@ export class Fold {
       if (late && known && (source !== 'stream' || known.complete)) return
       if (artifact.append && !ordered) return
       if (source === 'push' && this.#isPieceOfKnown(artifact)) return
-      if (this.#addArtifact(artifact, { position, text: observation.event }, index)) news = true
+      const isBegun = ordered && observation.kind === 'artifactUpdate' && !artifact.append
+      if (this.#addArtifact(artifact, { position, text: observation.event }, index, isBegun)) news = true
     })
     return news
   }
@@ -249,7 +264,13 @@ export class Fold {
     return known !== undefined && (known.complete || !seen.complete)
   }
 
-  #addArtifact(seen: ObservedArtifact, event: { position: number; text: JsonText }, index: number): boolean {
+  /** `isBegun`: what was complete is begun anew, and is complete when that is said again. */
+  #addArtifact(
+    seen: ObservedArtifact,
+    event: { position: number; text: JsonText },
+    index: number,
+    isBegun: boolean,
+  ): boolean {
     const known = this.#artifacts.get(seen.artifactId)
     const start = seen.append && known ? known : { partCount: 0, partsDigest: '' }
     const after: KnownArtifact = {
@@ -257,7 +278,7 @@ export class Fold {
       name: seen.name ?? known?.name ?? null,
       description: seen.description ?? known?.description ?? null,
       extensions: seen.extensions.length > 0 ? seen.extensions : (known?.extensions ?? []),
-      complete: seen.complete || (known?.complete ?? false),
+      complete: seen.complete || (!isBegun && (known?.complete ?? false)),
       updateCount: (known?.updateCount ?? 0) + 1,
       // The part that says that others are left out is one more; behind it nothing is added.
       partCount: Math.min(start.partCount + seen.parts.length, partsLimit + 1),
@@ -282,6 +303,9 @@ export class Fold {
     return parts.reduce((digest: string, part) => this.#chain(digest, ...comparedBy(part, event)), from)
   }
 }
+
+/** What comes as it was said: only there does an update without an id add to what is known. */
+const isOrdered = (source: Source): boolean => source === 'stream' || source === 'reply'
 
 /** Whether it is a state that A2A has. */
 export const isSaid = (status: ObservedStatus | null): status is ObservedStatus =>

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
+import { namesOf, type KnownMessage, type SaidMessage } from '../domain/same-id.ts'
 import type { Connection, Transaction } from './connection.ts'
 
 /** How an agent names a task: unique only within (agent, tenant). */
@@ -27,6 +28,8 @@ export interface LockedTask extends RemoteTask {
 }
 
 const Locked = z.custom<LockedTask>()
+/** Of UTF-8: whatever is short enough to be compared has fewer. */
+const comparedBytes = 128 * 1024
 
 /** Locks known tasks in one order until the transaction ends; unknown ones are simply missing from the answer. */
 export async function lockTasks(tx: Transaction, tasks: readonly RemoteTask[]): Promise<readonly LockedTask[]> {
@@ -45,23 +48,24 @@ export async function lockTasks(tx: Transaction, tasks: readonly RemoteTask[]): 
 /** What is already known of the messages and artifacts that a report names, by local task id. */
 export async function readKnown(
   tx: Transaction,
-  names: { messages: readonly (readonly [string, string])[]; artifacts: readonly (readonly [string, string])[] },
+  names: {
+    messages: readonly (readonly [string, SaidMessage])[]
+    artifacts: readonly (readonly [string, string])[]
+  },
 ): Promise<ReadonlyMap<string, Pick<KnownTask, 'messages' | 'artifacts'>>> {
-  const known = new Map<string, { messages: Set<string>; artifacts: Map<string, KnownArtifact> }>()
+  const known = new Map<string, { messages: Map<string, KnownMessage>; artifacts: Map<string, KnownArtifact> }>()
   const of = (taskId: string) => {
-    const task = known.get(taskId) ?? { messages: new Set(), artifacts: new Map() }
+    const task = known.get(taskId) ?? { messages: new Map(), artifacts: new Map() }
     known.set(taskId, task)
     return task
   }
-  if (names.messages.length > 0) {
-    const rows = await tx.any(sql.type(z.object({ taskId: z.string(), messageId: z.string() }))`
-      select task_id as "taskId", message_id as "messageId" from task_message
-      where (task_id, message_id) in (select * from ${sql.unnest(
-        names.messages.map((n) => [...n]),
-        ['uuid', 'text'],
-      )})`)
-    for (const row of rows) of(row.taskId).messages.add(row.messageId)
-  }
+  if (names.messages.length > 0)
+    for (const { taskId, messageId, role, parts } of await readMessages(tx, names.messages)) {
+      const { messages } = of(taskId)
+      // Where it is asked for twice, once is enough to know what it says.
+      if (parts !== null || !messages.has(messageId))
+        messages.set(messageId, { role, ...(parts === null ? { digest: null } : { parts }) })
+    }
   if (names.artifacts.length > 0) {
     const rows = await tx.any(sql.type(
       z.custom<Omit<KnownArtifact, 'extensions'> & { taskId: string; artifactId: string; extensions: string }>(),
@@ -77,6 +81,26 @@ export async function readKnown(
   }
   return known
 }
+
+const KnownMessageRow = z.custom<{
+  readonly taskId: string
+  readonly messageId: string
+  readonly role: 'user' | 'agent'
+  readonly parts: string | null
+}>()
+
+/** What it says is read where it is short, and may be other words than those that are told now (domain/same-id.ts). */
+const readMessages = (tx: Transaction, told: readonly (readonly [string, SaidMessage])[]) =>
+  tx.any(sql.type(KnownMessageRow)`
+    select m.task_id as "taskId", m.message_id as "messageId", m.role,
+      case when (n.from_status or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
+    from ${sql.unnest(
+      told.flatMap(([taskId, message]) =>
+        [...namesOf(message, chainParts)].map((name) => [taskId, name, message.role, message.fromStatus]),
+      ),
+      ['uuid', 'text', 'text', 'bool'],
+    )} n(task_id, message_id, role, from_status)
+    join task_message m on m.task_id = n.task_id and m.message_id = n.message_id`)
 
 /**
  * Content of an artifact as a chain over its parts, so that a snapshot and the updates that led to it compare equal. A large

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { observed } from '../../actors/threads/stream-parser.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
+import { rebuildTask } from '../../actors/rebuild.ts'
 import { commandErrors } from '../../domain/command.ts'
 import type { Report } from '../../domain/fact.ts'
 import { readActorLog } from '../../persistence/actor-views.ts'
@@ -101,6 +102,49 @@ describe.each(bothDatabases)('on %s', (kind) => {
           'Thank you.',
         ])
         await expect.poll(() => peer.callsOf('SubscribeToTask'), patience).toBeGreaterThan(before)
+      },
+    )
+  })
+
+  describe('a second question under the id of the first', () => {
+    const asks = (n: number, text: string): StreamResponse => ({
+      statusUpdate: {
+        taskId: '',
+        contextId: '',
+        status: {
+          state: 'TASK_STATE_INPUT_REQUIRED',
+          timestamp: new Date(Date.now() + n * 60_000).toISOString(),
+          message: { messageId: 'q', role: 'ROLE_AGENT', parts: [{ text }] },
+        },
+      },
+    })
+    it.each(['stream', 'push', 'poll'] as const)(
+      'is shown beside it, told by %s, and rebuilt alike',
+      async (source) => {
+        await begin({ rhythm: followsNothing })
+        const { localId, remoteId } = await sent('hold')
+        const told = async (n: number, text: string) => {
+          const said = asks(n, text)
+          if ('statusUpdate' in said) Object.assign(said.statusUpdate, { taskId: remoteId })
+          await hears(localId, source, remoteId, said)
+        }
+        await told(1, 'Which account?')
+        await told(2, 'Really pay?')
+        // The next look shows the last of them again.
+        await told(3, 'Really pay?')
+        const read = async () => {
+          const { messages } = await running.task(localId, () => true)
+          return messages.filter(({ fromStatus }) => fromStatus).map(({ id, parts }) => [id, parts[0]?.value])
+        }
+        const shown = await read()
+        expect(shown).toEqual([
+          ['q', 'Which account?'],
+          [expect.stringMatching(/^q#agent-/), 'Really pay?'],
+        ])
+        expect(await rebuildTask(fresh.db.pool, running.viewer.organizationId, localId)).toMatchObject({
+          repaired: false,
+        })
+        expect(await read()).toEqual(shown)
       },
     )
   })

@@ -21,6 +21,11 @@ const cases: readonly (readonly [string, RawFault, 'succeeded' | 'failed' | 'unc
     (code) => [`code ${code}`, { ...refusal, code }, 'uncertain', commandErrors.uncertain, 1] as const,
   ),
   ['HTTP 401', { fault: 'status', status: 401 }, 'failed', 'Agent credentials are required.', 1],
+  ['HTTP 404', { fault: 'status', status: 404 }, 'failed', 'HTTP 404 Not Found', 1],
+  // A proxy's, of an agent that may be at work.
+  ...[408, 499].map(
+    (status) => [`HTTP ${status}`, { fault: 'status', status }, 'uncertain', commandErrors.uncertain, 1] as const,
+  ),
   ['HTTP 500', { fault: 'status', status: 500 }, 'uncertain', commandErrors.uncertain, 1],
   ['100 before its answer', { fault: 'interim', statuses: [100] }, 'succeeded', null, 1],
   ['100 without an end', { fault: 'interim', statuses: endless(100) }, 'uncertain', commandErrors.uncertain, 1],

@@ -7,6 +7,7 @@ import { decodeText } from '../../domain/json-text.ts'
 import type { Message, StreamResponse, TaskStatus } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
 import { Fold, type KnownArtifact } from '../../domain/fold.ts'
+import type { KnownMessage } from '../../domain/same-id.ts'
 import { chainParts } from '../../persistence/tasks.ts'
 import { observe } from '../support/observing.ts'
 
@@ -117,7 +118,7 @@ export const deliveries = (events: readonly StreamResponse[]): fc.Arbitrary<Deli
 export class Telling {
   state = 'TASK_STATE_UNSPECIFIED'
   version = 0
-  readonly messages = new Set<string>()
+  readonly messages = new Map<string, KnownMessage>()
   readonly parts = new Map<string, string[]>()
   #stateAt: string | null = null
   #events = 0
@@ -133,9 +134,10 @@ export class Telling {
     this.#stateAt = folded.stateAt
     this.version = folded.version
     this.#events = folded.eventCount
-    for (const { id } of folded.messages) {
+    for (const message of folded.messages) {
+      const { id } = message
       if (messages.has(id)) throw new Error(`The message ${id} was folded twice.`)
-      messages.add(id)
+      messages.set(id, message)
     }
     for (const [id, { newParts, ...artifact }] of folded.artifacts) {
       this.#artifacts.set(id, artifact)
@@ -149,6 +151,6 @@ export class Telling {
 /** What a person sees of it; the order of words is that of arrival and is left out. */
 export const viewOf = ({ state, messages, parts }: Telling) => ({
   state,
-  messages: [...messages].toSorted(),
+  messages: [...messages.keys()].toSorted(),
   artifacts: [...parts].map(([id, rows]) => [id, rows] as const).toSorted(([a], [b]) => (a < b ? -1 : 1)),
 })

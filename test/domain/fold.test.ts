@@ -15,7 +15,7 @@ const unseen: KnownTask = {
   stateAt: null,
   version: 0,
   events: 0,
-  messages: new Set(),
+  messages: new Map(),
   artifacts: new Map(),
 }
 
@@ -87,7 +87,7 @@ describe('folding', () => {
       stateAt: once.stateAt,
       version: once.version,
       events: once.eventCount,
-      messages: new Set(once.messages.map((m) => m.id)),
+      messages: new Map(once.messages.map((m) => [m.id, m])),
       artifacts: once.artifacts,
     }
     expect(fold(story, known).changed).toBe(false)

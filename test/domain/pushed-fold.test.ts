@@ -13,7 +13,7 @@ const unseen: KnownTask = {
   stateAt: null,
   version: 0,
   events: 0,
-  messages: new Set(),
+  messages: new Map(),
   artifacts: new Map(),
 }
 const place = { taskId: 't', contextId: 'c' }

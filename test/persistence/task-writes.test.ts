@@ -20,7 +20,7 @@ const unseen: KnownTask = {
   stateAt: null,
   version: 0,
   events: 0,
-  messages: new Set(),
+  messages: new Map(),
   artifacts: new Map(),
 }
 /** Around the length from which a text is a statement of its own, with everything that breaks lines, quotes and encodings. */
