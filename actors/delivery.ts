@@ -150,7 +150,7 @@ export class Deliveries {
     try {
       const room = { read: guest.read, withinMs: roomMs }
       // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
-      const bounds = { ...limits.answer, connection: 'warm', room, mayBegin: held.isHeld } as const
+      const bounds = { ...limits.answer, connection: 'warm', room, mayBegin: () => held.isHeld() } as const
       const sent = await prepared.exchange(bounds, held.signal)
       if (sent.kind === 'unsent' && !held.isHeld()) throw new LeaseLost(ref)
       guest.whole()
