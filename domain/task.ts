@@ -64,6 +64,7 @@ export const Part = z.object({
 export type Part = z.infer<typeof Part>
 
 export const TaskMessage = z.object({
+  /** Whoever said it named it so; other words under a name that was used before have `#` and a digest behind it (same-id.ts). */
   id: z.string(),
   role: z.enum(['user', 'agent']),
   parts: z.array(Part),
