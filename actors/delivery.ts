@@ -173,7 +173,8 @@ export class Deliveries {
     const reply = { status: sent.status, contentType: sent.contentType, body: sent.body }
     const { pool } = this.#t
     const parse = () => pool.parseReply(request.endpoint, operation, reply, request.wire.requestId)
-    const event = await pool.heavy.take(reply.body.length, parse)
+    // Also without a lease: the agent has answered, and who gave up its turn could only say that this is in doubt.
+    const event = await pool.heavy.take({ bytes: reply.body.length, agentId: delivery.agentId, isAnswer: true }, parse)
     if (event.kind === 'refused' && mayHaveWorked(event.error))
       return ended({ kind: 'unknown', cause: doubtOf(sent.status, event.error.code, printable(event.error.message)) })
     if (event.kind === 'refused') return ended({ kind: 'refused', message: refusalOf(event.error, denial) })

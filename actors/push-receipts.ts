@@ -79,7 +79,8 @@ export class PushReceipts {
 
   /** Commits a delivery once; a repeated one changes nothing. Refuses what cannot be read and what speaks of something else. */
   receive(delivery: PushDelivery): Promise<void> {
-    return this.#t.pool.heavy.take(delivery.body.length, () => this.#receive(delivery))
+    const text = { bytes: delivery.body.length, agentId: delivery.target.agentId }
+    return this.#t.pool.heavy.take(text, () => this.#receive(delivery))
   }
 
   async #receive({ target, deliveryId, body }: PushDelivery): Promise<void> {

@@ -53,6 +53,14 @@ interface Drinking {
   readonly cut: () => void
 }
 
+/** What takes its turn, of which stream. */
+interface Turn {
+  readonly line: TaskLine
+  readonly held: Held
+  readonly commits: CommitQueue
+  readonly take: (whole: WholeFrames, isHeavy: boolean) => Promise<Taken>
+}
+
 export class Streams {
   readonly #t: LineTools
 
@@ -88,8 +96,10 @@ export class Streams {
     words.hear()
     if (opened instanceof WireError) return broken(opened.message, false)
     if (opened.kind === 'answered') {
-      const parse = () => this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId)
-      return unopened(await this.#t.pool.heavy.take(opened.body.length, parse), opened.status)
+      const text = { bytes: opened.body.length, agentId: line.agentId, signal: held.signal }
+      const parse = (isHeavy: boolean) =>
+        this.#t.pool.parseReply(line.endpoint, 'subscribe', opened, requestId, isHeavy ? held.signal : undefined)
+      return unopened(await this.#t.pool.heavy.take(text, parse), opened.status)
     }
     if (opened.kind !== 'streaming') return failed(opened, false, held)
     try {
@@ -134,8 +144,8 @@ export class Streams {
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
     const pace = new Pace()
-    const take = async (whole: WholeFrames): Promise<Taken> => {
-      const events = await whole.parse()
+    const take = async (whole: WholeFrames, isHeavy: boolean): Promise<Taken> => {
+      const events = await whole.parse(isHeavy ? held.signal : undefined)
       await commits.add(events)
       for (const event of events) {
         const ended = refusedBy(event, true)
@@ -143,17 +153,18 @@ export class Streams {
       }
       return watch.sees(events) ? { kind: 'closed' } : 'more'
     }
+    const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
     try {
       words.listen()
       for await (const chunk of stream.chunks) {
         words.hear()
         if (pace.add(chunk.length)) held.busy()
-        const taken = await this.#inTurn(parser.push(chunk), commits, take)
+        const taken = await inTurn(parser.push(chunk))
         if (taken !== 'more') return taken
         words.listen()
       }
       words.hear()
-      const last = await this.#inTurn(parser.end(), commits, take)
+      const last = await inTurn(parser.end())
       return last === 'more' ? { kind: 'closed' } : last
     } finally {
       // However it ended, what was read before is stored before anybody looks at the task.
@@ -161,10 +172,14 @@ export class Streams {
     }
   }
 
-  /** What only adds to a large event that goes on passes by: no more of it is held than may be anyway (StreamParser), and nothing is read. */
-  #inTurn(whole: WholeFrames, commits: CommitQueue, take: (whole: WholeFrames) => Promise<Taken>): Promise<Taken> {
-    return this.#t.pool.heavy.take(whole.bytes, async (isHeavy) => {
-      const taken = await take(whole)
+  /**
+   * What only adds to a large event that goes on passes by: no more of it is held than may be anyway (StreamParser), and nothing is read.
+   * Without the lease nothing could be committed: a large event that waits leaves then, and one that is being read is left.
+   */
+  #inTurn(whole: WholeFrames, { line, held, commits, take }: Turn): Promise<Taken> {
+    const text = { bytes: whole.bytes, agentId: line.agentId, signal: held.signal }
+    return this.#t.pool.heavy.take(text, async (isHeavy) => {
+      const taken = await take(whole, isHeavy)
       if (isHeavy) await commits.settled()
       return taken
     })

@@ -146,7 +146,7 @@ export class Following {
       const overrules = this.#t.secondLooks.overruled(line.task, event.observation)
       return commitSeen(this.#t, line.task, 'poll', [event], held, { overrules })
     }
-    return lookAt(this.#t, line, line.task.remoteId, signal, { ...options, keep })
+    return lookAt(this.#t, line, line.task.remoteId, signal, { ...options, keep, lease: held.signal })
   }
 
   /** What was committed counts, not what was said: an agent's late word may have changed nothing. Null: it still works. */

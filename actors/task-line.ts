@@ -107,17 +107,19 @@ export interface LookOptions {
   readonly connection?: 'fresh' | 'kept'
   /** Told when the agent's answer is there, or that there is none: what it takes to read and to keep it is not the agent's doing. */
   readonly heard?: (isAnswer: boolean) => void
+  /** Aborts once nothing of it can be kept: an answer that waits for its turn leaves. The request's own where it is not said. */
+  readonly lease?: AbortSignal
   /** Commits what was seen, where it is to be: here, while a large answer has its turn (threads/heavy-turns.ts). */
   readonly keep?: (event: SeenEvent) => Promise<void>
 }
 
-/** Reads the task once, whole. Commits nothing by itself; rejects where `keep` does. */
+/** Reads the task once, whole. Commits nothing by itself; rejects where `keep` does, and where a large answer is read when `lease` aborts. */
 export async function lookAt(
   tools: Pick<LineTools, 'door' | 'pool' | 'newToken'>,
   line: AgentLine,
   remoteId: string,
   signal: AbortSignal,
-  { historyLength, deadlineMs, connection = 'kept', heard, keep }: LookOptions = {
+  { historyLength, deadlineMs, connection = 'kept', heard, keep, lease = signal }: LookOptions = {
     deadlineMs: limits.answer.deadlineMs,
   },
 ): Promise<Look> {
@@ -129,8 +131,9 @@ export async function lookAt(
   const sent = await tools.door.exchange(line.agentId, request, bounds, signal)
   heard?.(isAnswer(sent))
   if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')
-  return tools.pool.heavy.take(sent.body.length, async () => {
-    const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId)
+  const text = { bytes: sent.body.length, agentId: line.agentId, signal: lease }
+  return tools.pool.heavy.take(text, async (isHeavy) => {
+    const event = await tools.pool.parseReply(line.endpoint, 'get', sent, requestId, isHeavy ? lease : undefined)
     if (event.kind === 'refused') return event
     if (event.kind === 'invalid') return unread(true, event.message, event.oversized === true)
     if (event.observation.taskId !== remoteId) return unread(true, lostAnswers.another, false)

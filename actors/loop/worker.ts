@@ -339,7 +339,8 @@ export class Worker implements Intake {
 
   /**
    * Takes no more work, gives back what may be repeated, and waits for the rest: a delivery that is under way ends with its
-   * real outcome, or as `uncertain` when it takes longer than 10 s.
+   * real outcome, or as `uncertain` when it takes longer than 10 s. What is given back ends at once, whatever it waits for or has read,
+   * but for a commit that is under way: nothing uses the threads or the database after this.
    */
   async drain(): Promise<void> {
     this.#state = 'draining'

@@ -54,11 +54,12 @@ export interface WholeFrames {
   /** Of all of them: none, where a chunk only added to a frame that goes on. */
   readonly bytes: number
   /**
-   * Reads them, once, after those before them. Rejects with ParserPoolClosed and nothing else; an agent's garbage is an `invalid`
+   * Reads them, once, after those before them. Rejects with ParserPoolClosed and nothing else of itself; an agent's garbage is an `invalid`
    * event, after which later frames are still read. When a thread died, or none was free, `invalid` stands for all the frames of
-   * a batch: read the task again.
+   * a batch: read the task again. Who no longer wants it aborts, and it rejects with the signal's reason at once: a thread that was
+   * at it is replaced.
    */
-  parse(): Promise<ParsedEvent[]>
+  parse(signal?: AbortSignal): Promise<ParsedEvent[]>
 }
 
 /**
@@ -134,17 +135,18 @@ export class ParserPool {
   }
 
   openStream(format: StreamFormat): StreamParser {
-    return new OrderedParser(format, (task) => this.#parse(task))
+    return new OrderedParser(format, (task, signal) => this.#parse(task, signal))
   }
 
-  /** Reads a whole answer. A large body is moved to a thread: its bytes are gone for the caller. */
+  /** Reads a whole answer. A large body is moved to a thread: its bytes are gone for the caller. The signal is that of `WholeFrames.parse`. */
   async parseReply(
     endpoint: Endpoint,
     operation: ReplyOperation,
     reply: Reply,
     requestId: string,
+    signal?: AbortSignal,
   ): Promise<ParsedEvent> {
-    return this.#parseOne({ kind: 'reply', endpoint, requestId, operation, reply })
+    return this.#parseOne({ kind: 'reply', endpoint, requestId, operation, reply }, signal)
   }
 
   /** Reads the body of a push. A large body is moved to a thread: its bytes are gone for the caller. */
@@ -152,8 +154,8 @@ export class ParserPool {
     return this.#parseOne({ kind: 'push', body })
   }
 
-  async #parseOne(task: ReplyTask | PushTask): Promise<ParsedEvent> {
-    const [event] = await this.#parse(task)
+  async #parseOne(task: ReplyTask | PushTask, signal?: AbortSignal): Promise<ParsedEvent> {
+    const [event] = await this.#parse(task, signal)
     // It is exactly one event; the type of a batch does not say so.
     return event ?? { kind: 'invalid', message: 'The answer is empty.' }
   }
@@ -167,8 +169,9 @@ export class ParserPool {
     await finished
   }
 
-  async #parse(task: ParserTask): Promise<ParsedEvent[]> {
+  async #parse(task: ParserTask, signal?: AbortSignal): Promise<ParsedEvent[]> {
     if (this.#closed) throw new ParserPoolClosed('closed')
+    signal?.throwIfAborted()
     const pieces = task.kind === 'frames' ? task.frames : [task.kind === 'push' ? task.body : task.reply.body]
     if (placeFor(pieces) === 'here') {
       this.#framesHere += pieces.length
@@ -178,7 +181,7 @@ export class ParserPool {
     // Counted now: the buffers move to the thread, and here nothing is left of them.
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
     this.#bytesUnderWay += bytes
-    const running = this.#inThread(task)
+    const running = this.#inThread(task, signal)
     this.#underWay.add(running)
     try {
       return await running
@@ -188,13 +191,15 @@ export class ParserPool {
     }
   }
 
-  async #inThread(task: ParserTask): Promise<ParsedEvent[]> {
+  async #inThread(task: ParserTask, unwanted?: AbortSignal): Promise<ParsedEvent[]> {
     const [owned, transferList] = withOwnBuffers(task)
     const deadline = new TaskDeadline({ running: this.#taskDeadlineMs, waiting: this.#taskDeadlineMs * waitedFor })
-    const { began, signal } = deadline
+    const { began } = deadline
+    const signal = unwanted ? AbortSignal.any([deadline.signal, unwanted]) : deadline.signal
     try {
       return await this.#started().run({ task: owned, began }, { transferList, signal })
     } catch (error) {
+      unwanted?.throwIfAborted()
       if (this.#closed) throw new ParserPoolClosed('cut off', { cause: error })
       // The thread's own code answers for every frame; what arrives here is a thread's death: memory, time, a crash. Or nobody began.
       this.#lost(error)
@@ -281,12 +286,12 @@ function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 
 class OrderedParser implements StreamParser {
   readonly #format: StreamFormat
-  readonly #parseTask: (task: FramesTask) => Promise<ParsedEvent[]>
+  readonly #parseTask: (task: FramesTask, signal?: AbortSignal) => Promise<ParsedEvent[]>
   readonly #splitter = new FrameSplitter(frameLimitBytes)
   #turn: Promise<unknown> = Promise.resolve()
   #overflowed = false
 
-  constructor(format: StreamFormat, parse: (task: FramesTask) => Promise<ParsedEvent[]>) {
+  constructor(format: StreamFormat, parse: (task: FramesTask, signal?: AbortSignal) => Promise<ParsedEvent[]>) {
     this.#format = format
     this.#parseTask = parse
   }
@@ -311,21 +316,24 @@ class OrderedParser implements StreamParser {
   }
 
   #whole(frames: Uint8Array[]): WholeFrames {
-    return { bytes: frames.reduce((sum, frame) => sum + frame.length, 0), parse: () => this.#inTurn(frames) }
+    return {
+      bytes: frames.reduce((sum, frame) => sum + frame.length, 0),
+      parse: (signal) => this.#inTurn(frames, signal),
+    }
   }
 
-  #inTurn(frames: Uint8Array[]): Promise<ParsedEvent[]> {
-    const turn = this.#turn.then(() => this.#parseAll(frames))
+  #inTurn(frames: Uint8Array[], signal?: AbortSignal): Promise<ParsedEvent[]> {
+    const turn = this.#turn.then(() => this.#parseAll(frames, signal))
     // Who called learns of a failure; the next call only waits for its turn.
     this.#turn = turn.catch(() => undefined)
     return turn
   }
 
-  async #parseAll(frames: Uint8Array[]): Promise<ParsedEvent[]> {
+  async #parseAll(frames: Uint8Array[], signal?: AbortSignal): Promise<ParsedEvent[]> {
     const events: ParsedEvent[] = []
     for (const run of runsOf(frames)) {
       const { endpoint, requestId } = this.#format
-      events.push(...(await this.#parseTask({ kind: 'frames', endpoint, requestId, frames: run })))
+      events.push(...(await this.#parseTask({ kind: 'frames', endpoint, requestId, frames: run }, signal)))
     }
     return events
   }

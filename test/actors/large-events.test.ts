@@ -4,7 +4,7 @@
  */
 import { expect, it, onTestFinished } from 'vitest'
 import type { Kinds, WorkHandler } from '../../actors/loop/kinds.ts'
-import { HeavyTurns } from '../../actors/threads/heavy-turns.ts'
+import { HeavyTurns, type HeavyText } from '../../actors/threads/heavy-turns.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
 import { patience } from './reconciliation-turns.ts'
@@ -15,9 +15,9 @@ const MiB = 1024 * 1024
 class NotedTurns extends HeavyTurns {
   readonly asked: number[] = []
 
-  override take<T>(bytes: number, work: (isHeavy: boolean) => Promise<T>): Promise<T> {
-    if (bytes >= MiB) this.asked.push(bytes)
-    return super.take(bytes, work)
+  override take<T>(text: HeavyText, work: (isHeavy: boolean) => Promise<T>): Promise<T> {
+    if (text.bytes >= MiB) this.asked.push(text.bytes)
+    return super.take(text, work)
   }
 }
 
@@ -45,7 +45,7 @@ it('is read from the agent while another has the turn, and takes one for all of 
 
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
   onTestFinished(() => letGo())
-  const other = heavy.take(MiB, () => held)
+  const other = heavy.take({ bytes: MiB, agentId: 'other' }, () => held)
   const text = 'x'.repeat(4 * MiB)
   peer.script.emit(taskId, {
     artifactUpdate: { taskId, contextId, artifact: { artifactId: 'large', parts: [{ text }] } },

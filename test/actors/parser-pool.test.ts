@@ -273,6 +273,25 @@ describe('a poisoned frame', () => {
     expect(idsOf(await victim.push(textFrame('again', 50 * KiB)).parse())).toEqual(['again'])
   })
 
+  it('that nobody wants any more is left at once, with what stands behind it, and is no loss', async () => {
+    const pool = opened({ threads: 1 })
+    const keys = Array.from({ length: 990_000 }, (_, index) => `"${index.toString(36)}":0`)
+    const stop = new AbortController()
+    const poisoned = withData(`{${keys.join(',')}}`)
+    const given = pool.openStream(format).push(poisoned).parse(stop.signal)
+    const behind = pool.openStream(format).push(textFrame('behind', 50 * KiB))
+    const other = pool
+      .openStream(format)
+      .push(textFrame('other', 50 * KiB))
+      .parse()
+    const reason = new Error('given back')
+    stop.abort(reason)
+    await expect(given).rejects.toBe(reason)
+    await expect(behind.parse(stop.signal)).rejects.toBe(reason)
+    expect(idsOf(await other)).toEqual(['other'])
+    expect(pool.stats).toMatchObject({ underWay: 0, bytesUnderWay: 0, tasksLost: 0 })
+  })
+
   it('larger than any limit ends its stream only', async () => {
     const parser = stream()
     const chunk = Buffer.alloc(MiB, 120)
