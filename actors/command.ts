@@ -153,7 +153,7 @@ export function accepted(command: NewCommand, agentOf: () => AcceptedAgent | nul
     updatedAt: at,
   }
   const ref = { kind: 'command', id }
-  const carry = new JustAccepted(() => {
+  const carry = new JustAccepted({ agentId, bytes: command.characters }, () => {
     const agent = agentOf()
     return agent && { ...agent, agentId, agentEnabled: true, messageId, createdAt: at, skillId, body }
   })

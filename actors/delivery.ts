@@ -17,7 +17,14 @@ import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
 import { ArtifactsUnavailable, type ArtifactStore } from '../persistence/artifacts.ts'
 import { actorKey, type ActorRef } from '../persistence/actors.ts'
-import { readDeliveries, readDestinations, type Delivery, type Destination } from '../persistence/commands.ts'
+import {
+  readDeliveries,
+  readDelivery,
+  readDestinations,
+  type Delivery,
+  type Destination,
+  type SavedDelivery,
+} from '../persistence/commands.ts'
 import type { Database } from '../persistence/database.ts'
 import { readTaskVersion } from '../persistence/tasks.ts'
 import { errorWords, plainWords } from './agent-words.ts'
@@ -28,6 +35,7 @@ import type { Discovery, FoundAgent, MissedCard } from './discovery.ts'
 import { GatheredReads } from './gathered-reads.ts'
 import type { Done, Held, LeasedActor } from './loop/kinds.ts'
 import { LargeAnswers } from './large-answers.ts'
+import { LargeSends, type LargeSendsLimits } from './large-sends.ts'
 import type { Log } from './log.ts'
 import { LeaseLost } from './loop/lease.ts'
 import { unlessLost, whileHeld } from './loop/outlast.ts'
@@ -46,6 +54,7 @@ export interface DeliveryTools extends OwnUris {
   /** Milliseconds that never jump. */
   readonly monotonic: () => number
   readonly log: Log
+  readonly largeSends?: Partial<LargeSendsLimits>
 }
 
 const interfaceGone = 'The selected interface is no longer advertised by the Agent Card.'
@@ -72,12 +81,34 @@ const ended = (output: DeliverOutcome): Done => ({ output })
  * commit, reading it back would bring the same, a statement and a round trip later.
  */
 export class JustAccepted {
-  /** Null where the commit's answer was lost, and with it what was found. */
-  readonly delivery: () => Delivery | null
+  readonly agentId: string
+  /** About so many: those of a body of words alone. */
+  readonly bytes: number
+  #delivery: (() => Delivery | null) | null
 
-  constructor(delivery: () => Delivery | null) {
-    this.delivery = delivery
+  constructor({ agentId, bytes }: Weight, delivery: () => Delivery | null) {
+    this.agentId = agentId
+    this.bytes = bytes
+    this.#delivery = delivery
   }
+
+  /** Once: nothing of it is kept here afterwards. Null where the commit's answer was lost, too, and with it what was found. */
+  take(): Delivery | null {
+    const delivery = this.#delivery?.() ?? null
+    this.#delivery = null
+    return delivery
+  }
+}
+
+interface Weight {
+  readonly agentId: string
+  readonly bytes: number
+}
+
+/** A command that is to be delivered, and what it weighs. */
+interface Arrival extends Weight {
+  /** What is known of it already, to be asked for once; null: it is to be read. */
+  readonly take: () => Known | null
 }
 
 /** A command as it is to be delivered, and since when that is known: monotonic milliseconds. */
@@ -100,15 +131,17 @@ interface Attempt {
 
 export class Deliveries {
   readonly #t: DeliveryTools
-  readonly #saved: GatheredReads<Delivery>
+  readonly #saved: GatheredReads<SavedDelivery>
   readonly #destinations: GatheredReads<Destination>
   readonly #largeAnswers = new LargeAnswers()
+  readonly #largeSends: LargeSends
   /** By command: the interface that its discovery chose here, until it is delivered. */
   readonly #selected = new Map<string, Endpoint>()
 
   constructor(tools: DeliveryTools) {
     this.#t = tools
-    this.#saved = new GatheredReads((ids) => readDeliveries(tools.db.pool, ids))
+    this.#largeSends = new LargeSends(tools.largeSends)
+    this.#saved = new GatheredReads((ids) => readDeliveries(tools.db.pool, ids, this.#largeSends.largeBytes))
     this.#destinations = new GatheredReads((ids) => readDestinations(tools.db.pool, ids))
   }
 
@@ -116,7 +149,9 @@ export class Deliveries {
    * Nothing leaves for the agent but the request for its card, so this may be done again. The database is read before each look, so
    * that who waits for it asks the agent nothing.
    */
-  async discover({ ref }: LeasedActor, held: Held): Promise<Done> {
+  async discover({ ref, carry }: LeasedActor, held: Held): Promise<Done> {
+    // An agent may take its time with its card, and what is sent is read once it is known.
+    if (carry instanceof JustAccepted) carry.take()
     const destination = await this.#destinations.read(ref.id)
     if (!destination?.agentEnabled) return found({ kind: 'unavailable' })
     // A drain does not wait for an agent's card; the search itself goes on for whoever else asked for it.
@@ -128,10 +163,25 @@ export class Deliveries {
     return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
   }
 
-  /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
+  /** Before a large body is read there is to be room for it. Nothing has been done until then. */
   async deliver(actor: LeasedActor, held: Held): Promise<Done> {
     const { ref } = actor
-    const { delivery, knownAt } = this.#carried(actor) ?? (await this.#read(ref, held))
+    const arrival = this.#carried(actor) ?? (await this.#look(ref, held))
+    if (!arrival) return ended({ kind: 'unsent', message: commandErrors.unavailable })
+    const place = this.#largeSends.place(arrival.agentId, arrival.bytes)
+    try {
+      if (!place.isInside) {
+        arrival.take()
+        await place.enter(ref, held)
+      }
+      return await this.#attempt(ref, arrival.take() ?? (await this.#read(ref, held)), held)
+    } finally {
+      place.leave()
+    }
+  }
+
+  /** The lease holder's one attempt. Every path that wrote a byte and saw no answer ends in `unknown`. */
+  async #attempt(ref: ActorRef, { delivery, knownAt }: Known, held: Held): Promise<Done> {
     // An agent that was removed since gets nothing any more; since its acceptance, where that came with this very commit.
     if (!delivery?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const card = await this.#cardOf(ref, delivery, held)
@@ -221,15 +271,32 @@ export class Deliveries {
   }
 
   /** What came with the commit, while it is recent. */
-  #carried({ carry, trustedFrom }: LeasedActor): Known | null {
-    if (!(carry instanceof JustAccepted) || !this.#isRecent(trustedFrom)) return null
-    const delivery = carry.delivery()
-    return delivery && { delivery, knownAt: trustedFrom }
+  #carried({ carry, trustedFrom }: LeasedActor): Arrival | null {
+    if (!(carry instanceof JustAccepted)) return null
+    if (!this.#isRecent(trustedFrom)) {
+      carry.take()
+      return null
+    }
+    const take = (): Known | null => {
+      const delivery = carry.take()
+      return delivery && { delivery, knownAt: trustedFrom }
+    }
+    return { agentId: carry.agentId, bytes: carry.bytes, take }
   }
 
+  /** Together with others, and so without its body where that is large. */
+  async #look(ref: ActorRef, held: Held): Promise<Arrival | null> {
+    const knownAt = this.#t.monotonic()
+    const saved = await unlessLost(ref, held, () => this.#saved.read(ref.id))
+    if (!saved) return null
+    const { agentId, bytes, body } = saved
+    return { agentId, bytes, take: () => body && { delivery: { ...saved, body }, knownAt } }
+  }
+
+  /** Alone, however large it is. */
   async #read(ref: ActorRef, held: Held): Promise<Known> {
     const knownAt = this.#t.monotonic()
-    return { delivery: await unlessLost(ref, held, () => this.#saved.read(ref.id)), knownAt }
+    return { delivery: await unlessLost(ref, held, () => readDelivery(this.#t.db.pool, ref.id)), knownAt }
   }
 
   #destination(ref: ActorRef, held: Held): Promise<Destination | null> {

@@ -19,6 +19,7 @@ import { anybody, Changes, type Subjects } from './loop/changes.ts'
 import { AgentDoor } from './credentials.ts'
 import { commandKind } from './command.ts'
 import { Deliveries } from './delivery.ts'
+import type { LargeSendsLimits } from './large-sends.ts'
 import { Discovery } from './discovery.ts'
 import { Freshness } from './freshness.ts'
 import { Housekeeping, keepingByDefault, type Keeping } from './housekeeping.ts'
@@ -70,6 +71,8 @@ export interface SystemOptions {
   readonly keeping?: Keeping
   /** Other limits than the specification's: for suites and benches that are a thousand people at once. */
   readonly limits?: RateLimits
+  /** For tests, which do not send so much. */
+  readonly largeSends?: Partial<LargeSendsLimits>
   /** Lays another rhythm (leases, polls) over the table of kinds. */
   readonly rhythm?: (kinds: Kinds) => Kinds
 }
@@ -130,7 +133,7 @@ export class System {
     const tools = { db, discovery, door, pool: this.pool, artifacts: this.artifacts, sidebandUris, monotonic }
     const secondLooks = new SecondLooks(monotonic)
     this.kinds = rhythm({
-      command: commandKind(new Deliveries({ ...tools, extensionHost, log })),
+      command: commandKind(new Deliveries({ ...tools, extensionHost, log, largeSends: options.largeSends ?? {} })),
       subscription: subscriptionKind(new Following({ ...tools, newToken, secondLooks })),
       ownership: ownershipKind,
       reconciliation: reconciliationKind(

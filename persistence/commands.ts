@@ -276,7 +276,14 @@ export interface Delivery extends Destination {
 }
 
 const DestinationRow = z.custom<Destination & { readonly id: string }>()
-const DeliveryRow = z.custom<Omit<Delivery, 'body'> & { readonly id: string; readonly body: string }>()
+/** As it is saved; a large body is left where it is. */
+export interface SavedDelivery extends Omit<Delivery, 'body'> {
+  readonly bytes: number
+  readonly body: CommandBody | null
+}
+
+const DeliveryRow = z.custom<Omit<Delivery, 'body'> & { readonly body: string }>()
+const SavedRow = z.custom<Omit<SavedDelivery, 'body'> & { readonly id: string; readonly body: string | null }>()
 const destination = sql.fragment`
   c.id, c.agent_id as "agentId", a.enabled as "agentEnabled", a.card_url as "cardUrl", ${bound} as bound`
 const destined = (ids: readonly string[]) => sql.fragment`
@@ -291,13 +298,29 @@ export async function readDestinations(
   return new Map(rows.map(({ id, ...row }) => [id, row]))
 }
 
-/** By command id; the ids of unknown commands are left out. */
-export async function readDeliveries(db: Connection, ids: readonly string[]): Promise<ReadonlyMap<string, Delivery>> {
-  const rows = await db.any(sql.type(DeliveryRow)`
-    select ${destination}, c.message_id as "messageId", c.created_at as "createdAt", c.skill_id as "skillId", c.body
+const deliverable = sql.fragment`
+  ${destination}, c.message_id as "messageId", c.created_at as "createdAt", c.skill_id as "skillId"`
+
+/** By command id; the ids of unknown commands are left out. Of bodies over `mostBytes` only the length is read, which costs nothing. */
+export async function readDeliveries(
+  db: Connection,
+  ids: readonly string[],
+  mostBytes: number,
+): Promise<ReadonlyMap<string, SavedDelivery>> {
+  const rows = await db.any(sql.type(SavedRow)`
+    select ${deliverable}, octet_length(c.body) as bytes,
+      case when octet_length(c.body) <= ${mostBytes} then c.body end as body
     from ${destined(ids)}`)
-  return new Map(rows.map(({ id, body, ...row }) => [id, { ...row, body: JSON.parse(body) as CommandBody }]))
+  return new Map(rows.map(({ id, body, ...row }) => [id, { ...row, body: body === null ? null : parsed(body) }]))
 }
+
+/** One alone, however large it is. */
+export async function readDelivery(db: Connection, id: string): Promise<Delivery | null> {
+  const row = await db.maybeOne(sql.type(DeliveryRow)`select ${deliverable}, c.body from ${destined([id])}`)
+  return row && { ...row, body: parsed(row.body) }
+}
+
+const parsed = (body: string): CommandBody => JSON.parse(body) as CommandBody
 
 export interface CommandProjection {
   readonly id: string

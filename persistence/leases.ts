@@ -235,9 +235,22 @@ export async function renewLeases(
   return new Map([...named('locked'), ...named('renewed')])
 }
 
-/** Gives work back as if it had never begun: work that did nothing yet. Waits for its rows: what ran out instead would be in doubt. */
-export const releaseUnbegun = async (db: Connection, held: readonly LeaseOf[]): Promise<void> =>
-  void (await giveBack(db, held, sql.fragment``))
+/** Gives work back as if it had never begun, to be taken after a pause: work that did nothing yet. Waits for its rows: what ran out instead would be in doubt. */
+export const releaseUnbegun = async (db: Connection, held: readonly LeaseOf[], pauseMs = 0): Promise<void> =>
+  void (await giveBack(db, held, sql.fragment``, pauseMs))
+
+/** Says of work that waits before it begins that it has not begun, under the same lease. False: it is not ours any more. */
+export const markUnbegun = (db: Connection, lease: LeaseOf): Promise<boolean> => mark(db, lease, sql.fragment`null`)
+
+/** Says that it begins now. Once this is acknowledged, and not before, it may. */
+export const markBegun = (db: Connection, lease: LeaseOf): Promise<boolean> => mark(db, lease, sql.fragment`now()`)
+
+async function mark(db: Connection, { ref, token, work }: LeaseOf, startedAt: FragmentSqlToken): Promise<boolean> {
+  const { rowCount } = await db.query(sql.unsafe`
+    update actor set work_started_at = ${startedAt}
+    where kind = ${ref.kind} and id = ${ref.id} and lease_token = ${token} and work = ${work}`)
+  return rowCount > 0
+}
 
 /**
  * The same for work that may be repeated, by its machine's word. Waits for no row: one that somebody keeps locked would keep all others
@@ -246,11 +259,17 @@ export const releaseUnbegun = async (db: Connection, held: readonly LeaseOf[]): 
 export const releaseRepeatable = (db: Connection, held: readonly LeaseOf[]): Promise<number> =>
   giveBack(db, held, sql.fragment`skip locked`)
 
-async function giveBack(db: Connection, held: readonly LeaseOf[], whereLocked: FragmentSqlToken): Promise<number> {
+async function giveBack(
+  db: Connection,
+  held: readonly LeaseOf[],
+  whereLocked: FragmentSqlToken,
+  pauseMs = 0,
+): Promise<number> {
   if (held.length === 0) return 0
   const { rowCount } = await db.query(sql.unsafe`
     with ${heldLeases(held)}, mine as (${oursOfHeld} ${inOrder} ${whereLocked})
-    update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null, wake_at = now()
+    update actor a set lease_token = null, lease_owner = null, lease_until = null, work_started_at = null,
+      wake_at = now() + ${pauseMs} * interval '1 millisecond'
     from mine where a.kind = mine.kind and a.id = mine.id`)
   return rowCount
 }

@@ -32,6 +32,11 @@ export interface Held {
   readonly news: Pick<Bell, 'wait'>
   /** Says that its agent is at it although there is nothing to record yet: who is quiet gives way first (turns.ts). */
   busy(): void
+  /**
+   * A wait before anything is done: meanwhile the work counts as not begun, and its row says so. Rejects with LeaseLost where it is not to
+   * begin, for the lease is lost or the process drains: whoever waits hears that by the signal. To be asked before the first effect only.
+   */
+  beforehand(waiting: (signal: AbortSignal) => Promise<void>): Promise<void>
   /** Whether the lease is trusted at this instant: to be asked right before what cannot be undone. */
   isHeld(): boolean
   /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */

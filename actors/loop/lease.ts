@@ -20,6 +20,16 @@ export class LeaseLost extends Error {
   }
 }
 
+/** Work that has done nothing yet and cannot begin now: it goes back, and comes again after a pause. */
+export class PutOff extends Error {
+  override readonly name = 'PutOff'
+  readonly pauseMs: number
+  constructor(ref: ActorRef, pauseMs: number) {
+    super(`${actorKey(ref)} is put off.`)
+    this.pauseMs = pauseMs
+  }
+}
+
 export interface HeldLease {
   readonly ref: ActorRef
   readonly token: string

@@ -54,7 +54,11 @@ export async function whileHeld<T>(
 }
 
 /** The same for what harms nobody when it is done again: it rejects with LeaseLost, and so goes back unbegun. */
-export async function unlessLost<T>(ref: ActorRef, held: Held, work: () => Promise<T>): Promise<T> {
+export async function unlessLost<T>(
+  ref: ActorRef,
+  held: Pick<Held, 'signal' | 'isHeld'>,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await whileHeld(held, work)
   } catch (error) {

@@ -16,6 +16,7 @@ import {
 } from '../../persistence/leases.ts'
 import { isOutage } from '../../persistence/outage.ts'
 import type { Report } from '../../domain/fact.ts'
+import { Beforehand } from './beforehand.ts'
 import { Bell } from './bell.ts'
 import { concerns, type Subjects } from './changes.ts'
 import { workEnded, type WorkEnded } from '../diagnostics.ts'
@@ -24,7 +25,7 @@ import { Postponements } from './postponements.ts'
 import { Room } from './room.ts'
 import { ActorGone, type Intake, type Launch, type Seat, type Step } from './step.ts'
 import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
-import { isTrusted, LeaseLost, Leases, type HeldLease } from './lease.ts'
+import { isTrusted, LeaseLost, Leases, PutOff, type HeldLease } from './lease.ts'
 import { Outcomes } from './outcomes.ts'
 import { repeated, whileHeld } from './outlast.ts'
 import type { Log } from '../log.ts'
@@ -53,6 +54,7 @@ export class Worker implements Intake {
   readonly #room: Room
   readonly #runtime: () => Runtime
   readonly #outcomes: Outcomes
+  readonly #beforehand: Beforehand
   readonly #working = new Set<Promise<unknown>>()
   readonly #claiming = new Set<Promise<unknown>>()
   readonly #bells = new Map<string, Bell>()
@@ -70,6 +72,7 @@ export class Worker implements Intake {
     this.leases = new Leases({ turnTaking: turnTaking(options.kinds), isAlone: options.db.profile === 'pglite' })
     this.#room = new Room(options.kinds, this.leases)
     this.#runtime = runtime
+    this.#beforehand = new Beforehand(options.db)
     this.#outcomes = new Outcomes({
       isOurs: (lease) => this.leases.isOurs(lease, options.instruments.monotonic()),
       isGivenBack: (lease) => this.#isGivenBack(lease),
@@ -118,9 +121,9 @@ export class Worker implements Intake {
   }
 
   /** Nothing of it was done, so that nobody has to doubt it: it is as if it had never begun, here or for whoever comes. */
-  async #giveUp({ ref, token, work }: LeaseOf): Promise<'given back'> {
+  async #giveUp({ ref, token, work }: LeaseOf, pauseMs = 0): Promise<'given back'> {
     try {
-      await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
+      await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }], pauseMs)
     } catch (error) {
       // Then the lease runs out by itself, and the machine hears `interrupted`.
       const fields = { err: error, actor: actorKey(ref), work }
@@ -181,7 +184,8 @@ export class Worker implements Intake {
     try {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
       const busy = (): void => void (lease.busyAt = this.#o.instruments.monotonic())
-      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, busy, record }
+      const beforehand: Held['beforehand'] = (waiting) => this.#beforehand.wait(lease, isHeld, waiting)
+      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, busy, beforehand, record }
       const begin = () => handler(launch, held)
       const met = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts work off')
       done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())
@@ -191,6 +195,7 @@ export class Worker implements Intake {
     if (lease.abort.signal.aborted && isRepeatable) return 'given back'
     // Thrown by work that asked before its first byte and was told no: by its token it is given back, if it is still ours.
     if (done instanceof LeaseLost) return this.#giveUp(lease)
+    if (done instanceof PutOff) return this.#giveUp(lease, done.pauseMs)
     return this.#outcomes.report(lease, done)
   }
 
@@ -344,6 +349,7 @@ export class Worker implements Intake {
    */
   async drain(): Promise<void> {
     this.#state = 'draining'
+    this.#beforehand.end()
     await Promise.allSettled(this.#claiming)
     const repeatable = this.leases.list().filter(({ ref, work }) => this.#room.kind(ref.kind).repeatable.has(work))
     for (const lease of repeatable) lease.abort.abort(new LeaseLost(lease.ref))

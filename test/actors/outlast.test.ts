@@ -17,6 +17,7 @@ const heldFor = (tries: number, turn = new AbortController()): Held => {
     turn: turn.signal,
     isHeld: () => left-- > 0,
     news: new Bell(),
+    beforehand: () => Promise.resolve(),
     busy: () => undefined,
     record: () => Promise.resolve(),
   }

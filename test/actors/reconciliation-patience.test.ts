@@ -57,6 +57,7 @@ describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) =
     turn: new AbortController().signal,
     isHeld: () => true,
     news: new Bell(),
+    beforehand: () => Promise.resolve(),
     busy: () => undefined,
     record: () => Promise.reject(new Error('Nothing is to be told.')),
   }

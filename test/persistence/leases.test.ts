@@ -5,7 +5,14 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { releaseRepeatable, renewLeases, type LeaseOf } from '../../persistence/leases.ts'
+import {
+  markBegun,
+  markUnbegun,
+  releaseRepeatable,
+  releaseUnbegun,
+  renewLeases,
+  type LeaseOf,
+} from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { lockedBy } from '../support/row-lock.ts'
 
@@ -48,6 +55,22 @@ describe.each(bothDatabases)('leases on %s', (kind) => {
   const unleased = (): Promise<readonly string[]> =>
     fresh.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
       select id from actor where lease_token is null and work_started_at is null order by id`)
+
+  it('say that work has not begun and that it begins, while they are ours, and go back until after a pause', async () => {
+    const begun = () =>
+      fresh.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
+        select id from actor where work_started_at is not null order by id`)
+    const [mine, taken, other] = [lease(1), { ...lease(2), token: uuid(999) }, lease(3, 'close')]
+    for (const each of [mine, taken, other]) expect(await markUnbegun(fresh.db.pool, each)).toBe(each === mine)
+    expect(await begun()).toEqual([uuid(2), uuid(3), uuid(4)])
+    for (const each of [mine, taken, other]) expect(await markBegun(fresh.db.pool, each)).toBe(each === mine)
+    expect(await begun()).toEqual([uuid(1), uuid(2), uuid(3), uuid(4)])
+    await releaseUnbegun(fresh.db.pool, [mine, taken], 60_000)
+    expect(await unleased()).toEqual([uuid(1)])
+    const waits = sql.type(z.object({ wake: z.number() }))`
+      select extract(epoch from wake_at - now())::float8 as wake from actor where id = ${uuid(1)}`
+    expect(await fresh.db.pool.oneFirst(waits)).toBeGreaterThan(50)
+  })
 
   it('are renewed while they are ours; those of another token, of other work or without a row are not, and are not named', async () => {
     await fresh.db.pool.query(sql.unsafe`update actor set lease_token = ${uuid(999)} where id = ${uuid(2)}`)
