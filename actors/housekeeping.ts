@@ -9,7 +9,7 @@ import type { Database } from '../persistence/database.ts'
 import { forgetSilentProcesses } from '../persistence/processes.ts'
 import { forgetDeliveries } from '../persistence/push.ts'
 import { forgetWindows } from '../persistence/rate-limits.ts'
-import { forgetActors, forgetFacts, markLineages } from '../persistence/retention.ts'
+import { agreedNow, forgetActors, forgetFacts, markLineages } from '../persistence/retention.ts'
 import { forgetSessions } from '../persistence/sessions.ts'
 import { forgetAttempts } from '../persistence/sign-in.ts'
 import { Bell } from './loop/bell.ts'
@@ -49,6 +49,8 @@ const forgetEveryMs = 10 * 60_000
 const passesLimit = 1_000
 /** As long as the pass took, and at least this: never more than half of the database's time. */
 const pauseFromMs = 10
+/** Replicas that judge by clocks which are behind see what is over for as long: it is refused by each in its time, and only then deleted. */
+const lateMs = 60 * 60_000
 const dayMs = 24 * 60 * 60_000
 /** Spawned once, by what names them. Of all others the archived row is what keeps one that finished from being spawned again. */
 const bornOnce: ReadonlySet<string> = new Set(['command'])
@@ -74,9 +76,10 @@ export class Housekeeping {
     await db.housekeep()
     await forgetWindows(db.pool)
     await forgetDeliveries(db.pool)
-    const now = instruments.now().toISOString()
-    await forgetAttempts(db.pool, now)
-    await forgetSessions(db.pool, now)
+    const now = await agreedNow(db.pool, instruments.now())
+    const over = new Date(now.getTime() - lateMs).toISOString()
+    await forgetAttempts(db.pool, over)
+    await forgetSessions(db.pool, over)
     await forgetSilentProcesses(db.pool)
     if (!works) return
     if (instruments.monotonic() - this.#forgotAt >= forgetEveryMs) {
@@ -84,12 +87,12 @@ export class Housekeeping {
       await this.forget(signal)
     }
     // Last: a directory that fails must not keep the database from its due.
-    for (let n = 0; n < shardsARound && !signal.aborted; n++) await this.#sweep()
+    for (let n = 0; n < shardsARound && !signal.aborted; n++) await this.#sweep(now)
   }
 
-  async #sweep(): Promise<void> {
-    const { db, log, instruments, artifactDirectory, keeping } = this.#o
-    const times = { now: instruments.now(), graceMs: keeping.artifactGraceMs }
+  async #sweep(now: Date): Promise<void> {
+    const { db, log, artifactDirectory, keeping } = this.#o
+    const times = { now, graceMs: keeping.artifactGraceMs }
     const shard = this.#shard
     this.#shard = (shard + 1) % shardCount
     const swept = await sweepShard(db.pool, artifactDirectory, shard, times)
@@ -98,11 +101,13 @@ export class Housekeeping {
 
   /** Forgets what is old, until nothing is left, the signal aborts, or a bound is reached. */
   async forget(signal: AbortSignal): Promise<void> {
-    const { db, log, keeping, kinds } = this.#o
+    const { db, log, keeping, kinds, instruments } = this.#o
+    const now = await agreedNow(db.pool, instruments.now())
+    const before = (days: number): string => new Date(now.getTime() - days * dayMs).toISOString()
     const told = { facts: 0, actors: 0, entries: 0 }
     let after: number | null = 0
     await this.#passes(signal, async () => {
-      const { facts, next } = await forgetFacts(db.pool, this.#before(keeping.factDays), after ?? 0)
+      const { facts, next } = await forgetFacts(db.pool, before(keeping.factDays), after ?? 0)
       told.facts += facts
       after = next
       return next !== null
@@ -110,7 +115,7 @@ export class Housekeeping {
     for (const lineage of await markLineages(db.pool, kinds))
       await this.#passes(signal, async () => {
         const rows = bornOnce.has(lineage.kind) ? 'forget rows' : 'keep rows'
-        const { actors, entries, more } = await forgetActors(db.pool, lineage, this.#before(keeping.logDays), rows)
+        const { actors, entries, more } = await forgetActors(db.pool, lineage, before(keeping.logDays), rows)
         told.actors += actors
         told.entries += entries
         return more
@@ -125,9 +130,5 @@ export class Housekeeping {
       if (!(await pass())) return
       await bell.wait(Math.max(pauseFromMs, this.#o.instruments.monotonic() - startedAt), signal)
     }
-  }
-
-  #before(days: number): string {
-    return new Date(this.#o.instruments.now().getTime() - days * dayMs).toISOString()
   }
 }

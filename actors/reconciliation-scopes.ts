@@ -6,6 +6,7 @@
 import { v5 as uuidv5 } from 'uuid'
 import { callableStates } from '../machines/reconciliation.ts'
 import type { Database } from '../persistence/database.ts'
+import { keepGivenUp } from '../persistence/given-up.ts'
 import { readUnwatched, type UnwatchedScope } from '../persistence/scopes.ts'
 import { Bell } from './loop/bell.ts'
 import type { Changes } from './loop/changes.ts'
@@ -49,6 +50,7 @@ interface WatchTools extends ScopeWatchTools {
 
 /** Wakes what is unwatched once. Two processes may wake the same scope: the second is not heard. */
 export async function wakeUnwatched({ db, runtime, instruments }: ScopeWatchTools): Promise<void> {
+  await keepGivenUp(db.pool)
   const scopes = await readUnwatched(db.pool, instruments.now().toISOString(), callable, sweepLimit)
   await Promise.all(scopes.map((scope) => runtime.perform(wakeScope, scope)))
 }

@@ -5,6 +5,7 @@
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import { actorColumns, type ActorRef, type ActorRow } from './actors.ts'
+import type { AstrayLooks } from './astray.ts'
 import type { Database } from './database.ts'
 import type { Connection } from './connection.ts'
 
@@ -27,6 +28,8 @@ export interface Claim {
   readonly unheard?: readonly string[]
   /** Where lanes take turns, what each holds and its place in their order; who has none had no turn yet, and comes first. */
   readonly turns?: ReadonlyMap<string, Turn> | null
+  /** Only at what is due by the clock: nothing is astray (astray.ts). */
+  readonly near?: true
   /** Its timers are dates, which ring by the calendar wherever a clock is set (actors/loop/kinds.ts). */
   readonly byCalendar?: true
 }
@@ -62,17 +65,25 @@ const Due = z.custom<DueActor>()
  * and a lease whose work is under way here is not free, wherever a wall clock jumps. Nor does anything wait until a clock that
  * was set back has come to where it was: what is due after an instant that has yet to come again is due now.
  */
-export async function claimActors(db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> {
+export const claimActors = (db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> =>
+  db.any(sql.type(Due)`${claiming(claim, holder)}`)
+
+const isStale = ({ owner, exclusive }: Holder) =>
+  sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
+const isAhead = ({ byCalendar }: Claim, { exclusive }: Holder) =>
+  exclusive && byCalendar === undefined
+    ? sql.fragment`(lease_token is null and updated_at > now() + interval '1 second' and wake_at >= updated_at)`
+    : sql.fragment`false`
+
+/** The statement. */
+export function claiming(claim: Claim, holder: Holder): FragmentSqlToken {
   const { owner, exclusive } = holder
-  const stale = sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
+  const stale = isStale(holder)
   const expired = sql.fragment`(lease_until <= now() and not (${exclusive} and lease_token = any(${sql.array([...holder.held], 'uuid')})))`
   const unheard = isUnheard(claim.unheard ?? [])
   // Begun by that very claim, and by nobody before it: then it has not begun at all.
   const justMarked = sql.fragment`(${unheard} and work_started_at = lease_until - ${claim.leaseMs} * interval '1 millisecond')`
-  const ahead =
-    exclusive && claim.byCalendar === undefined
-      ? sql.fragment`(lease_token is null and updated_at > now() + interval '1 second' and wake_at >= updated_at)`
-      : sql.fragment`false`
+  const ahead = isAhead(claim, holder)
   const open = sql.fragment`(lane is null or lane <> all(${sql.array([...claim.fullLanes], 'uuid')}))`
   const answering =
     claim.exceptDoubted === undefined
@@ -82,14 +93,17 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
     claim.reachMs === undefined
       ? sql.fragment``
       : sql.fragment`and wake_at > now() - ${claim.reachMs} * interval '1 millisecond'`
-  const isDue = sql.fragment`kind = ${claim.kind} and wake_at is not null and (wake_at <= now() or ${stale} or ${unheard} or ${ahead}) and ${open} ${answering} ${recent}`
+  // With another condition beside it the clock is no range of the index, and every row of the kind is read.
+  const far =
+    claim.near && !claim.unheard?.length ? sql.fragment`` : sql.fragment`or ${stale} or ${unheard} or ${ahead}`
+  const isDue = sql.fragment`kind = ${claim.kind} and wake_at is not null and (wake_at <= now() ${far}) and ${open} ${answering} ${recent}`
   const due = sql.fragment`
     select kind, id, work_started_at is not null and not ${justMarked} as begun,
       work is not null and (lease_until is null or ${expired} or ${stale} or ${unheard}) as free,
       case when ${ahead} then wake_at else now() end as seen_at,
       (extract(epoch from now() - wake_at) * 1000)::float8 as due_ms
     from actor where ${isDue}`
-  return db.any(sql.type(Due)`
+  return sql.fragment`
     with due as (
       ${claim.turns ? inTurns(claim.turns, claim.limit, isDue, due) : sql.fragment`${due} order by wake_at limit ${claim.limit} for update skip locked`}
     ), numbered as (
@@ -103,20 +117,30 @@ export async function claimActors(db: Connection, claim: Claim, holder: Holder):
       wake_at = case when due.free then now() + ${claim.leaseMs} * interval '1 millisecond' else now() + interval '5 seconds' end
     from numbered due where a.kind = due.kind and a.id = due.id
     returning ${actorColumns}, due.free as claimed, due.free and due.begun as begun, due.seen_at as "seenAt",
-      due.due_ms as "dueMs"`)
+      due.due_ms as "dueMs"`
 }
 
 /**
  * Claims for a process of which `held` says what is under way in it. On the embedded database that is asked once the session is
- * ours: commits that wait for it grant leases, too, and who asked before they are through would not know those.
+ * ours: commits that wait for it grant leases, too, and who asked before they are through would not know those. `looks`: what this
+ * process knows of rows that are astray there; without, it looks for them.
  */
 export function claimFor(
   db: Database,
   claim: Claim,
-  { owner, held }: { readonly owner: string; readonly held: () => readonly string[] },
+  {
+    owner,
+    held,
+    looks,
+  }: { readonly owner: string; readonly held: () => readonly string[]; readonly looks?: AstrayLooks },
 ): Promise<readonly DueActor[]> {
   if (db.profile === 'pglite')
-    return db.pool.transaction((tx) => claimActors(tx, claim, { owner, exclusive: true, held: held() }))
+    return db.pool.transaction(async (tx) => {
+      const holder = { owner, exclusive: true, held: held() }
+      const isAstray = sql.fragment`(${isStale(holder)} or ${isAhead(claim, holder)})`
+      const near = looks !== undefined && !(await looks.areDue(tx, claim.kind, isAstray))
+      return claimActors(tx, near ? { ...claim, near } : claim, holder)
+    })
   // Elsewhere the rows alone say what is held, and nobody's list is asked for.
   const others = { owner, exclusive: false, held: [] }
   if (db.hearsOthers) return claimActors(db.pool, claim, others)

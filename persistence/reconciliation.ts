@@ -2,7 +2,7 @@
  * Unfinished tasks as reconciliation reads them, and the tasks that can no longer be seen at their agent. Does not write tasks
  * (tasks.ts) and does not decide when to look (machines/reconciliation.ts).
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import type { Connection, Transaction } from './connection.ts'
 
@@ -10,12 +10,15 @@ import type { Connection, Transaction } from './connection.ts'
 export const unfinished = sql.fragment`(t.remote_id is not null
   and t.state not in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED', 'MESSAGE_ONLY'))`
 
+/** The same of the index `task_watched`: those that were given up and whose row says so are not in it. */
+export const inQuestion = sql.fragment`(t.given_up_version is null and ${unfinished})`
+
 /** Of `lost_task l` and `task t`: nothing was heard since; that would make the loss void. By no clock: two processes have two. */
 const isStillLost = sql.fragment`l.task_id = t.id and l.task_version = t.version`
 
-/** Of `task t`: it can be seen at its agent, as far as we know, or will be asked for again. */
-export const isWatched = sql.fragment`not exists (
-  select 1 from lost_task l where ${isStillLost} and l.look_at is null)`
+/** Of `task t`: it is unfinished and can be seen at its agent, as far as we know, or will be asked for again. */
+export const isWatched = sql.fragment`(${inQuestion} and not exists (
+  select 1 from lost_task l where ${isStillLost} and l.look_at is null))`
 
 export interface ScopeName {
   readonly agentId: string
@@ -61,33 +64,40 @@ const readsInTime = sql.fragment`case when s.work is not null then coalesce(s.le
   else (select min((t.value->>'dueAt')::timestamptz) from jsonb_each(s.timers) t) > now() - interval '1 second' end`
 
 /** Unfinished tasks of a scope that are to be asked for, in the order of their ids; not those that their own subscription reads as often. */
-export async function readUnfinished(
+export const readUnfinished = (
   db: Connection,
+  scope: ScopeName,
+  page: UnfinishedPage,
+): Promise<readonly UnfinishedTask[]> => db.any(sql.type(z.custom<UnfinishedTask>())`${unfinishedPage(scope, page)}`)
+
+export function unfinishedPage(
   { agentId, tenant }: ScopeName,
   { after, quietSince, at, readElsewhere, limit }: UnfinishedPage,
-): Promise<readonly UnfinishedTask[]> {
+): FragmentSqlToken {
   const from = after === null ? sql.fragment`true` : sql.fragment`t.id > ${after}`
-  return db.any(sql.type(z.custom<UnfinishedTask>())`
+  return sql.fragment`
     select ${columns}, ${isLost}, ${isGivenUp} from task t
-    where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${from}
+    where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${inQuestion} and ${from}
       and (t.updated_at <= ${quietSince} or t.updated_at > ${at})
       and not exists (
         select 1 from lost_task l where ${isStillLost} and (l.look_at is null or l.look_at > ${at}))
       and not exists (
         select 1 from actor s where s.kind = 'subscription' and s.id = t.id
           and s.snapshot->'value' = any(${sql.array([...readElsewhere], 'jsonb')}) and ${readsInTime})
-    order by t.id limit ${limit}`)
+    order by t.id limit ${limit}`
 }
 
 const Known = z.object({ known: z.boolean() })
 
 /** Whether a scope has any task that is unfinished and not given up. */
-export async function hasUnfinished(db: Connection, { agentId, tenant }: ScopeName): Promise<boolean> {
-  const { known } = await db.one(sql.type(Known)`
-    select exists (
-      select 1 from task t where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${unfinished} and ${isWatched}) as known`)
+export async function hasUnfinished(db: Connection, scope: ScopeName): Promise<boolean> {
+  const { known } = await db.one(sql.type(Known)`${anyUnfinished(scope)}`)
   return known
 }
+
+export const anyUnfinished = ({ agentId, tenant }: ScopeName): FragmentSqlToken => sql.fragment`
+  select exists (
+    select 1 from task t where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${isWatched}) as known`
 
 /** Which of an agent's tasks are known here and unfinished; all others are none of ours, or finished for good. */
 export async function unfinishedAmong(

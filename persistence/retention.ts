@@ -8,6 +8,16 @@ import { z } from 'zod'
 import type { Database } from './database.ts'
 import type { Connection } from './connection.ts'
 
+/**
+ * What a process takes for the present when it forgets: what its clock and the database's both have come to. One whose clock is ahead
+ * would delete what is over for nobody else, sessions and logs of everybody.
+ */
+export async function agreedNow(db: Connection, now: Date): Promise<Date> {
+  const at = await db.oneFirst(sql.type(z.object({ at: z.string() }))`
+    select least(${now.toISOString()}::timestamptz, now()) as at`)
+  return new Date(at)
+}
+
 /** A pass of 2,000 rows holds its locks some 30 ms, and the one session of an embedded database for as long. */
 const factsAtOnce = 2_000
 const actorsAtOnce = 200

@@ -5,6 +5,7 @@
  */
 import { hostname } from 'node:os'
 import { actorKey } from '../../persistence/actors.ts'
+import { AstrayLooks } from '../../persistence/astray.ts'
 import type { Database } from '../../persistence/database.ts'
 import {
   claimFor,
@@ -51,6 +52,7 @@ export class Worker implements Intake {
   readonly owner: string
   readonly leases: Leases
   readonly #o: WorkerOptions
+  readonly #looks = new AstrayLooks()
   readonly #room: Room
   readonly #runtime: () => Runtime
   readonly #outcomes: Outcomes
@@ -271,11 +273,13 @@ export class Worker implements Intake {
         ...(isFullOfDoubt && kind.doubt ? { exceptDoubted: kind.doubt.counts } : {}),
       }
       const held = (): string[] => [...this.leases.list().map((lease) => lease.token), ...this.#runtime().unheard]
-      const due = await claimFor(this.#o.db, claim, { owner: this.owner, held }).catch((error: unknown) => {
-        this.#crowded.add(name)
-        this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
-        throw error
-      })
+      const due = await claimFor(this.#o.db, claim, { owner: this.owner, held, looks: this.#looks }).catch(
+        (error: unknown) => {
+          this.#crowded.add(name)
+          this.#unheard.lost(name, claim.tokens, this.#o.instruments.monotonic() + kind.leaseMs)
+          throw error
+        },
+      )
       const mayBeMore = due.length === limit
       if (mayBeMore || leftOut.length > 0) this.#crowded.add(name)
       const lastDueMs = mayBeMore ? Math.min(...due.map(({ dueMs }) => dueMs)) : null

@@ -20,6 +20,7 @@ import { valuesInEvents } from './0017-values-in-events.ts'
 import { presentLooks } from './0018-present-looks.ts'
 import { lostAtAVersion } from './0019-lost-at-a-version.ts'
 import { messagesById } from './0020-messages-by-id.ts'
+import { givenUpTasks } from './0021-given-up-tasks.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -42,4 +43,5 @@ export const migrations: readonly Migration[] = [
   presentLooks,
   lostAtAVersion,
   messagesById,
+  givenUpTasks,
 ]

@@ -5,7 +5,10 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { AstrayLooks } from '../../persistence/astray.ts'
 import {
+  claimFor,
+  claiming,
   markBegun,
   markUnbegun,
   releaseRepeatable,
@@ -15,6 +18,7 @@ import {
 } from '../../persistence/leases.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { lockedBy } from '../support/row-lock.ts'
+import { rowsRead } from '../support/rows-read.ts'
 
 const uuid = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
 const leaseMs = 15_000
@@ -115,5 +119,61 @@ describe.each(bothDatabases)('leases on %s', (kind) => {
     expect(await releaseRepeatable(fresh.db.pool, all)).toBe(3)
     expect(await unleased()).toEqual([uuid(1), uuid(3), uuid(4)])
     await unlock()
+  })
+})
+
+describe('a claim on the embedded database', () => {
+  let fresh: FreshDatabase
+  beforeAll(async () => {
+    fresh = await freshDatabase('pglite')
+  })
+  afterAll(() => fresh.close())
+
+  const waiting = (count: number) =>
+    fresh.db.pool.query(sql.unsafe`
+    insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, timers, wake_at, created_at, updated_at)
+    select 'waiting', gen_random_uuid(), gen_random_uuid(), '1', 1, '{}', 'follow', '{}', now() + interval '1 hour', now(), now()
+    from generate_series(1, ${count}::int)`)
+  const claim = { kind: 'waiting', limit: 8, leaseMs, fullLanes: [], turns: null }
+  const looks = new AstrayLooks()
+  const claimed = async (): Promise<readonly string[]> => {
+    const due = await claimFor(fresh.db, claim, { owner: 'us', held: () => [], looks })
+    return due.map(({ id }) => id)
+  }
+  const oneOf = (change: ReturnType<typeof sql.fragment>): Promise<string> =>
+    fresh.db.pool.oneFirst(sql.type(z.object({ id: z.string() }))`
+      update actor set ${change} where id = (select id from actor where wake_at > now() + interval '50 minutes' limit 1) returning id`)
+  const ofTheDead = sql.fragment`lease_owner = 'dead', lease_token = gen_random_uuid(), lease_until = wake_at`
+  const ofAnotherTime = sql.fragment`updated_at = updated_at + interval '30 minutes'`
+
+  it('looks at each claim for what is astray where few wait', async () => {
+    await waiting(100)
+    expect(await claimed()).toEqual([])
+    for (const change of [ofTheDead, ofAnotherTime]) {
+      const id = await oneOf(change)
+      expect(await claimed()).toEqual([id])
+    }
+  })
+
+  it('reads what is due and nothing else where thousands wait, and finds what is astray all the same', async () => {
+    await waiting(6_000)
+    await fresh.db.raw((client) => client.query('vacuum analyze actor'))
+    const alone = { owner: 'us', exclusive: true, held: [] }
+    const { actor: read = 0 } = await rowsRead(fresh.db, claiming({ ...claim, near: true }, alone))
+    expect(read).toBeLessThan(20)
+    const counted = new AstrayLooks()
+    const isLooking = () => counted.areDue(fresh.db.pool, claim.kind, sql.fragment`false`)
+    for (let n = 0; n < 10; n++) expect(await isLooking()).toBe(false)
+    for (const change of [ofTheDead, ofAnotherTime]) {
+      const id = await oneOf(change)
+      let found: readonly string[] = []
+      for (let n = 0; n <= 20 && found.length === 0; n++) found = await claimed()
+      expect(found).toEqual([id])
+    }
+    // At the start of a process at once: the one before may have died.
+    const id = await oneOf(ofTheDead)
+    expect(
+      (await claimFor(fresh.db, claim, { owner: 'us', held: () => [], looks: new AstrayLooks() })).map((due) => due.id),
+    ).toEqual([id])
   })
 })

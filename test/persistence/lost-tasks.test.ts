@@ -1,9 +1,21 @@
 /** A task that its agent no longer knows is lost until something of it is heard, by whatever clocks its process and others have. */
+import { sql, type FragmentSqlToken } from 'slonik'
 import { v7 as newToken } from 'uuid'
+import { z } from 'zod'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { hasUnfinished, noteLost } from '../../persistence/reconciliation.ts'
+import { keepGivenUp } from '../../persistence/given-up.ts'
+import {
+  anyUnfinished,
+  forgetLost,
+  hasUnfinished,
+  noteLost,
+  readUnfinished,
+  unfinishedPage,
+} from '../../persistence/reconciliation.ts'
+import { unwatchedScopes } from '../../persistence/scopes.ts'
 import { openModelStage, statusOf, type Stage } from '../actors/models/stage.ts'
 import { bothDatabases } from '../support/databases.ts'
+import { rowsRead } from '../support/rows-read.ts'
 
 const hourMs = 3_600_000
 /** After so many looks in vain only news brings it back. */
@@ -48,5 +60,53 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
     expect(await isWatched()).toBe(true)
     await lose(0, 2)
     expect(await isWatched()).toBe(false)
+  })
+
+  /** As code does that knows only the table of losses. */
+  const moved = (id: string) => stage.db.pool.query(sql.unsafe`update task set version = version + 1 where id = ${id}`)
+
+  it('once its own row says so is asked for again by whatever is heard of it, by code from before, too', async () => {
+    for (const heard of [moved, (id: string) => forgetLost(stage.db.pool, id)]) {
+      const { version } = await stage.db.pool.one(
+        sql.type(z.object({ version: z.number() }))`select version from task where id = ${taskId}`,
+      )
+      await lose(0, version)
+      await keepGivenUp(stage.db.pool)
+      await keepGivenUp(stage.db.pool)
+      expect(await isWatched()).toBe(false)
+      await heard(taskId)
+      await keepGivenUp(stage.db.pool)
+      expect(await isWatched()).toBe(true)
+    }
+  })
+
+  it('is read by nobody who looks for what is to be asked for, however many there are', async () => {
+    const count = 400
+    const { organizationId } = stage.viewer
+    const ids = await stage.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
+      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+      select gen_random_uuid(), ${organizationId}, ${stage.agentId}, '', 'r' || n, 'task', 'TASK_STATE_WORKING', 1, 1,
+        now() - interval '1 day', now() - interval '1 day'
+      from generate_series(1, ${count}::int) n returning id`)
+    const lost = [taskId, ...ids].map((id) => ({ organizationId, taskId: id, version: 1 }))
+    const at = new Date(Date.now() - hourMs).toISOString()
+    for (let look = 0; look < looks; look++) await stage.db.pool.transaction((tx) => noteLost(tx, lost, at))
+    await keepGivenUp(stage.db.pool)
+    await stage.db.raw((client) => client.query('vacuum analyze task, lost_task'))
+    const scope = { agentId: stage.agentId, tenant: '' }
+    const now = new Date().toISOString()
+    const page = { after: null, quietSince: now, at: now, readElsewhere: [], limit: 100 }
+    const read = async (query: FragmentSqlToken): Promise<number> => {
+      const { task = 0, lost_task = 0 } = await rowsRead(stage.db, query)
+      return task + lost_task
+    }
+    const reads = [unwatchedScopes(now, [], 500), unfinishedPage(scope, page), anyUnfinished(scope)]
+    for (const query of reads) expect(await read(query)).toBeLessThan(10)
+    const [first = '', second = ''] = ids
+    await forgetLost(stage.db.pool, first)
+    await moved(second)
+    for (const query of reads) expect(await read(query)).toBeLessThan(10)
+    const asked = await readUnfinished(stage.db.pool, scope, page)
+    expect(asked.map(({ id }) => id)).toEqual([first, second].toSorted())
   })
 })

@@ -226,6 +226,25 @@ describe.each(bothDatabases)('%s', (kind) => {
     })
   })
 
+  it('keeps in a task’s row that it was given up before, where nothing was heard since', async () => {
+    await db.raw(async (client) => {
+      await migrateUp(client, migrations)
+      await migrateDown(client, migrations, migrations.filter(({ version }) => version >= 21).length)
+      await client.query(`
+        insert into organization (id, slug, name) values ('${someId}', 'some', 'Some');
+        insert into agent (id, organization_id, card_url, source, name) values ('${someId}', '${someId}', 'http://agent.example/', 'managed', 'a');
+        insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+          select gen_random_uuid(), '${someId}', '${someId}', '', name, 'task', 'TASK_STATE_WORKING', 7, 7, now(), now()
+          from unnest(array['given up', 'heard of', 'looked for']) name;
+        insert into lost_task (task_id, organization_id, since, looks, looked_at, look_at, task_version)
+          select id, '${someId}', now(), 5, now(), case when remote_id = 'looked for' then now() end, case when remote_id = 'heard of' then 6 else 7 end from task`)
+      await migrateUp(client, migrations)
+      const given = await client.query('select remote_id as name from task where given_up_version is not null')
+      expect(given.rows).toEqual([{ name: 'given up' }])
+      await client.query('delete from lost_task; delete from task; delete from agent; delete from organization')
+    })
+  })
+
   it('lets the release before tell of its processes: first heard of at their insert, or before anybody', async () => {
     await db.raw(async (client) => {
       const insert = (owner: string) =>

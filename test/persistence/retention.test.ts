@@ -1,4 +1,7 @@
 /** Retention: what is old is forgotten in bounded passes, and append-only stays what it was for everybody and everything else. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
@@ -228,6 +231,48 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     const parts = { db, log, instruments, kinds, works: false, artifactDirectory: '/nonexistent' }
     await new Housekeeping({ ...parts, keeping: keepingByDefault }).round(never)
     expect(await left()).toEqual([])
+  })
+
+  it('is no matter of one clock that is ahead: what is over for nobody else stays', async () => {
+    const later = hoursAgo(-24)
+    await facts(1_500, hoursAgo(25))
+    await archived('command', hoursAgo(25))
+    const justOver = hoursAgo(0.5)
+    const [attempt, session] = [uuidv7(), uuidv7()]
+    await db.pool.transaction(async (tx) => {
+      // Whose they are matters to nobody here.
+      await tx.query(sql.unsafe`set local session_replication_role = replica`)
+      for (const [name, until] of [
+        ['good', later],
+        ['good elsewhere', justOver],
+      ] as const) {
+        await tx.query(sql.unsafe`insert into sign_in_attempt (state_hash, binding_hash, sealed, expires_at)
+          values (${name + attempt}, 'b', 's', ${until})`)
+        await tx.query(sql.unsafe`insert into session (token_hash, id, membership_id, created_at, seen_at, expires_at)
+          values (${name + session}, ${uuidv7()}, ${uuidv7()}, ${justOver}, ${justOver}, ${until})`)
+      }
+    })
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox-ahead-'))
+    const shards = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
+    for (const shard of shards) {
+      await mkdir(join(folder, shard))
+      await writeFile(join(folder, shard, shard.padEnd(64, '0')), 'of an answer that is being stored')
+    }
+    const { log, lines } = capturedLog()
+    const ahead = { ...instruments, now: () => new Date(Date.now() + 60 * 24 * 3_600_000) }
+    const parts = { db, log, instruments: ahead, kinds, works: true, artifactDirectory: folder }
+    await new Housekeeping({ ...parts, keeping: keepingByDefault }).round(never)
+    const Names = sql.type(z.object({ name: z.string() }))
+    expect([
+      await db.pool.anyFirst(
+        Names`select state_hash as name from sign_in_attempt where state_hash like ${`%${attempt}`} order by 1`,
+      ),
+      await db.pool.anyFirst(
+        Names`select token_hash as name from session where token_hash like ${`%${session}`} order by 1`,
+      ),
+    ]).toEqual([attempt, session].map((id) => [`good elsewhere${id}`, `good${id}`]))
+    expect([await factsLeft(), await entries(), lines]).toEqual([1_500, 3, []])
+    await rm(folder, { recursive: true })
   })
 
   it('by two at once forgets everything once, while others write', async () => {
