@@ -200,9 +200,11 @@ export class Deliveries {
     try {
       const room = { read: guest.read, withinMs: roomMs }
       // Asked last of all: a process that stood still may have lost its lease, and another may have given its verdict.
-      const bounds = { ...limits.answer, connection: 'warm', room, mayBegin: () => held.isHeld() } as const
+      let isHeld = true
+      const mayBegin = (): boolean => (isHeld = held.isHeld())
+      const bounds = { ...limits.answer, connection: 'warm', room, mayBegin } as const
       const sent = await prepared.exchange(bounds, held.signal)
-      if (sent.kind === 'unsent' && !held.isHeld()) throw new LeaseLost(ref)
+      if (sent.kind === 'unsent' && !(isHeld && held.isHeld())) throw new LeaseLost(ref)
       guest.whole()
       return await this.#understand(sent, { ref, delivery, card, request, denial: prepared.denial, overrules }, held)
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
-import { isAnother, otherName, type KnownMessage } from './same-id.ts'
+import { nameFor, type KnownMessage } from './same-id.ts'
 import { isTerminal, isWaiting } from './task.ts'
 
 export interface KnownArtifact {
@@ -221,10 +221,8 @@ export class Fold {
   #addMessages(observation: Observation, position: number, counts: boolean): boolean {
     let news = false
     observation.messages.forEach((message, index) => {
-      const known = this.#known.get(message.id)
-      const isOther = known !== undefined && isAnother(message, known, counts, this.#chain)
-      const id = isOther ? otherName(message, this.#chain) : message.id
-      if (this.#known.has(id)) return
+      const id = nameFor(message, this.#known, counts, this.#chain)
+      if (id === null) return
       this.#known.set(id, message)
       this.#messages.push({
         id,

@@ -31,22 +31,42 @@ export const withoutWords = (message: KnownMessage, chain: Chain): KnownMessage 
 /** As long as it takes for two of one task's messages not to meet by accident. */
 const digestCharacters = 16
 
-/** The name of other words under its id; its own, where they are too long to be compared. */
-export function otherName(message: SaidMessage, chain: Chain): string {
+/** The name of what the other side says under an id. */
+const nameOfSide = ({ id, role }: SaidMessage): string => `${id}#${role}`
+
+/** The name of further words of the same side; its first, where they are too long to be compared. */
+function nameOfWords(message: SaidMessage, first: string, chain: Chain): string {
   const digest = digestOf(message, chain)
-  return digest === null ? message.id : `${message.id}#${message.role}-${digest.slice(0, digestCharacters)}`
+  return digest === null ? first : `${nameOfSide(message)}-${digest.slice(0, digestCharacters)}`
 }
 
 /** What may be known of it stands under these. */
 export const namesOf = (message: SaidMessage, chain: Chain): ReadonlySet<string> =>
-  new Set([message.id, otherName(message, chain)])
+  new Set([message.id, nameOfSide(message), nameOfWords(message, message.id, chain)])
 
 /**
- * Whether these are other words than those that are known by its id. Of the same role only a status that counts says something new:
- * histories and late events repeat what was said, in a form that may be another.
+ * The name that it is kept by; null where these words are known. Of the same side only a status that counts says something new under
+ * an id: histories and late events repeat what was said, in a form that may be another.
  */
-export function isAnother(message: SaidMessage, known: KnownMessage, counts: boolean, chain: Chain): boolean {
-  if (message.role === known.role && !(message.fromStatus && counts)) return false
+export function nameFor(
+  message: SaidMessage,
+  known: ReadonlyMap<string, KnownMessage>,
+  counts: boolean,
+  chain: Chain,
+): string | null {
+  const own = known.get(message.id)
+  if (!own) return message.id
+  const isSide = own.role !== message.role
+  const side = isSide ? known.get(nameOfSide(message)) : own
+  if (!side) return areOthers(message, own, chain) ? nameOfSide(message) : null
+  if (!(message.fromStatus && counts) || !areOthers(message, side, chain)) return null
+  // What the one side said is no news where the other says it.
+  if (isSide && !areOthers(message, own, chain)) return null
+  const name = nameOfWords(message, isSide ? nameOfSide(message) : message.id, chain)
+  return known.has(name) ? null : name
+}
+
+function areOthers(message: SaidMessage, known: KnownMessage, chain: Chain): boolean {
   const [digest, knownDigest] = [digestOf(message, chain), digestOf(known, chain)]
   return digest !== null && knownDigest !== null && digest !== knownDigest
 }

@@ -141,6 +141,27 @@ describe('what is said under an id that was used before', () => {
       [account, 'The second.'],
     ],
     [
+      'words that grow under the name of what was asked',
+      [
+        [message('Pay.', 'ROLE_USER'), 'sent'],
+        [status('WORKING', 1, 'Pay'), 'stream'],
+        [status('WORKING', 2, 'Paying'), 'stream'],
+        [status('WORKING', 3, 'Paying it'), 'stream'],
+        [status('COMPLETED', 4, 'Paid.'), 'stream'],
+        [status('WORKING', 2, 'Late.'), 'push'],
+      ],
+      ['Pay.', 'Pay', 'Paid.'],
+    ],
+    [
+      'a history under the name of what was asked',
+      [
+        [message('Pay.', 'ROLE_USER'), 'sent'],
+        [message('One.', 'ROLE_AGENT'), 'reply'],
+        [message('Two.', 'ROLE_AGENT'), 'poll'],
+      ],
+      ['Pay.', 'One.'],
+    ],
+    [
       'what is too long to be compared',
       [
         [first, 'stream'],
