@@ -51,6 +51,8 @@ export interface HeldLease {
   trustedFrom: number
   /** Somebody had its row locked when its renewal was asked for last. */
   isLocked: boolean
+  /** It is being given back, and so not renewed: where only that fails, it runs out by its own time. */
+  isGoingBack: boolean
 }
 
 /** Work stops this long before its lease can be taken over, so that two holders never overlap. */
@@ -107,7 +109,7 @@ export class Leases {
     return n
   }
 
-  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'news' | 'since' | 'busyAt' | 'isLocked'>): HeldLease {
+  hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'news' | 'since' | 'busyAt' | 'isLocked' | 'isGoingBack'>): HeldLease {
     const since = lease.trustedFrom
     const held: HeldLease = {
       ...lease,
@@ -117,6 +119,7 @@ export class Leases {
       since,
       busyAt: since,
       isLocked: false,
+      isGoingBack: false,
     }
     if (this.#turnTaking.has(lease.ref.kind)) this.placeTime.begin(held, this.of(lease.ref.kind), since)
     this.#held.set(lease.token, held)
@@ -131,7 +134,7 @@ export class Leases {
   /** One turn: renews what is due, and ends what went to somebody else. Call at least every second. */
   async renewDue(db: Database, now: () => number): Promise<void> {
     const started = now()
-    const due = this.list().filter((lease) => started - lease.trustedFrom >= lease.leaseMs / 3)
+    const due = this.list().filter((lease) => !lease.isGoingBack && started - lease.trustedFrom >= lease.leaseMs / 3)
     for (const leases of Map.groupBy(due, (lease) => lease.leaseMs).values()) await this.renew(leases, db, now)
   }
 

@@ -66,6 +66,8 @@ export class Worker implements Intake {
   /** Kinds of which something due may wait in its row for room here. */
   readonly #crowded = new Set<string>()
   #state: 'closed' | 'open' | 'draining' = 'closed'
+  /** A drain has waited for as long as it does. */
+  #isLate = false
   #unwatch: (() => void) | null = null
 
   /** `runtime` is asked for when it is needed: the two know each other. */
@@ -118,14 +120,21 @@ export class Worker implements Intake {
   /** Begins work whose commit was acknowledged; a process that drains gives it back instead. */
   launch(launch: Launch): void {
     this.giveBack(launch)
-    if (this.#state === 'draining') this.#track(this.#giveUp(launch))
-    else this.#begin(launch)
+    this.#begin(launch)
   }
 
-  /** Nothing of it was done, so that nobody has to doubt it: it is as if it had never begun, here or for whoever comes. */
-  async #giveUp({ ref, token, work }: LeaseOf, pauseMs = 0): Promise<'given back'> {
+  /**
+   * Nothing of it was done, so that nobody has to doubt it: it is as if it had never begun, here or for whoever comes. An outage is outlasted
+   * for as long as the lease is trusted and a drain waits, for the row says until then that it has begun; by its token nobody else's is
+   * given back. It keeps its place meanwhile.
+   */
+  async #giveUp(lease: HeldLease, pauseMs = 0): Promise<'given back'> {
+    const { ref, work, abort } = lease
+    lease.isGoingBack = true
+    const isHeld = (): boolean => !this.#isLate && isTrusted(lease, this.#o.instruments.monotonic())
     try {
-      await releaseUnbegun(this.#o.db.pool, [{ ref, token, work }], pauseMs)
+      const release = () => releaseUnbegun(this.#o.db.pool, [lease], pauseMs)
+      await whileHeld({ signal: abort.signal, isHeld }, release)
     } catch (error) {
       // Then the lease runs out by itself, and the machine hears `interrupted`.
       const fields = { err: error, actor: actorKey(ref), work }
@@ -133,11 +142,6 @@ export class Worker implements Intake {
       else this.#o.log.error(fields, 'work could not be given back')
     }
     return 'given back'
-  }
-
-  #track(work: Promise<unknown>): void {
-    const done: Promise<unknown> = work.finally(() => this.#working.delete(done))
-    this.#working.add(done)
   }
 
   #begin(launch: Launch): void {
@@ -168,8 +172,8 @@ export class Worker implements Intake {
     const fields = { actor: actorKey(ref), work }
     const isHeld = (): boolean => isTrusted(lease, this.#o.instruments.monotonic())
     const hold = { signal: lease.abort.signal, isHeld }
-    // The process may have stood still between the commit and this line: then somebody else may hold the lease.
-    if (!isHeld()) return this.#giveUp(lease)
+    // The process may have stood still between the commit and this line: then somebody else may hold the lease. A drain begins nothing.
+    if (this.#state === 'draining' || !isHeld()) return this.#giveUp(lease)
     const record = async (report: Report): Promise<void> => {
       lease.busyAt = this.#o.instruments.monotonic()
       const told = [{ type: 'agent.reported' as const, report }]
@@ -313,8 +317,6 @@ export class Worker implements Intake {
       const { organizationId, work, lane, leaseToken: token } = actor
       const context = actor.snapshot.context
       if (!actor.begun) {
-        // A drain may have passed while the claim was under way: what it took and did not begin goes back.
-        if (this.#state !== 'open') return releaseUnbegun(this.#o.db.pool, [{ ref, token, work }])
         const seat = { lane, isDoubted: isDoubted(this.#room.kind(ref.kind), context), reserved: false }
         return this.#begin({ ref, organizationId, context, work, token, trustedFrom, ...seat })
       }
@@ -359,18 +361,19 @@ export class Worker implements Intake {
     for (const lease of repeatable) lease.abort.abort(new LeaseLost(lease.ref))
     // From now: a database that is slow to take leases back takes nothing from what is left of an orchestrator's patience.
     const late = setTimeout(() => {
+      this.#isLate = true
       for (const lease of this.leases.list()) lease.abort.abort(new LeaseLost(lease.ref))
     }, drainMs)
     let isLeft: boolean
     try {
       isLeft = await this.#giveBack(repeatable)
       while (this.#working.size > 0) await Promise.all(this.#working)
+      await this.#runtime().idle()
+      // What the last commits would have begun is on its way back.
+      await Promise.all(this.#working)
     } finally {
       clearTimeout(late)
     }
-    await this.#runtime().idle()
-    // What the last commits would have begun is on its way back.
-    await Promise.all(this.#working)
     this.#unwatch?.()
     // A commit of theirs that was under way had its row locked, and is over now.
     if (isLeft) await this.#giveBack(repeatable)
