@@ -5,13 +5,16 @@
  * every delivery under way.
  *
  * Who finds no room waits for its turn for a while, a few of each agent, and then in its row, where it takes no place from what is small
- * and other processes may have room for it. Nothing of it has begun meanwhile (loop/beforehand.ts). Does not read or send (delivery.ts).
+ * and other processes may have room for it. The first of an agent that has nothing under way waits apart from those, and for some
+ * times as long as an agent has for its answer: whose turn it is is known only of those that wait here, and four agents that hang fill the crowd.
+ * Nothing of it has begun meanwhile (loop/beforehand.ts). Does not read or send (delivery.ts).
  */
 import { FairRoom, type RoomLimits, type Visit } from '../domain/fair-room.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { Bell } from './loop/bell.ts'
 import type { Held } from './loop/kinds.ts'
 import { PutOff } from './loop/lease.ts'
+import { remember } from './remember.ts'
 
 const MiB = 1024 * 1024
 
@@ -23,21 +26,35 @@ export interface LargeSendsLimits extends RoomLimits {
   readonly waitingEach: number
   /** How long one does. */
   readonly waitMs: number
+  /** Of how many agents with nothing under way the first waits, besides, and how long. */
+  readonly firstWaiting: number
+  readonly firstWaitMs: number
 }
 
-/** Bodies are of 16 MiB at most: of one agent two or more are let in, and one of each of six others. */
+/**
+ * Bodies are of 16 MiB at most: of three agents two or more are let in, or one of each of six, and beside all of these what is smaller. Never
+ * is as much as 112 MiB inside.
+ */
 const usual: LargeSendsLimits = {
-  all: 96 * MiB,
+  all: 80 * MiB,
   each: 16 * MiB,
+  first: 112 * MiB,
   largeBytes: 256 * 1024,
   waiting: 32,
   waitingEach: 8,
   waitMs: 10_000,
+  firstWaiting: 64,
+  firstWaitMs: 300_000,
 }
-/** Those that wait in their rows come again one after the other: a crowd that came at once would be a thousand statements a second. */
+/**
+ * Those that wait in their rows come again one after the other, each agent's by themselves: a crowd that came at once would be a thousand
+ * statements a second. The more agents have such, the longer it is between two of one.
+ */
 const firstPauseMs = 1_000
 const betweenMs = 50
 const longestPauseMs = 60_000
+/** Agents whose last that was put off is remembered; of more, one that is forgotten comes a little early. */
+const rememberedLimit = 1_000
 
 export interface SendingPlace {
   /** There was room at once. */
@@ -57,8 +74,12 @@ export class LargeSends {
   readonly #room: FairRoom
   /** By agent: how many wait here. */
   readonly #waiting = new Map<string, number>()
-  /** Monotonic milliseconds: when the last that was put off comes again. */
-  #lastComesAt = 0
+  /** Agents whose first waits here apart from the others. */
+  readonly #firsts = new Set<string>()
+  /** How many of those that wait are no such. */
+  #crowd = 0
+  /** By agent, monotonic milliseconds: when its last that was put off comes again. */
+  readonly #lastComesAt = new Map<string, number>()
 
   constructor(limits: Partial<LargeSendsLimits> = {}) {
     this.#limits = { ...usual, ...limits }
@@ -74,33 +95,49 @@ export class LargeSends {
     return {
       isInside: this.#room.has(visit),
       enter: async (ref, held) => {
-        const ofAgent = this.#waiting.get(agentId) ?? 0
-        const { waiting, waitingEach, waitMs } = this.#limits
-        if (ofAgent >= waitingEach || this.#room.counts.waiting > waiting) throw this.#putOff(ref)
-        this.#waiting.set(agentId, ofAgent + 1)
+        const queue = this.#queue(agentId)
+        if (!queue) throw this.#putOff(agentId, ref)
         try {
           await held.beforehand(async (signal) => {
-            await bell.wait(waitMs, signal)
-            if (!signal.aborted && !this.#room.has(visit)) throw this.#putOff(ref)
+            await bell.wait(queue.waitMs, signal)
+            if (!signal.aborted && !this.#room.has(visit)) throw this.#putOff(agentId, ref)
           })
         } finally {
-          this.#noLongerWaits(agentId)
+          queue.leave()
         }
       },
       leave: () => this.#room.leave(visit),
     }
   }
 
-  #noLongerWaits(agentId: string): void {
-    const left = (this.#waiting.get(agentId) ?? 0) - 1
-    if (left > 0) this.#waiting.set(agentId, left)
-    else this.#waiting.delete(agentId)
+  /** Null: too many wait already. */
+  #queue(agentId: string): { readonly waitMs: number; readonly leave: () => void } | null {
+    const ofAgent = this.#waiting.get(agentId) ?? 0
+    const { waiting, waitingEach, waitMs, firstWaiting, firstWaitMs } = this.#limits
+    const isAlone = ofAgent === 0 && this.#room.weightOf(agentId) === 0
+    const isFirst = isAlone && this.#firsts.size < firstWaiting
+    if (ofAgent >= waitingEach || (!isFirst && this.#crowd >= waiting)) return null
+    this.#waiting.set(agentId, ofAgent + 1)
+    if (isFirst) this.#firsts.add(agentId)
+    else this.#crowd += 1
+    const leave = (): void => {
+      if (isFirst) this.#firsts.delete(agentId)
+      else this.#crowd -= 1
+      const left = (this.#waiting.get(agentId) ?? 0) - 1
+      if (left > 0) this.#waiting.set(agentId, left)
+      else this.#waiting.delete(agentId)
+    }
+    return { waitMs: isFirst ? firstWaitMs : waitMs, leave }
   }
 
-  #putOff(ref: ActorRef): PutOff {
+  #putOff(agentId: string, ref: ActorRef): PutOff {
     const now = performance.now()
-    const comesAt = Math.max(now + firstPauseMs, this.#lastComesAt + betweenMs)
-    this.#lastComesAt = Math.min(comesAt, now + longestPauseMs)
-    return new PutOff(ref, Math.round(this.#lastComesAt - now))
+    for (const [agent, at] of this.#lastComesAt) if (at <= now) this.#lastComesAt.delete(agent)
+    const last = this.#lastComesAt.get(agentId) ?? -Infinity
+    remember(this.#lastComesAt, agentId, last, rememberedLimit)
+    const soonest = Math.max(now + firstPauseMs, last + betweenMs * this.#lastComesAt.size)
+    const comesAt = Math.min(soonest, now + longestPauseMs)
+    this.#lastComesAt.set(agentId, comesAt)
+    return new PutOff(ref, Math.round(comesAt - now))
   }
 }

@@ -18,6 +18,11 @@ export interface RoomLimits {
   readonly all: number
   /** One holder's, in the same way. */
   readonly each: number
+  /**
+   * Kept for holders with nothing inside, beyond all: one is let in with no more than half of what is left until so much is inside. However
+   * many come with what is heavy, they leave room for what is less so. Absent: nothing is kept.
+   */
+  readonly first?: number
 }
 
 /** Of a holder that has somebody here. */
@@ -61,12 +66,18 @@ export class FairRoom {
     this.#letIn()
   }
 
+  /** What one holder has inside. */
+  weightOf(holder: string): number {
+    return this.#holders.get(holder)?.weight ?? 0
+  }
+
   /** Whether somebody would be let in for what is inside. */
   isWanted(visit: Visit): boolean {
-    if (!this.#inside.has(visit) || this.#weight - visit.weight >= this.#limits.all) return false
-    for (const { holder } of this.#waiting) {
-      const left = (this.#holders.get(holder)?.weight ?? 0) - (holder === visit.holder ? visit.weight : 0)
-      if (left < this.#limits.each) return true
+    if (!this.#inside.has(visit)) return false
+    const left = this.#weight - visit.weight
+    for (const each of this.#waiting) {
+      const own = this.weightOf(each.holder) - (each.holder === visit.holder ? visit.weight : 0)
+      if (this.#admits(each, own, left)) return true
     }
     return false
   }
@@ -84,7 +95,7 @@ export class FairRoom {
   }
 
   #letIn(): void {
-    while (this.#weight < this.#limits.all) {
+    while (this.#weight < Math.max(this.#limits.all, this.#limits.first ?? 0)) {
       const next = this.#next()
       if (!next) return
       const { visit, standing } = next
@@ -101,12 +112,18 @@ export class FairRoom {
     let next: Candidate | undefined
     for (const visit of this.#waiting) {
       const standing = this.#holders.get(visit.holder)
-      if (!standing || standing.weight >= this.#limits.each) continue
+      if (!standing || !this.#admits(visit, standing.weight, this.#weight)) continue
       const candidate = { visit, standing }
       if (visit.isAgain) return candidate
       if (!next || goesBefore(standing, next.standing)) next = candidate
     }
     return next
+  }
+
+  /** Whether it may come in, where its holder has `own` inside, of `inside` altogether. */
+  #admits({ weight }: Visit, own: number, inside: number): boolean {
+    const { all, each, first = 0 } = this.#limits
+    return (inside < all && own < each) || (own === 0 && 2 * weight <= first - inside)
   }
 
   #weigh(standing: Standing, weight: number): void {

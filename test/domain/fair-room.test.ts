@@ -34,18 +34,24 @@ class PlainRoom {
   }
 
   isWanted(guest: Guest): boolean {
-    if (!this.inside.includes(guest) || this.weight((each) => each !== guest) >= this.#limits.all) return false
-    const isFree = ({ holder }: Guest): boolean =>
-      this.weight((each) => each.holder === holder && each !== guest) < this.#limits.each
-    return this.waiting.some(isFree)
+    return this.inside.includes(guest) && this.waiting.some((each) => this.#isFree(each, guest))
+  }
+
+  /** Whether there is room for it, were another not inside. */
+  #isFree(guest: Guest, without?: Guest): boolean {
+    const { all, each, first } = this.#limits
+    const inside = this.weight((other) => other !== without)
+    const own = this.weight((other) => other !== without && other.holder === guest.holder)
+    if (inside < all && own < each) return true
+    return first !== undefined && own === 0 && guest.weight <= (first - inside) / 2
   }
 
   #letIn(): readonly Guest[] {
     const letIn: Guest[] = []
-    while (this.weight() < this.#limits.all) {
+    for (;;) {
       const held = (guest: Guest): number => this.weight(({ holder }) => holder === guest.holder)
       const last = (guest: Guest): number => this.served.findLastIndex(({ holder }) => holder === guest.holder)
-      const free = this.waiting.filter((guest) => held(guest) < this.#limits.each)
+      const free = this.waiting.filter((guest) => this.#isFree(guest))
       const anew = free.toSorted((a, b) => held(a) - held(b) || last(a) - last(b))
       const next = free.find(({ isAgain }) => isAgain) ?? anew[0]
       if (!next) break
@@ -70,7 +76,14 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ does: fc.constant('enter' as const), guest }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('leave' as const), which: fc.nat() }) },
 )
-const limits = fc.record({ all: fc.integer({ min: 1, max: 120 }), each: fc.integer({ min: 1, max: 60 }) })
+const limits = fc.record(
+  {
+    all: fc.integer({ min: 1, max: 120 }),
+    each: fc.integer({ min: 1, max: 60 }),
+    first: fc.integer({ min: 1, max: 200 }),
+  },
+  { requiredKeys: ['all', 'each'] },
+) as fc.Arbitrary<RoomLimits>
 
 it('lets in whom the rule names, in its order, whoever comes and leaves, also twice', () => {
   fc.assert(
