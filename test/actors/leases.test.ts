@@ -200,6 +200,17 @@ describe('a lease whose row is locked from outside', () => {
     expect(mine.isLocked).toBe(false)
   })
 
+  it('runs out by its own time where it is being given back, and its neighbours do not', async () => {
+    const [mine, other] = [await atWork(), await atWork()]
+    const from = mine.trustedFrom
+    mine.isGoingBack = true
+    pass(leaseMs / 3)
+    const asked = monotonic()
+    await renewDue()
+    expect(mine.trustedFrom).toBe(from)
+    expect(other.trustedFrom).toBeGreaterThanOrEqual(asked)
+  })
+
   it('ends by the trust watch and by nothing else', async () => {
     const [mine, other] = [await atWork(), await atWork()]
     const free = await lockedBy(fresh.db, mine.ref)
