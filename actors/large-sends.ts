@@ -9,12 +9,12 @@
  * times as long as an agent has for its answer: whose turn it is is known only of those that wait here, and four agents that hang fill the crowd.
  * Nothing of it has begun meanwhile (loop/beforehand.ts). Does not read or send (delivery.ts).
  */
-import { FairRoom, type RoomLimits, type Visit } from '../domain/fair-room.ts'
+import { FairRoom, type RoomLimits } from '../domain/fair-room.ts'
 import type { ActorRef } from '../persistence/actors.ts'
-import { Bell } from './loop/bell.ts'
 import type { Held } from './loop/kinds.ts'
 import { PutOff } from './loop/lease.ts'
 import { remember } from './remember.ts'
+import { placeIn } from './room-place.ts'
 
 const MiB = 1024 * 1024
 
@@ -89,24 +89,22 @@ export class LargeSends {
 
   place(agentId: string, bytes: number): SendingPlace {
     if (bytes <= this.largeBytes) return free
-    const bell = new Bell()
-    const visit: Visit = { holder: agentId, weight: bytes, letIn: () => bell.ring() }
-    this.#room.enter(visit)
+    const place = placeIn(this.#room, agentId, bytes)
     return {
-      isInside: this.#room.has(visit),
+      isInside: place.isInside,
       enter: async (ref, held) => {
         const queue = this.#queue(agentId)
         if (!queue) throw this.#putOff(agentId, ref)
         try {
           await held.beforehand(async (signal) => {
-            await bell.wait(queue.waitMs, signal)
-            if (!signal.aborted && !this.#room.has(visit)) throw this.#putOff(agentId, ref)
+            const isInside = await place.enter(queue.waitMs, signal)
+            if (!isInside && !signal.aborted) throw this.#putOff(agentId, ref)
           })
         } finally {
           queue.leave()
         }
       },
-      leave: () => this.#room.leave(visit),
+      leave: place.leave,
     }
   }
 

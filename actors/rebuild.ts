@@ -206,7 +206,7 @@ class Retelling {
   /** What the event names of what is known: all that a fold needs. */
   #known(seen: Observation) {
     const messages = new Map<string, KnownMessage>()
-    for (const name of seen.messages.flatMap((message) => [...namesOf(message, chainParts)])) {
+    for (const name of seen.messages.flatMap((message) => namesOf(message, chainParts))) {
       const message = this.#messages.get(name)
       if (message) messages.set(name, message)
     }

@@ -14,7 +14,7 @@ export interface EncodedText {
 export type JsonText = string | EncodedText
 
 /** Characters. Shorter ones go to the database many at once. */
-const longText = 32 * 1024
+export const longText = 32 * 1024
 /**
  * Characters. Bytes of their own make full collections come sooner: of texts of 75 KB they made the worst stall of a route half as
  * long again, where each of 24 MiB is some 100 ms less of the event loop.

@@ -34,15 +34,16 @@ const digestCharacters = 16
 /** The name of what the other side says under an id. */
 const nameOfSide = ({ id, role }: SaidMessage): string => `${id}#${role}`
 
-/** The name of further words of the same side; its first, where they are too long to be compared. */
-function nameOfWords(message: SaidMessage, first: string, chain: Chain): string {
-  const digest = digestOf(message, chain)
-  return digest === null ? first : `${nameOfSide(message)}-${digest.slice(0, digestCharacters)}`
-}
+/** The name of further words of the same side. */
+const nameOfWords = (message: SaidMessage, digest: string): string =>
+  `${nameOfSide(message)}-${digest.slice(0, digestCharacters)}`
 
 /** What may be known of it stands under these. */
-export const namesOf = (message: SaidMessage, chain: Chain): ReadonlySet<string> =>
-  new Set([message.id, nameOfSide(message), nameOfWords(message, message.id, chain)])
+export function namesOf(message: SaidMessage, chain: Chain): readonly string[] {
+  const digest = digestOf(message, chain)
+  const names = [message.id, nameOfSide(message)]
+  return digest === null ? names : [...names, nameOfWords(message, digest)]
+}
 
 /**
  * The name that it is kept by; null where these words are known. Of the same side only a status that counts says something new under
@@ -56,17 +57,16 @@ export function nameFor(
 ): string | null {
   const own = known.get(message.id)
   if (!own) return message.id
-  const isSide = own.role !== message.role
-  const side = isSide ? known.get(nameOfSide(message)) : own
-  if (!side) return areOthers(message, own, chain) ? nameOfSide(message) : null
-  if (!(message.fromStatus && counts) || !areOthers(message, side, chain)) return null
+  const side = own.role === message.role ? own : known.get(nameOfSide(message))
+  if (side && !(message.fromStatus && counts)) return null
+  const digest = digestOf(message, chain)
+  const areOthers = (than: KnownMessage): boolean => {
+    const thanDigest = digestOf(than, chain)
+    return digest !== null && thanDigest !== null && digest !== thanDigest
+  }
   // What the one side said is no news where the other says it.
-  if (isSide && !areOthers(message, own, chain)) return null
-  const name = nameOfWords(message, isSide ? nameOfSide(message) : message.id, chain)
-  return known.has(name) ? null : name
-}
-
-function areOthers(message: SaidMessage, known: KnownMessage, chain: Chain): boolean {
-  const [digest, knownDigest] = [digestOf(message, chain), digestOf(known, chain)]
-  return digest !== null && knownDigest !== null && digest !== knownDigest
+  if (digest === null || !areOthers(own)) return null
+  if (!side) return nameOfSide(message)
+  const name = nameOfWords(message, digest)
+  return areOthers(side) && !known.has(name) ? name : null
 }

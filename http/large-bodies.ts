@@ -7,13 +7,14 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { leastBytesPerMs } from '../actors/large-answers.ts'
+import type { RoomPlace } from '../actors/room-place.ts'
 import { bodyLimitBytes } from './bodies.ts'
-import { Crowded, largeBytes, LargeRoom, type LargePlace } from './large-room.ts'
+import { Crowded, largeBytes, LargeRoom } from './large-room.ts'
 import { goneSignal, openWindow, ownConnection } from './watch.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    bodyPlace: LargePlace | null
+    bodyPlace: RoomPlace | null
   }
 }
 
@@ -68,7 +69,7 @@ async function enter(
   request: FastifyRequest,
   reply: FastifyReply,
   body: ArrivingBody,
-  take: () => LargePlace,
+  take: () => RoomPlace,
   { drain, waitMs = usualWaitMs, judgedMs = usualJudgedMs }: LargeBodiesOptions,
 ): Promise<void> {
   await ownConnection(reply.raw)
@@ -87,7 +88,7 @@ async function enter(
 }
 
 /** For as long as it comes. Where nobody waits a slow line is nobody's loss. */
-function giveWayIfDripping(request: FastifyRequest, body: ArrivingBody, place: LargePlace, judgedMs: number): void {
+function giveWayIfDripping(request: FastifyRequest, body: ArrivingBody, place: RoomPlace, judgedMs: number): void {
   let judgedBytes = body.receivedEncodedLength
   const judge = (): void => {
     const came = body.receivedEncodedLength - judgedBytes

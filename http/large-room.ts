@@ -6,7 +6,7 @@
  * readers of streams. Large bodies have a room like them. Does not decide how long somebody waits or may take (task-feed.ts, event-stream.ts,
  * large-views.ts, large-bodies.ts).
  */
-import { Bell } from '../actors/loop/bell.ts'
+import { placeIn, type RoomPlace } from '../actors/room-place.ts'
 import { FairRoom, type RoomLimits } from '../domain/fair-room.ts'
 
 const MiB = 1024 * 1024
@@ -30,16 +30,6 @@ export class Crowded extends Error {
   }
 }
 
-/** A place, or the wait for one. */
-export interface LargePlace {
-  /** Waits for the place, so long at most; true once it is had. */
-  readonly enter: (ms: number, signal: AbortSignal) => Promise<boolean>
-  /** Whether it is had, and somebody would come in for it. */
-  readonly isWanted: () => boolean
-  /** Gives it up; once or more often. */
-  readonly leave: () => void
-}
-
 export class LargeRoom {
   readonly #room: FairRoom
 
@@ -54,17 +44,7 @@ export class LargeRoom {
     return { bytes: weight, waiting }
   }
 
-  place(person: string, bytes: number): LargePlace {
-    const bell = new Bell()
-    const visit = { holder: person, weight: bytes, letIn: () => bell.ring() }
-    this.#room.enter(visit)
-    return {
-      enter: async (ms, signal) => {
-        if (!this.#room.has(visit)) await bell.wait(ms, signal)
-        return this.#room.has(visit)
-      },
-      isWanted: () => this.#room.isWanted(visit),
-      leave: () => this.#room.leave(visit),
-    }
+  place(person: string, bytes: number): RoomPlace {
+    return placeIn(this.#room, person, bytes)
   }
 }

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
+import { longText } from '../domain/json-text.ts'
 import { namesOf, type KnownMessage, type SaidMessage } from '../domain/same-id.ts'
 import type { Connection, Transaction } from './connection.ts'
 
@@ -28,8 +29,8 @@ export interface LockedTask extends RemoteTask {
 }
 
 const Locked = z.custom<LockedTask>()
-/** Of UTF-8: whatever is short enough to be compared has fewer. */
-const comparedBytes = 128 * 1024
+/** Of UTF-8: whatever is short enough to be compared (domain/same-id.ts) has fewer. */
+const comparedBytes = 4 * longText
 
 /** Locks known tasks in one order until the transaction ends; unknown ones are simply missing from the answer. */
 export async function lockTasks(tx: Transaction, tasks: readonly RemoteTask[]): Promise<readonly LockedTask[]> {
@@ -96,7 +97,7 @@ const readMessages = (tx: Transaction, told: readonly (readonly [string, SaidMes
       case when (n.from_status or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
     from ${sql.unnest(
       told.flatMap(([taskId, message]) =>
-        [...namesOf(message, chainParts)].map((name) => [taskId, name, message.role, message.fromStatus]),
+        namesOf(message, chainParts).map((name) => [taskId, name, message.role, message.fromStatus]),
       ),
       ['uuid', 'text', 'text', 'bool'],
     )} n(task_id, message_id, role, from_status)

@@ -2,15 +2,12 @@
  * A brief outage while work is given back that never began: it is outlasted, for what ran out instead would be in doubt. A large send that
  * finds no room is such work.
  */
-import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import { DatabaseBusy } from '../../persistence/admission.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
-
-const Rows = z.object({ begun: z.number(), waiting: z.number(), free: z.number() })
+import { rowsOf, sendLarge } from './large-rows.ts'
 
 describe.each(bothDatabases)('a large send without room, and an outage on %s', (kind) => {
   let fresh: FreshDatabase
@@ -51,16 +48,8 @@ describe.each(bothDatabases)('a large send without room, and an outage on %s', (
     running = await systemOn(db, { largeSends: { all: 6_000, each: 3_000, largeBytes: 1_000, ...limits } })
     agentId = (await running.system.agents.register(running.viewer, hanging.cardUrl)).id
   }
-  const send = (n: number) =>
-    Promise.all(
-      Array.from({ length: n }, (_, i) => running.send(agentId, { text: `direct ${i} ${'x'.repeat(2_000)}` })),
-    )
-  const rows = () =>
-    fresh.db.pool.one(sql.type(Rows)`
-      select count(work_started_at)::int as begun,
-        (count(*) filter (where work_started_at is null and lease_token is not null))::int as waiting,
-        (count(*) filter (where lease_token is null))::int as free
-      from actor where kind = 'command' and lane = ${agentId} and work = 'deliver'`)
+  const send = (n: number) => sendLarge(running, agentId, n)
+  const rows = () => rowsOf(fresh.db, agentId)
   const delivered = async (by: RunningSystem, sent: readonly { id: string; messageId: string }[]): Promise<void> => {
     hanging.script.release()
     for (const { id, messageId } of sent) {

@@ -9,11 +9,11 @@ import type { Kinds } from '../../actors/loop/kinds.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
+import { rowsOf, sendLarge } from './large-rows.ts'
 
 const largeSends = { all: 6_000, each: 3_000, largeBytes: 1_000, waitingEach: 3 }
 const asksForNothing = (kinds: Kinds): Kinds =>
   Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, { ...kind, pollMs: 3_600_000 }]))
-const Rows = z.object({ begun: z.number(), waiting: z.number(), putOff: z.number() })
 
 describe.each(bothDatabases)('large sends on %s', (kind) => {
   let fresh: FreshDatabase
@@ -38,14 +38,8 @@ describe.each(bothDatabases)('large sends on %s', (kind) => {
     running = await systemOn(fresh.db, { largeSends: { ...largeSends, ...limits }, rhythm })
     agentId = (await running.system.agents.register(running.viewer, hanging.cardUrl)).id
   }
-  const large = (n: number, to = agentId) =>
-    Promise.all(Array.from({ length: n }, (_, i) => running.send(to, { text: `direct ${i} ${'x'.repeat(2_000)}` })))
-  const rows = () =>
-    fresh.db.pool.one(sql.type(Rows)`
-      select count(work_started_at)::int as begun,
-        (count(*) filter (where work_started_at is null and lease_token is not null))::int as waiting,
-        (count(*) filter (where lease_token is null))::int as "putOff"
-      from actor where kind = 'command' and lane = ${agentId} and work = 'deliver'`)
+  const large = (n: number, to = agentId) => sendLarge(running, to, n)
+  const rows = () => rowsOf(fresh.db, agentId)
   const eventsOf = (id: string) =>
     fresh.db.pool.anyFirst(sql.type(z.object({ type: z.string() }))`
       select event::jsonb->>'type' as type from actor_log where actor_id = ${id}`)
@@ -62,7 +56,7 @@ describe.each(bothDatabases)('large sends on %s', (kind) => {
     const other = await startRawPeer()
     const otherId = (await running.system.agents.register(running.viewer, other.cardUrl)).id
     const sent = await large(8)
-    await expect.poll(rows).toEqual({ begun: 2, waiting: 3, putOff: 3 })
+    await expect.poll(rows).toEqual({ begun: 2, waiting: 3, free: 3 })
     const small = await running.send(agentId, { text: 'direct' })
     await hanging.received(3)
     expect(hanging.receiptsOf(small.messageId)).toBe(1)
@@ -78,7 +72,7 @@ describe.each(bothDatabases)('large sends on %s', (kind) => {
   it('that found no room for a while wait in their rows', async () => {
     await start({ waitMs: 50 })
     const sent = await large(4)
-    await expect.poll(rows).toEqual({ begun: 2, waiting: 0, putOff: 2 })
+    await expect.poll(rows).toEqual({ begun: 2, waiting: 0, free: 2 })
     hanging.script.release()
     await allDelivered(running, sent)
   })
@@ -86,9 +80,9 @@ describe.each(bothDatabases)('large sends on %s', (kind) => {
   it('that wait go back at once when the process drains, and whoever comes next delivers them', async () => {
     await start()
     const sent = await large(5)
-    await expect.poll(rows).toEqual({ begun: 2, waiting: 3, putOff: 0 })
+    await expect.poll(rows).toEqual({ begun: 2, waiting: 3, free: 0 })
     const closed = running.close()
-    await expect.poll(rows).toEqual({ begun: 2, waiting: 0, putOff: 3 })
+    await expect.poll(rows).toEqual({ begun: 2, waiting: 0, free: 3 })
     expect(hanging.receipts).toHaveLength(2)
     hanging.script.release()
     await closed
@@ -102,7 +96,7 @@ describe.each(bothDatabases)('large sends on %s', (kind) => {
       // It would otherwise take them again itself.
       await start({}, asksForNothing)
       const sent = await large(5)
-      await expect.poll(rows).toEqual({ begun: 2, waiting: 3, putOff: 0 })
+      await expect.poll(rows).toEqual({ begun: 2, waiting: 3, free: 0 })
       const another = await systemOn(fresh.db, { largeSends: { ...largeSends, each: 30_000, all: 30_000 } })
       await fresh.db.pool.query(sql.unsafe`
       update actor set lease_until = now() - interval '1 second', wake_at = now()

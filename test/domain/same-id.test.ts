@@ -43,7 +43,7 @@ function foldedOneByOne(told: readonly Told[]): readonly string[] {
   const texts: string[] = []
   let known: Omit<KnownTask, 'messages'> = unseen
   for (const [observation, source] of told) {
-    const names = observation.messages.flatMap((said) => [...namesOf(said, chainParts)])
+    const names = observation.messages.flatMap((said) => namesOf(said, chainParts))
     const messages = new Map(names.flatMap((name) => [...remembered].filter(([id]) => id === name)))
     const fold = new Fold({ ...known, messages }, at, chainParts)
     fold.add(observation, source)
