@@ -51,7 +51,7 @@ export default defineConfig({
       project('actors', together),
       project('specs', together),
       project('bin', { testTimeout: 120_000 }),
-      project('browser', { testTimeout: 90_000, hookTimeout: 120_000 }),
+      project('browser', { ...together, testTimeout: 90_000, hookTimeout: 120_000 }),
       project('chaos', { testTimeout: 300_000, hookTimeout: 120_000 }),
     ],
   },

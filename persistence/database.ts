@@ -16,6 +16,7 @@ import type { Backend } from './drivers/backend.ts'
 import type { Flight } from './drivers/flight.ts'
 import type { Connection, Pool, PoolState } from './connection.ts'
 import { openPglite } from './drivers/pglite.ts'
+import type { PgliteServer } from './drivers/pglite-server.ts'
 import { openPostgres } from './drivers/postgres.ts'
 import { validRow } from './rows.ts'
 import { transactionsOf } from './transactions.ts'
@@ -28,6 +29,8 @@ export type Profile =
       readonly dataDir?: string
       /** A dumped data directory (tar) to start from. */
       readonly template?: Uint8Array
+      /** Instead of both: one that runs already. It goes on when the database is closed, for whoever started it. */
+      readonly running?: PgliteServer
     }
 
 export interface Database extends Pick<
@@ -110,7 +113,9 @@ export async function openDatabase(
   profile: Profile,
   via: (backend: Backend) => Backend = (backend) => backend,
 ): Promise<Database> {
-  const backend = via(profile.kind === 'postgresql' ? await openPostgres(profile) : await openPglite(profile))
+  const backend = via(
+    profile.kind === 'postgresql' ? await openPostgres(profile) : await openPglite(profile, profile.running),
+  )
   const gate = new Gate()
   const pool = await createPool(profile.kind === 'postgresql' ? profile.url : 'postgres://', settingsFor(backend, gate))
   const admission = new Admission({

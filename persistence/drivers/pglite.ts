@@ -34,6 +34,10 @@ export async function startPglite(options: ThreadOptions): Promise<Embedded> {
     chmodSync(options.dataDir, 0o700)
   }
   const server = new PgliteServer(options)
+  return { server, client: await connectTo(server) }
+}
+
+async function connectTo(server: PgliteServer): Promise<pg.Client> {
   await server.started
   const client = new pg.Client({
     user: 'postgres',
@@ -46,7 +50,7 @@ export async function startPglite(options: ThreadOptions): Promise<Embedded> {
   client.on('error', () => {})
   await client.connect()
   await client.query(asStatements(sessionSettings, 'session').join('; '))
-  return { server, client }
+  return client
 }
 
 function pgliteDriver(names: StatementNames, newSession: () => Session): DriverFactory {
@@ -70,8 +74,9 @@ function pgliteDriver(names: StatementNames, newSession: () => Session): DriverF
   )
 }
 
-export async function openPglite(profile: ThreadOptions): Promise<Backend> {
-  const embedded = await startPglite(profile)
+/** `running`: a server that was started before, and goes on after `close`. */
+export async function openPglite(profile: ThreadOptions, running?: PgliteServer): Promise<Backend> {
+  const embedded = running ? { server: running, client: await connectTo(running) } : await startPglite(profile)
   const { server, client } = embedded
   const names = new StatementNames()
   const turns = new Turns(TURN_WAIT_MS)
@@ -128,7 +133,7 @@ export async function openPglite(profile: ThreadOptions): Promise<Backend> {
         if (!server.lost.aborted) await exclusively(() => housekeeping.checkpoint())
       } finally {
         await client.end()
-        await server.close()
+        if (!running) await server.close()
       }
     },
   }

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { axeOn, launchBrowser, openPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
 import { readAccess } from '../../persistence/access.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   ])
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await front.close()
   await peer.close()
   await house.close()

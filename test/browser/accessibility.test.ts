@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { signer, signText } from '../a2a/signing.ts'
-import { axeOn, drawn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -79,7 +79,7 @@ describe('accessibility', () => {
     }, patience)
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await Promise.all([peer.close(), stand.close()])
     await server.close()
   })

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -50,7 +50,7 @@ describe('the Actors page', () => {
     failed = await actorIn('command', 'failed')
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await peer.close()
     await server.close()
   })

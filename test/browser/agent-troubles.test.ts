@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -28,7 +28,7 @@ describe('an agent that cannot be read', () => {
     agentId = (await server.system.agents.register(server.viewer, peer.cardUrl)).id
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await server.close()
     await peer.close()
   })
@@ -260,7 +260,7 @@ describe('an agent whose places are all taken', () => {
       await page.context().close()
       expect(violations).toEqual([])
     }
-    await browser.close()
+    await leaveBrowser(browser)
     await idle.close()
   })
 

@@ -1,7 +1,7 @@
 /** Code that is loaded when it is first shown, and does not come: its absence is said, and what is there stays. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 let server: TestConsole
@@ -11,7 +11,7 @@ beforeAll(async () => {
   ;[server, browser] = await Promise.all([startConsole({ database: 'pglite' }), launchBrowser()])
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await server.close()
 })
 

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type DemoAgents, startDemoAgents } from '../../bin/demo-agent.ts'
 import type { Role } from '../../domain/access.ts'
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -37,7 +37,7 @@ describe('the console', () => {
     browser = await launchBrowser()
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await Promise.all([peer.close(), faulty.close(), demo.close()])
     await server.close()
   })

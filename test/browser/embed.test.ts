@@ -4,7 +4,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -54,7 +54,7 @@ describe('embedding', () => {
     await fetch(`${server.url}/api/agents`, { method: 'POST', headers, body })
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await peer.close()
     await server.close()
   })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   agentId = await server.api.register(peer.cardUrl)
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await peer.close()
   await server.close()
 })

@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -37,7 +37,7 @@ describe('the database is away', () => {
   })
   afterAll(async () => {
     wire.mend()
-    await browser.close()
+    await leaveBrowser(browser)
     await server.close()
     await db.close()
     wire.close()

@@ -1,7 +1,7 @@
 /** The palette finds what is older than its lists, says how far it looked, and has what was typed before it was there. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { axeOn, launchBrowser, openPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await server.finished((await server.send(agentId, { text: 'zebra' })).id)
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await peer.close()
   await server.close()
 })

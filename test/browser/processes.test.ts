@@ -11,7 +11,7 @@ import { instruments } from '../../actors/system.ts'
 import { supervisedOf } from '../../actors/vitals.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { tellOfProcess } from '../../persistence/processes.ts'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -33,7 +33,7 @@ describe('the processes of the System page', () => {
     watched = await openPage(browser)
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await web.close()
     await peer.close()
     await fresh.close()

@@ -4,7 +4,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { launchBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -45,7 +45,7 @@ beforeAll(async () => {
   actors.set('followed', `/actors/subscription/${tasks.get('ask')}`)
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await Promise.all([peer.close(), raw.close()])
   await server.close()
 })

@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -29,7 +29,7 @@ describe('a message that is sent again', () => {
     agentId = (await server.system.agents.register(server.viewer, faulty.cardUrl)).id
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await server.close()
     await faulty.close()
     await other.close()

@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -33,7 +33,7 @@ describe('a send that needs a person', () => {
     agentId = (await server.system.agents.register(server.viewer, faulty.cardUrl)).id
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await server.close()
     await faulty.close()
     await other.close()

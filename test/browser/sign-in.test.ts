@@ -2,7 +2,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { cookieNames } from '../../http/cookies.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser } from '../support/browser.ts'
 import { pageOrigin } from '../support/people.ts'
 import { TestProvider } from '../support/provider.ts'
 import { startSignIn, type SignInConsole } from '../support/sign-in.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   browser = await launchBrowser([`--host-resolver-rules=MAP ${hostname}:443 127.0.0.1:${front.port}`])
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await front.close()
   await house.close()
   await provider.stop()

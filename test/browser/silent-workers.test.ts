@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 const patience = { timeout: 20_000, interval: 200 }
@@ -22,7 +22,7 @@ describe('a worker that is not heard of any more', () => {
     agentId = (await idle.system.agents.register(idle.viewer, 'http://127.0.0.1:1/card.json')).id
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await idle.close()
   })
   afterEach(async () => {

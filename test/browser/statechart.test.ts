@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { spaced } from '../../domain/chart.ts'
-import { launchBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -45,7 +45,7 @@ describe('a chart that is larger than its pane', () => {
     }
   })
   afterAll(async () => {
-    await browser.close()
+    await leaveBrowser(browser)
     await server.close()
     await peer.close()
   })

@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
-import { axeOn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { crowd } from '../support/crowd.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -22,7 +22,7 @@ let watched: WatchedPage
 beforeAll(async () => {
   browser = await launchBrowser()
 })
-afterAll(() => browser.close())
+afterAll(() => leaveBrowser(browser))
 afterEach(async () => {
   await watched.page.context().close()
   expect(watched.violations).toEqual([])

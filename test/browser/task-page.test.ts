@@ -5,7 +5,7 @@
 import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { axeOn, drawn, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeOn, drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   agentId = (await server.system.agents.register(server.viewer, agent.cardUrl)).id
 })
 afterAll(async () => {
-  await browser.close()
+  await leaveBrowser(browser)
   await server.close()
   await agent.close()
 })

@@ -94,8 +94,8 @@ async function candidates(): Promise<LaunchOptions[]> {
 const definedOnly = (env: NodeJS.ProcessEnv): Record<string, string> =>
   Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
-/** Starts the first browser that starts, with more arguments. A2A_TEST_CHROMIUM names one to try first. */
-export async function launchBrowser(more: readonly string[] = []): Promise<Browser> {
+/** Starts the first browser that starts. A2A_TEST_CHROMIUM names one to try first. */
+async function started(more: readonly string[]): Promise<Browser> {
   const root = process.getuid?.() === 0 ? ['--no-sandbox', ...more] : more
   const reasons: string[] = []
   for (const options of await candidates()) {
@@ -111,19 +111,35 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
   throw new Error(`No browser could be started; set A2A_TEST_CHROMIUM.\n${reasons.join('\n')}`)
 }
 
+/** A start takes some seconds of a processor: the files of a worker share a browser, and each page has a context of its own. */
+let shared: Browser | null = null
+
+/** A browser for a file, or one of its own with more arguments. `leaveBrowser` is its end. */
+export async function launchBrowser(more: readonly string[] = []): Promise<Browser> {
+  if (more.length > 0) return started(more)
+  if (!shared?.isConnected()) shared = await started([])
+  return shared
+}
+
+/** Nothing that was opened in it is left. It ends with the worker, whose end is the end of its pipe. */
+export async function leaveBrowser(browser: Browser): Promise<void> {
+  if (browser !== shared) await browser.close()
+  else await Promise.all(browser.contexts().map((context) => context.close()))
+}
+
 export interface WatchedPage {
   readonly page: Page
   /** What the page did that it must not: CSP and Trusted Types violations, errors nobody caught. Empty is good. */
   readonly violations: string[]
 }
 
-/** A page of its own context, so that storage, theme and width are this test's alone. */
 /**
  * axe, which runs in the page itself: its usual way opens another page for each analysis, for frames of other sites,
  * which these pages do not have; that is a quarter of what an analysis takes.
  */
 export const axeOn = (page: Page): AxeBuilder => new AxeBuilder({ page }).setLegacyMode(true)
 
+/** A page of its own context, so that storage, theme and width are this test's alone. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
   const page = await context.newPage()

@@ -26,6 +26,8 @@ import { openDatabase, type Database, type Profile } from '../../persistence/dat
 import { migrateUp } from '../../persistence/migrate.ts'
 import { migrations } from '../../persistence/migrations/all.ts'
 import { startPglite } from '../../persistence/drivers/pglite.ts'
+import { PgliteServer } from '../../persistence/drivers/pglite-server.ts'
+import { empty, remember, type Untouched } from './emptied-database.ts'
 
 export const bothDatabases = ['pglite', 'postgresql'] as const
 
@@ -48,31 +50,120 @@ export function freshDatabase(kind: (typeof bothDatabases)[number]): Promise<Fre
   return kind === 'pglite' ? freshPglite() : freshPostgres()
 }
 
-async function freshPglite(): Promise<FreshDatabase> {
-  const profile: Profile = { kind: 'pglite', template: await migratedDump() }
-  const db = await openDatabase(profile)
-  return { db, profile, close: () => db.close() }
+/** An embedded database costs half a second of a processor to start, and a fiftieth of it to empty. */
+interface EmbeddedServer {
+  readonly server: PgliteServer
+  readonly untouched: Untouched
+  uses: number
 }
 
-async function freshPostgres(): Promise<FreshDatabase> {
-  const name = `signalbox_test_${randomBytes(8).toString('hex')}`
-  await administer(`create database ${name} template ${inject('pgTemplate')} strategy file_copy`)
-  const url = new URL(pgUrl())
-  url.pathname = `/${name}`
-  const profile: Profile = { kind: 'postgresql', url: url.href }
-  const db = await openDatabase(profile)
+interface OpenedServer {
+  readonly db: Database
+  readonly embedded: EmbeddedServer
+}
+
+/** One in each worker, for each takes half a GB: whoever comes next empties it. */
+let restingServer: EmbeddedServer | null = null
+/** WebAssembly's memory grows and never shrinks. */
+const USES_LIMIT = 40
+
+async function freshPglite(): Promise<FreshDatabase> {
+  const profile: Profile = { kind: 'pglite', template: await migratedDump() }
+  const { db, embedded } = (await emptiedPglite()) ?? (await startedPglite(profile))
+  const { server } = embedded
+  embedded.uses += 1
+  let isClosed = false
   const close = async (): Promise<void> => {
-    await db.close()
-    await administer(`drop database if exists ${name} with (force)`)
+    if (isClosed) return
+    isClosed = true
+    await db.close().catch((error: unknown) => server.close().then(() => Promise.reject(error)))
+    if (restingServer === null && embedded.uses < USES_LIMIT && !server.lost.aborted) restingServer = embedded
+    else await server.close()
   }
   return { db, profile, close }
 }
 
-async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: pgUrl() })
+async function startedPglite(profile: Extract<Profile, { kind: 'pglite' }>): Promise<OpenedServer> {
+  const server = new PgliteServer(profile)
+  const db = await openDatabase({ kind: 'pglite', running: server })
+  return { db, embedded: { server, untouched: await db.raw(remember), uses: 0 } }
+}
+
+/** Null: there is none, or more than rows was left behind in it. */
+async function emptiedPglite(): Promise<OpenedServer | null> {
+  const embedded = restingServer
+  restingServer = null
+  if (!embedded) return null
+  const { server, untouched } = embedded
+  const db = await openDatabase({ kind: 'pglite', running: server })
+  if (await db.raw((client) => empty(client, untouched))) return { db, embedded }
+  await db.close()
+  await server.close()
+  return null
+}
+
+/** Names of databases on this worker's server: to make one and to drop it takes thrice what emptying takes. */
+const restingNames: string[] = []
+const RESTING_LIMIT = 4
+/** All are copies of the same one. */
+let untouchedCopy: Promise<Untouched> | null = null
+
+async function freshPostgres(): Promise<FreshDatabase> {
+  const name = (await emptiedPostgres()) ?? (await copiedPostgres())
+  const profile: Profile = { kind: 'postgresql', url: urlOf(name) }
+  const db = await openDatabase(profile)
+  const close = async (): Promise<void> => {
+    await db.close()
+    if (restingNames.includes(name)) return
+    if (restingNames.length < RESTING_LIMIT) restingNames.push(name)
+    else await dropped(name)
+  }
+  return { db, profile, close }
+}
+
+async function copiedPostgres(): Promise<string> {
+  const template = inject('pgTemplate')
+  const name = `${template}_${randomBytes(8).toString('hex')}`
+  await administer(`create database ${name} template ${template} strategy wal_log`)
+  untouchedCopy ??= withClient(urlOf(name), remember)
+  await untouchedCopy
+  return name
+}
+
+async function emptiedPostgres(): Promise<string | null> {
+  const name = restingNames.pop()
+  if (name === undefined || untouchedCopy === null) return null
+  const untouched = await untouchedCopy
+  if (await withClient(urlOf(name), (client) => emptyAlone(client, untouched))) return name
+  await dropped(name)
+  return null
+}
+
+/** Once everybody else has left it, or has been made to: a killed process is one that the server has not missed yet. */
+async function emptyAlone(client: pg.Client, untouched: Untouched): Promise<boolean> {
+  await client.query(
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+  )
+  return empty(client, untouched)
+}
+
+const dropped = (name: string): Promise<void> => administer(`drop database if exists ${name} with (force)`)
+
+function urlOf(name: string): string {
+  const url = new URL(pgUrl())
+  url.pathname = `/${name}`
+  return url.href
+}
+
+const administer = (statement: string): Promise<void> =>
+  withClient(pgUrl(), async (client) => void (await client.query(statement)))
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(statement)
+    return await work(client)
   } finally {
     await client.end()
   }

@@ -35,8 +35,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('pgTemplate', template)
   return async () => {
     await Promise.all(servers.map((server) => server.stop()))
-    if (given !== undefined)
-      await withClient(given, async (client) => void (await client.query(`drop database if exists ${template}`)))
+    if (given !== undefined) await withClient(given, (client) => leaveNothing(client, template))
   }
 }
 
@@ -51,6 +50,13 @@ async function migrated(url: string, template: string): Promise<void> {
     await client.query(`create database ${template} template template0 encoding 'UTF8' ${locale}`)
   })
   await withClient(databaseUrl(url, template), (client) => migrateUp(client, migrations))
+}
+
+/** The template and its copies (databases.ts), which wait for whoever comes next. */
+async function leaveNothing(client: pg.Client, template: string): Promise<void> {
+  const made = 'select format($1, datname) as drop from pg_database where starts_with(datname, $2)'
+  const { rows } = await client.query<{ drop: string }>(made, ['drop database if exists %I with (force)', template])
+  for (const row of rows) await client.query(row.drop)
 }
 
 async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
