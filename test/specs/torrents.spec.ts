@@ -12,9 +12,9 @@ import { bothDatabases } from '../support/databases.ts'
 import { heldBytes } from '../support/held-memory.ts'
 
 const MiB = 1024 * 1024
-const taskBytes = 20 * MiB
+const taskBytes = 12 * MiB
 /** Of words: with what is around them less than the 25 MiB that a stream may bring. */
-const streamBytes = 10 * MiB
+const streamBytes = 5 * MiB
 /** More than a stream may bring. */
 const cutOffBytes = 32 * MiB
 /** What a process that has done much keeps: prepared statements, buffers of its pools, code. */

@@ -28,7 +28,7 @@ import { readView } from '../support/views.ts'
 const seed = 20_261_122
 const worlds = 2
 /** Below HTTP, where one costs a tenth. */
-const worldsBelow = 12
+const worldsBelow = 8
 
 /** What no person asks for: the way in, and the door for agents. Everything else that the document knows is asked. */
 const nobodys = ['GET /api/auth/callback', 'GET /api/auth/login', 'POST /api/webhooks/a2a/{registrationId}']
