@@ -104,6 +104,8 @@ test('what an agent says once while the database is away is kept: its stream is 
   const path = `/api/tasks/${result?.localId}`
 
   wire.cut()
+  // Known: what was on its way over a cut connection would be looked for first, once there is another.
+  await expect.poll(async () => (await house.api.get(path)).status).toBe(503)
   // Nobody can ask this agent for it again: its task does not show it.
   const artifact = { artifactId: 'notes', parts: [{ text: 'Said once.' }] }
   peer.script.emit(remoteId, { artifactUpdate: { taskId: remoteId, artifact, append: true } })

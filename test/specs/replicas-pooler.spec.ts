@@ -2,12 +2,18 @@
  * Behind a pooler in transaction mode: a web replica and a worker, the whole journey, with nothing but polling between
  * them; and no session on the server remembers that we were there.
  */
+import { execFile } from 'node:child_process'
 import pg from 'pg'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { migrateDown, migrateUp, requireSchema } from '../../persistence/migrate.ts'
 import { migrations } from '../../persistence/migrations/all.ts'
+import { RebuildUnderWay } from '../../persistence/rebuild.ts'
+import { indexName } from '../../persistence/rebuild-index.ts'
+import { damage } from '../persistence/histories.ts'
+import { childArgs } from '../support/child.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -51,6 +57,16 @@ describe.each([
     await peer.close()
     await fresh.close()
   })
+
+  /** As an operator does it: `npm run db:projections:rebuild`, by way of the pooler. */
+  const rebuild = (): Promise<{ readonly code: number; readonly out: string; readonly err: string }> => {
+    const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: pooler.url }
+    return new Promise((resolve) => {
+      execFile(process.execPath, childArgs('bin/projections.ts'), { env, timeout: 60_000 }, (error, out, err) =>
+        resolve({ code: error ? Number(error.code) : 0, out, err }),
+      )
+    })
+  }
 
   test('it is noticed, and said: other processes are not heard', () => {
     expect(databases.map(({ hearsOthers }) => hearsOthers)).toEqual([false, false])
@@ -117,6 +133,28 @@ describe.each([
     const applied = await Promise.all([1, 2, 3].map(() => db.raw((client) => migrateUp(client, migrations))))
     expect(applied.flat()).toEqual([last])
     await db.raw((client) => requireSchema(client, migrations))
+  })
+
+  test('a rebuild repairs what is damaged and keeps another out, while both processes run', async () => {
+    const { localId } = await web.api.send(agentId, { text: 'ask' })
+    await web.task(localId, ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    await damage(fresh.db.pool, localId, ['a forged head'])
+    const tasks = await fresh.db.pool.oneFirst(sql.type(z.object({ tasks: z.number() }))`
+      select count(*)::int as tasks from task`)
+    const ends = await Promise.all([rebuild(), rebuild()])
+    const whole = ends.find(({ out }) => out.includes('; 1 repaired.'))
+    const other = ends.find((each) => each !== whole)
+    expect(whole).toMatchObject({ code: 0, err: '' })
+    expect(whole?.out).toMatch(new RegExp(`^${localId} \\d events, repaired$`, 'm'))
+    expect(whole?.out).toMatch(new RegExp(`^Rebuilt ${tasks} tasks from \\d+ events; 1 repaired\\.$`, 'm'))
+    // Unless one was over before the other began: then there was nothing left to repair.
+    const refused = { code: 1, out: '', err: `${new RebuildUnderWay().message}\n` }
+    const nothingLeft = { code: 0, out: expect.stringContaining('; 0 repaired.') as string, err: '' }
+    expect(other).toEqual(other?.code === 0 ? nothingLeft : refused)
+    expect((await web.api.get(`/api/tasks/${localId}`)).body).toMatchObject({
+      task: { state: 'TASK_STATE_INPUT_REQUIRED' },
+    })
+    expect((await fresh.db.pool.any(sql.unsafe`select from pg_class where relname = ${indexName}`)).length).toBe(0)
   })
 
   test('no session was told anything that outlives its exchange, but for the ids of who stood in one', async () => {
