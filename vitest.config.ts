@@ -22,15 +22,16 @@ const project = (name: string, extra = {}) => ({
     expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
     execArgv,
+    provide: { sharesModules: false },
     ...extra,
   },
 })
 
 /**
- * Files of a floor below the processes share a worker and what it imported, a fifth of what they took: nothing there is
- * replaced, and what a file starts it ends. Where processes and browsers are started, a file's end ends what it forgot.
+ * Files of a floor share a worker and what it imported, a fifth of what they took, its browser and its databases: nothing there is
+ * replaced, and what a file starts it ends. Where processes are started, a file's end ends what it forgot.
  */
-const together = { isolate: false }
+const together = { isolate: false, provide: { sharesModules: true } }
 
 export default defineConfig({
   test: {

@@ -29,8 +29,11 @@ export type Profile =
       readonly dataDir?: string
       /** A dumped data directory (tar) to start from. */
       readonly template?: Uint8Array
-      /** Instead of both: one that runs already. It goes on when the database is closed, for whoever started it. */
-      readonly running?: PgliteServer
+    }
+  | {
+      readonly kind: 'pglite'
+      /** One that was started before, and goes on after `close`. It has one session, and so one `Database` at a time. */
+      readonly running: PgliteServer
     }
 
 export interface Database extends Pick<
@@ -113,9 +116,7 @@ export async function openDatabase(
   profile: Profile,
   via: (backend: Backend) => Backend = (backend) => backend,
 ): Promise<Database> {
-  const backend = via(
-    profile.kind === 'postgresql' ? await openPostgres(profile) : await openPglite(profile, profile.running),
-  )
+  const backend = via(profile.kind === 'postgresql' ? await openPostgres(profile) : await openPglite(profile))
   const gate = new Gate()
   const pool = await createPool(profile.kind === 'postgresql' ? profile.url : 'postgres://', settingsFor(backend, gate))
   const admission = new Admission({

@@ -34,10 +34,11 @@ export async function startPglite(options: ThreadOptions): Promise<Embedded> {
     chmodSync(options.dataDir, 0o700)
   }
   const server = new PgliteServer(options)
-  return { server, client: await connectTo(server) }
+  return { server, client: await connectTo(server, false) }
 }
 
-async function connectTo(server: PgliteServer): Promise<pg.Client> {
+/** It has one session: what whoever was in it before (`isUsed`) left there is discarded before our settings are made. */
+async function connectTo(server: PgliteServer, isUsed: boolean): Promise<pg.Client> {
   await server.started
   const client = new pg.Client({
     user: 'postgres',
@@ -49,6 +50,7 @@ async function connectTo(server: PgliteServer): Promise<pg.Client> {
   // A dead thread is reported to every waiting query and by `lost`; without a listener this event would end the process.
   client.on('error', () => {})
   await client.connect()
+  if (isUsed) await client.query('discard all')
   await client.query(asStatements(sessionSettings, 'session').join('; '))
   return client
 }
@@ -74,9 +76,12 @@ function pgliteDriver(names: StatementNames, newSession: () => Session): DriverF
   )
 }
 
-/** `running`: a server that was started before, and goes on after `close`. */
-export async function openPglite(profile: ThreadOptions, running?: PgliteServer): Promise<Backend> {
-  const embedded = running ? { server: running, client: await connectTo(running) } : await startPglite(profile)
+/** A server that runs already goes on after `close`. */
+export async function openPglite(profile: ThreadOptions | { readonly running: PgliteServer }): Promise<Backend> {
+  const isGiven = 'running' in profile
+  const embedded = isGiven
+    ? { server: profile.running, client: await connectTo(profile.running, true) }
+    : await startPglite(profile)
   const { server, client } = embedded
   const names = new StatementNames()
   const turns = new Turns(TURN_WAIT_MS)
@@ -133,7 +138,7 @@ export async function openPglite(profile: ThreadOptions, running?: PgliteServer)
         if (!server.lost.aborted) await exclusively(() => housekeeping.checkpoint())
       } finally {
         await client.end()
-        if (!running) await server.close()
+        if (!isGiven) await server.close()
       }
     },
   }

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { signer, signText } from '../a2a/signing.ts'
+import { isLong } from '../chaos/seed.ts'
 import { axeOn, drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
@@ -102,10 +103,18 @@ describe('accessibility', () => {
     ).toEqual([])
   }
 
-  /** The widest and the narrowest layout and either theme; colours do not depend on the width, so not every pair of them. */
+  /** Either theme, wide and narrow: colours do not depend on the width. The widths between, where the layout changes, in the long pass. */
   const looks = [
     ['light', 1440],
     ['dark', 720],
+    ...(isLong
+      ? ([
+          ['dark', 1100],
+          ['light', 720],
+          ['light', 600],
+          ['dark', 520],
+        ] as const)
+      : []),
   ] as const
 
   it.each(looks)(

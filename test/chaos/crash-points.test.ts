@@ -27,8 +27,8 @@ interface Case {
   readonly status: 'succeeded' | 'uncertain'
   readonly receipts: 0 | 1
   /**
-   * In the short pass: on PostgreSQL each point once; on the embedded database, where a start costs 2 s of a processor, the
-   * ends of what differs there.
+   * In the short pass: on PostgreSQL every point of a send, on the embedded database, where a start costs 2 s of a
+   * processor, one of each kind. The rest in the long pass.
    */
   readonly brief?: 'on PostgreSQL' | 'everywhere'
 }

@@ -14,9 +14,11 @@ export default defineConfig({
     include: [
       'test/chaos/**/*.{test,storm}.ts',
       'test/actors/models/*.test.ts',
-      'test/specs/freshness-streams.spec.ts',
+      'test/specs/{freshness-streams,torrents,visibility}.spec.ts',
+      'test/browser/accessibility.test.ts',
     ],
     globalSetup: ['test/support/global.ts'],
+    provide: { sharesModules: false },
     env: { SIGNALBOX_CHAOS_PASS: 'long' },
     maxWorkers: 1,
     testTimeout: hour,

@@ -104,7 +104,7 @@ test('what an agent says once while the database is away is kept: its stream is 
   const path = `/api/tasks/${result?.localId}`
 
   wire.cut()
-  // Known: what was on its way over a cut connection would be looked for first, once there is another.
+  // Noticed: of a commit that was already on its way, its fate would be asked first. Where one is, is in lost-acknowledgements.test.ts.
   await expect.poll(async () => (await house.api.get(path)).status).toBe(503)
   // Nobody can ask this agent for it again: its task does not show it.
   const artifact = { artifactId: 'notes', parts: [{ text: 'Said once.' }] }

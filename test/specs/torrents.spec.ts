@@ -7,18 +7,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { TaskAnswer, TasksAnswer } from '../../http/answers.ts'
 import { startChild, type Child } from '../bench/child.ts'
 import type { TorrentMethods } from '../bench/torrent-agent.ts'
+import { sized } from '../chaos/seed.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { heldBytes } from '../support/held-memory.ts'
 
 const MiB = 1024 * 1024
-const taskBytes = 12 * MiB
+const taskBytes = sized(12, 100) * MiB
 /** Of words: with what is around them less than the 25 MiB that a stream may bring. */
 const streamBytes = 5 * MiB
 /** More than a stream may bring. */
 const cutOffBytes = 32 * MiB
-/** What a process that has done much keeps: prepared statements, buffers of its pools, code. */
-const keptBytes = 32 * MiB
+/** What a process that has done much keeps: prepared statements, buffers of its pools, code. Less than two of the task. */
+const keptBytes = 20 * MiB
+const patienceMs = sized(90_000, 600_000)
 
 describe.each(bothDatabases)('a torrent about one task on %s', (database) => {
   let agent: Child<TorrentMethods>
@@ -34,7 +36,7 @@ describe.each(bothDatabases)('a torrent about one task on %s', (database) => {
 
   test.each(['small', 'huge'] as const)(
     'in %s events: is stored and shown whole, beside others who are served',
-    { timeout: 120_000 },
+    { timeout: patienceMs + 30_000 },
     async (size) => {
       const cards = await agent.call('open', { bytes: taskBytes, ofStream: streamBytes })
       const agentId = await house.api.register(cards[size])
@@ -49,7 +51,7 @@ describe.each(bothDatabases)('a torrent about one task on %s', (database) => {
         served++
         return tasks[0]?.state
       }
-      await expect.poll(look, { timeout: 90_000, interval: 60 }).toBe('TASK_STATE_COMPLETED')
+      await expect.poll(look, { timeout: patienceMs, interval: 60 }).toBe('TASK_STATE_COMPLETED')
       expect(served).toBeGreaterThan(3)
       await expect.poll(() => heldBytes() - before, { interval: 250 }).toBeLessThan(keptBytes)
 
@@ -65,7 +67,7 @@ describe.each(bothDatabases)('a torrent about one task on %s', (database) => {
 
   test.runIf(database === 'postgresql')(
     'that goes on where a stream was cut off: is told to lack something',
-    { timeout: 120_000 },
+    { timeout: patienceMs + 30_000 },
     async () => {
       const { small } = await agent.call('open', { bytes: cutOffBytes })
       const agentId = await house.api.register(small)
@@ -74,7 +76,7 @@ describe.each(bothDatabases)('a torrent about one task on %s', (database) => {
       const read = async () => TaskAnswer.parse((await house.api.get(`/api/tasks/${result?.localId}`)).body).following
       const told = { state: 'finished', reason: missing, nextAttemptAt: null }
       const listed = async () => TasksAnswer.parse((await house.api.get('/api/tasks?limit=1')).body).tasks[0]?.state
-      await expect.poll(listed, { timeout: 90_000, interval: 100 }).toBe('TASK_STATE_COMPLETED')
+      await expect.poll(listed, { timeout: patienceMs, interval: 100 }).toBe('TASK_STATE_COMPLETED')
       await expect.poll(read, { timeout: 30_000, interval: 1_000 }).toEqual(told)
     },
   )

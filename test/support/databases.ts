@@ -50,6 +50,9 @@ export function freshDatabase(kind: (typeof bothDatabases)[number]): Promise<Fre
   return kind === 'pglite' ? freshPglite() : freshPostgres()
 }
 
+/** Whether a later file of this worker finds what an earlier one left: with modules of its own, it would not (vitest.config.ts). */
+const isShared = (): boolean => inject('sharesModules')
+
 /** An embedded database costs half a second of a processor to start, and a fiftieth of it to empty. */
 interface EmbeddedServer {
   readonly server: PgliteServer
@@ -68,36 +71,41 @@ let restingServer: EmbeddedServer | null = null
 const USES_LIMIT = 40
 
 async function freshPglite(): Promise<FreshDatabase> {
-  const profile: Profile = { kind: 'pglite', template: await migratedDump() }
-  const { db, embedded } = (await emptiedPglite()) ?? (await startedPglite(profile))
-  const { server } = embedded
+  const profile = { kind: 'pglite', template: await migratedDump() } as const
+  const { db, embedded } = (await emptiedPglite()) ?? (await startedPglite(profile.template))
   embedded.uses += 1
-  let isClosed = false
-  const close = async (): Promise<void> => {
-    if (isClosed) return
-    isClosed = true
-    await db.close().catch((error: unknown) => server.close().then(() => Promise.reject(error)))
-    if (restingServer === null && embedded.uses < USES_LIMIT && !server.lost.aborted) restingServer = embedded
-    else await server.close()
+  let closing: Promise<void> | undefined
+  return { db, profile, close: () => (closing ??= rest(db, embedded)) }
+}
+
+async function rest(db: Database, embedded: EmbeddedServer): Promise<void> {
+  const { server, uses } = embedded
+  await db.close().catch((error: unknown) => server.close().then(() => Promise.reject(error)))
+  if (isShared() && restingServer === null && uses < USES_LIMIT && !server.lost.aborted) restingServer = embedded
+  else await server.close()
+}
+
+async function startedPglite(template: Uint8Array): Promise<OpenedServer> {
+  const server = new PgliteServer({ template })
+  try {
+    const db = await openDatabase({ kind: 'pglite', running: server })
+    return { db, embedded: { server, untouched: await db.raw(remember), uses: 0 } }
+  } catch (error) {
+    await server.close()
+    throw error
   }
-  return { db, profile, close }
 }
 
-async function startedPglite(profile: Extract<Profile, { kind: 'pglite' }>): Promise<OpenedServer> {
-  const server = new PgliteServer(profile)
-  const db = await openDatabase({ kind: 'pglite', running: server })
-  return { db, embedded: { server, untouched: await db.raw(remember), uses: 0 } }
-}
-
-/** Null: there is none, or more than rows was left behind in it. */
+/** Null: there is none, or it is no longer what it was, whatever was done to it. */
 async function emptiedPglite(): Promise<OpenedServer | null> {
   const embedded = restingServer
   restingServer = null
   if (!embedded) return null
   const { server, untouched } = embedded
-  const db = await openDatabase({ kind: 'pglite', running: server })
-  if (await db.raw((client) => empty(client, untouched))) return { db, embedded }
-  await db.close()
+  const db = await openDatabase({ kind: 'pglite', running: server }).catch(() => null)
+  const isEmpty = await db?.raw((client) => empty(client, untouched)).catch(() => false)
+  if (db && isEmpty) return { db, embedded }
+  await db?.close().catch(() => undefined)
   await server.close()
   return null
 }
@@ -106,45 +114,56 @@ async function emptiedPglite(): Promise<OpenedServer | null> {
 const restingNames: string[] = []
 const RESTING_LIMIT = 4
 /** All are copies of the same one. */
-let untouchedCopy: Promise<Untouched> | null = null
+let untouchedCopy: Untouched | null = null
 
 async function freshPostgres(): Promise<FreshDatabase> {
   const name = (await emptiedPostgres()) ?? (await copiedPostgres())
   const profile: Profile = { kind: 'postgresql', url: urlOf(name) }
   const db = await openDatabase(profile)
-  const close = async (): Promise<void> => {
+  const rest = async (): Promise<void> => {
     await db.close()
-    if (restingNames.includes(name)) return
-    if (restingNames.length < RESTING_LIMIT) restingNames.push(name)
+    if (isShared() && restingNames.length < RESTING_LIMIT) restingNames.push(name)
     else await dropped(name)
   }
-  return { db, profile, close }
+  let closing: Promise<void> | undefined
+  return { db, profile, close: () => (closing ??= rest()) }
 }
 
+const newName = (): string => `${inject('pgTemplate')}_${randomBytes(8).toString('hex')}`
+
 async function copiedPostgres(): Promise<string> {
-  const template = inject('pgTemplate')
-  const name = `${template}_${randomBytes(8).toString('hex')}`
-  await administer(`create database ${name} template ${template} strategy wal_log`)
-  untouchedCopy ??= withClient(urlOf(name), remember)
-  await untouchedCopy
+  const name = newName()
+  await administer(`create database ${name} template ${inject('pgTemplate')} strategy wal_log`)
+  if (isShared()) untouchedCopy ??= await withClient(urlOf(name), remember)
   return name
 }
 
+/**
+ * Under a new name: a process or a pool that was left behind finds nothing under the old one. Null: there is none, or it is no
+ * longer what it was, whatever was done to it.
+ */
 async function emptiedPostgres(): Promise<string | null> {
-  const name = restingNames.pop()
-  if (name === undefined || untouchedCopy === null) return null
-  const untouched = await untouchedCopy
-  if (await withClient(urlOf(name), (client) => emptyAlone(client, untouched))) return name
+  const [name, untouched] = [restingNames.pop(), untouchedCopy]
+  if (name === undefined || untouched === null) return null
+  try {
+    const isEmpty = await withClient(urlOf(name), (client) => emptyAlone(client, untouched))
+    if (isEmpty) {
+      const next = newName()
+      await administer(`alter database ${name} rename to ${next}`)
+      return next
+    }
+  } catch {
+    // What was left in it is not worth a look: the next test's database is a new one.
+  }
   await dropped(name)
   return null
 }
 
 /** Once everybody else has left it, or has been made to: a killed process is one that the server has not missed yet. */
 async function emptyAlone(client: pg.Client, untouched: Untouched): Promise<boolean> {
-  await client.query(
-    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
-  )
+  await client.query(`
+    select pg_terminate_backend(pid, 10000) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`)
   return empty(client, untouched)
 }
 
@@ -192,7 +211,13 @@ function dumpName(): string {
  * A new data directory takes 3 to 6 s of a processor, a dumped one 0.5 s, so one dump is kept for all runs. Two files that need it at once
  * both make it and either's is kept: link() publishes a whole file or none, and there is no lock to wait for or to leak.
  */
-export async function migratedDump(): Promise<Uint8Array> {
+export function migratedDump(): Promise<Uint8Array> {
+  return (dumped ??= keptDump())
+}
+
+let dumped: Promise<Uint8Array> | undefined
+
+async function keptDump(): Promise<Uint8Array> {
   const name = dumpName()
   const known = readIfThere(join(cache, name))
   if (known) return known

@@ -1,7 +1,7 @@
 /**
- * A migrated database that a test is done with, made as if it were new: its rows go, those of the migrations come back. Only
- * rows: whoever left anything else behind (a changed schema, a setting, what the planner knows) has a database that nobody
- * uses again. Owns the statements alone; which database waits for whom is databases.ts.
+ * A migrated database that a test is done with, made as if it were new: its rows, sequences and counters go, those of the
+ * migrations come back. Whoever left anything else behind (a changed schema, a setting, what the planner knows) has a database
+ * that nobody uses again. Owns the statements alone; which database waits for whom is databases.ts.
  */
 import type { RawClient } from '../../persistence/drivers/backend.ts'
 
@@ -10,40 +10,63 @@ export interface Untouched {
   readonly schema: string
   /** JSON of the rows that the migrations put into a table, by its name. */
   readonly rows: ReadonlyMap<string, string>
-  readonly sequences: string
+  readonly sequences: readonly Sequence[]
   /** What is only ever added to refuses to be emptied, by triggers. */
   readonly guards: { readonly off: string; readonly on: string }
 }
 
+interface Sequence {
+  readonly name: string
+  readonly value: string
+  readonly isCalled: boolean
+}
+
+/** Every change of these is a row that another transaction wrote, or one more or fewer. */
+const catalogs = [
+  'attribute',
+  'attrdef',
+  'proc',
+  'constraint',
+  'index',
+  'type',
+  'namespace',
+  'sequence',
+  'rewrite',
+  'policy',
+  'event_trigger',
+  'default_acl',
+  'statistic',
+  'statistic_ext',
+  'publication',
+  'largeobject_metadata',
+  'db_role_setting',
+]
+const written = catalogs.map((name) => `(select count(*) || ' ' || max(xmin::text::bigint) from pg_${name})`)
+
 /**
- * All that statements can change but rows: by the transaction that wrote it last, or by its content where emptying writes it. What the
- * planner knows counts, too: it is of rows that are gone.
+ * All that statements can change but rows, sequences and counters. By content where emptying writes it: a truncated table has other
+ * files, and its triggers were off. A table without pages has no number of rows that anybody estimated.
  */
 const schemaNow = `
   select concat_ws(' ',
-    (select md5(string_agg(concat_ws(' ', oid, relname, relkind, reloptions, relpersistence, relchecks), ',' order by oid))
-      from pg_class where relkind <> 't' and oid >= 16384),
-    (select md5(string_agg(concat_ws(' ', oid, tgname, tgenabled, tgfoid), ',' order by oid)) from pg_trigger),
-    (select count(*) || ' ' || max(xmin::text::bigint) from pg_attribute where attrelid >= 16384),
-    (select count(*) || ' ' || max(xmin::text::bigint) from pg_proc),
-    (select count(*) || ' ' || max(xmin::text::bigint) from pg_constraint),
-    (select count(*) || ' ' || max(xmin::text::bigint) from pg_index),
-    (select count(*) || ' ' || max(xmin::text::bigint) from pg_type),
-    (select count(*) || ' ' || max(xmin::text::bigint) from pg_namespace),
-    (select count(*) from pg_event_trigger),
-    (select count(*) from pg_statistic where starelid >= 16384),
-    (select count(*) from pg_db_role_setting where setdatabase in (0, d.oid)),
-    d.datconnlimit, d.dattablespace) as schema
-  from pg_database d where d.datname = current_database()`
+    (select md5(string_agg(concat_ws(' ', oid, relname, relkind, relowner, relacl, reloptions, relpersistence, relchecks,
+        relrowsecurity, relforcerowsecurity), ',' order by oid)) from pg_class where relkind <> 't' and oid >= 16384),
+    (select count(*) from pg_class
+      where relkind = 'r' and oid >= 16384 and pg_relation_size(oid) = 0 and reltuples <> -1),
+    (select md5(string_agg(concat_ws(' ', oid, tgname, tgenabled, tgfoid, tgtype, tgqual, tgargs), ',' order by oid))
+      from pg_trigger),
+    ${written.join(', ')},
+    (select concat_ws(' ', datconnlimit, dattablespace, datdba, datacl) from pg_database where datname = current_database())
+  ) as schema`
 
 /** Those that ever had a row: a table without pages is as it was made. */
 const writtenTables = `
   select c.oid::regclass::text as name from pg_class c
   where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and pg_relation_size(c.oid) > 0 order by 1`
 
-const sequencesNow = `
-  select coalesce(json_object_agg(sequencename, last_value order by sequencename), '{}')::text as sequences
-  from pg_sequences where schemaname = 'public'`
+const sequenceNames = `
+  select c.oid::regclass::text as name from pg_class c
+  where c.relkind = 'S' and c.relnamespace = 'public'::regnamespace order by 1`
 
 const truncateGuards = `
   select coalesce(string_agg(format('alter table %s disable trigger %I', tgrelid::regclass, tgname), ';'), '') as off,
@@ -62,48 +85,56 @@ async function only<Row extends object>(client: RawClient, statement: string): P
 const schemaOf = async (client: RawClient): Promise<string> =>
   (await only<{ schema: string }>(client, schemaNow)).schema
 
-const writtenOf = async (client: RawClient): Promise<readonly string[]> =>
-  (await client.query<{ name: string }>(writtenTables)).rows.map(({ name }) => name)
+const namesOf = async (client: RawClient, statement: string): Promise<readonly string[]> =>
+  (await client.query<{ name: string }>(statement)).rows.map(({ name }) => name)
 
 const rowsOf = async (client: RawClient, table: string): Promise<string> => {
   const all = `select coalesce(json_agg(to_json(t) order by t::text), '[]')::text as rows from ${table} t`
   return (await only<{ rows: string }>(client, all)).rows
 }
 
+async function sequencesOf(client: RawClient): Promise<readonly Sequence[]> {
+  const sequences: Sequence[] = []
+  for (const name of await namesOf(client, sequenceNames)) {
+    const now = `select '${name}' as name, last_value::text as value, is_called as "isCalled" from ${name}`
+    sequences.push(await only<Sequence>(client, now))
+  }
+  return sequences
+}
+
 export async function remember(client: RawClient): Promise<Untouched> {
   const rows = new Map<string, string>()
-  for (const table of await writtenOf(client)) rows.set(table, await rowsOf(client, table))
-  const { sequences } = await only<{ sequences: string }>(client, sequencesNow)
-  return { schema: await schemaOf(client), rows, sequences, guards: await only(client, truncateGuards) }
+  for (const table of await namesOf(client, writtenTables)) rows.set(table, await rowsOf(client, table))
+  return {
+    schema: await schemaOf(client),
+    rows,
+    sequences: await sequencesOf(client),
+    guards: await only(client, truncateGuards),
+  }
 }
 
 /** False: more than rows is different, and the database is for nobody. */
 export async function empty(client: RawClient, untouched: Untouched): Promise<boolean> {
-  await client.query('discard all')
   if ((await schemaOf(client)) !== untouched.schema) return false
-  const changed: string[] = []
-  for (const table of await writtenOf(client)) {
-    const first = untouched.rows.get(table)
-    if (first === undefined || first !== (await rowsOf(client, table))) changed.push(table)
+  const tables = await namesOf(client, writtenTables)
+  const emptied = tables.filter((table) => !untouched.rows.has(table))
+  const { off, on } = untouched.guards
+  await client.query('begin')
+  await client.query(off)
+  if (emptied.length > 0) await client.query(`truncate ${emptied.join(', ')} cascade`)
+  for (const [table, first] of untouched.rows) {
+    if ((await rowsOf(client, table)) === first) continue
+    await client.query(`truncate ${table} cascade`)
+    const all = `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, $1)`
+    await client.query(all, [first])
   }
-  if (changed.length > 0) {
-    const { off, on } = untouched.guards
-    await client.query(`begin; ${off}; truncate ${changed.join(', ')} cascade; ${on}; commit`)
+  await client.query(on)
+  for (const { name, value, isCalled } of untouched.sequences) {
+    await client.query('select setval($1::regclass, $2, $3)', [name, value, isCalled])
   }
-  for (const table of changed) {
-    const first = untouched.rows.get(table)
-    if (first === undefined) continue
-    await client.query(
-      `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, $1)`,
-      [first],
-    )
-  }
-  await client.query(
-    `select setval(format('%I', s.sequencename)::regclass, coalesce(v.value::bigint, s.start_value), v.value is not null)
-     from pg_sequences s join json_each_text($1) v on v.key = s.sequencename
-     where s.schemaname = 'public' and s.last_value is distinct from v.value::bigint`,
-    [untouched.sequences],
-  )
+  await client.query('commit')
+  // What was counted and not told yet would be told afterwards.
+  await client.query('select pg_stat_force_next_flush()')
   await client.query('select pg_stat_reset()')
   return true
 }

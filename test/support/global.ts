@@ -5,6 +5,7 @@
  * (test/support/databases.ts). What is stale of the build is built first: processes are started from it (child.ts).
  */
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
@@ -18,6 +19,8 @@ declare module 'vitest' {
     pgUrls: readonly string[]
     /** The migrated database that `freshDatabase` copies, on each server. */
     pgTemplate: string
+    /** Whether the files of a worker share their modules, and with them what an earlier file left. */
+    sharesModules: boolean
   }
 }
 
@@ -29,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const workers = project.vitest.config.maxWorkers
   const servers = given === undefined ? await Promise.all(Array.from({ length: workers }, () => startPostgres())) : []
   const urls = given === undefined ? servers.map(({ url }) => url) : [given]
-  const template = `signalbox_template_${process.pid}`
+  const template = `signalbox_test_${randomBytes(8).toString('hex')}`
   await Promise.all(urls.map((url) => migrated(url, template)))
   project.provide('pgUrls', urls)
   project.provide('pgTemplate', template)
@@ -54,8 +57,10 @@ async function migrated(url: string, template: string): Promise<void> {
 
 /** The template and its copies (databases.ts), which wait for whoever comes next. */
 async function leaveNothing(client: pg.Client, template: string): Promise<void> {
-  const made = 'select format($1, datname) as drop from pg_database where starts_with(datname, $2)'
-  const { rows } = await client.query<{ drop: string }>(made, ['drop database if exists %I with (force)', template])
+  const made = `
+    select format('drop database if exists %I with (force)', datname) as drop from pg_database
+    where datname = $1 or starts_with(datname, $1 || '_')`
+  const { rows } = await client.query<{ drop: string }>(made, [template])
   for (const row of rows) await client.query(row.drop)
 }
 
