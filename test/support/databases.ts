@@ -145,16 +145,13 @@ async function copiedPostgres(): Promise<string> {
 async function emptiedPostgres(): Promise<string | null> {
   const [name, untouched] = [restingNames.pop(), untouchedCopy]
   if (name === undefined || untouched === null) return null
-  try {
-    const isEmpty = await withClient(urlOf(name), (client) => emptyAlone(client, untouched))
-    if (isEmpty) {
-      const next = newName()
-      await administer(`alter database ${name} rename to ${next}`)
-      return next
-    }
-  } catch {
-    // What was left in it is not worth a look: the next test's database is a new one.
+  const next = newName()
+  const renewed = async (): Promise<boolean> => {
+    if (!(await withClient(urlOf(name), (client) => emptyAlone(client, untouched)))) return false
+    await administer(`alter database ${name} rename to ${next}`)
+    return true
   }
+  if (await renewed().catch(() => false)) return next
   await dropped(name)
   return null
 }
