@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Housekeeping, keepingByDefault } from '../../actors/housekeeping.ts'
 import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
-import { migratedDump } from '../support/databases.ts'
+import { migratedDump } from '../support/migrated-dump.ts'
 import { bytesIn, bytesOf } from '../support/disk-use.ts'
 import { capturedLog, systemOn } from '../support/system.ts'
 

@@ -6,6 +6,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setPriority } from 'node:os'
 import { answerParent } from './child.ts'
 import { sharedClock } from './figures.ts'
 
@@ -101,6 +102,8 @@ const methods = {
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     return { fast: `${origin}/card.json`, heavy: `${origin}/heavy` }
   },
+  /** An agent is another machine's: where it shares this one's processors, it is not what a console waits for. */
+  giveWay: (_: null) => setPriority(10),
   /** What arrived since the last call. */
   receipts: (_: null) => receipts.splice(0),
 }

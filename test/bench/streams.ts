@@ -88,6 +88,7 @@ export async function benchStreams(options: BenchOptions): Promise<void> {
   const agent = startAgent()
   try {
     const { heavy } = await agent.call('open', null)
+    await agent.call('giveWay', null)
     for (const kilobytes of eventKilobytes) {
       const subjects: Subject[] = []
       for (const parsing of ['in place', 'in threads'] as const) {

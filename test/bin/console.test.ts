@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { placeDatabase } from '../support/databases.ts'
+import { placeDatabase } from '../support/migrated-dump.ts'
 import { type Running, watch } from './stage.ts'
 import { freePort } from '../support/free-port.ts'
 

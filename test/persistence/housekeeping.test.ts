@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startPglite } from '../../persistence/drivers/pglite.ts'
 import { PgliteHousekeeping } from '../../persistence/drivers/pglite-housekeeping.ts'
-import { migratedDump } from '../support/databases.ts'
+import { migratedDump } from '../support/migrated-dump.ts'
 
 let folder: string
 beforeEach(() => {

@@ -10,7 +10,7 @@ import { openDatabase } from '../../persistence/database.ts'
 import { startPglite } from '../../persistence/drivers/pglite.ts'
 import { EmbeddedDatabaseLost, PgliteServer, PgliteSocket } from '../../persistence/drivers/pglite-server.ts'
 import { EmbeddedDatabaseBusy, Session, Turns } from '../../persistence/drivers/pglite-session.ts'
-import { migratedDump } from '../support/databases.ts'
+import { migratedDump } from '../support/migrated-dump.ts'
 
 describe('turns', () => {
   it('go in the order they were asked for', async () => {

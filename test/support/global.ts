@@ -1,8 +1,8 @@
 /**
  * Once per run: a PostgreSQL for each of Vitest's workers (or the one that A2A_TEST_DATABASE_URL names, for all of them),
  * with a migrated template database. One for all would show a file the transactions that others have open: what waits for
- * the oldest of them would wait for a stranger's. The embedded database's dump is made by the first file that needs it
- * (test/support/databases.ts). What is stale of the build is built first: processes are started from it (child.ts).
+ * the oldest of them would wait for a stranger's. The embedded database's dump is made, too, where a
+ * run before this one has not (migrated-dump.ts). What is stale of the build is built first: processes are started from it (child.ts).
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -11,6 +11,7 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrateUp } from '../../persistence/migrate.ts'
 import { migrations } from '../../persistence/migrations/all.ts'
+import { migratedDump } from './migrated-dump.ts'
 import { startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
@@ -33,7 +34,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const servers = given === undefined ? await Promise.all(Array.from({ length: workers }, () => startPostgres())) : []
   const urls = given === undefined ? servers.map(({ url }) => url) : [given]
   const template = `signalbox_test_${randomBytes(8).toString('hex')}`
-  await Promise.all(urls.map((url) => migrated(url, template)))
+  // Where it is not there yet, it is made here: workers would each make it.
+  await Promise.all([migratedDump(), ...urls.map((url) => migrated(url, template))])
   project.provide('pgUrls', urls)
   project.provide('pgTemplate', template)
   return async () => {
