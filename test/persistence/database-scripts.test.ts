@@ -1,5 +1,4 @@
 /** The `db:*` scripts as an operator runs them: one line per result, exit codes, and the directory's lock. */
-import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,27 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { lockDataDirectory } from '../../bin/directory-lock.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
-import { childArgs } from '../support/child.ts'
+import { runScript, type Outcome } from '../support/scripts.ts'
 
 const script = fileURLToPath(new URL('../../bin/database.ts', import.meta.url))
 const projections = fileURLToPath(new URL('../../bin/projections.ts', import.meta.url))
 
-interface Outcome {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-const run = (variables: Record<string, string>, ...args: string[]): Promise<Outcome> => runFile(script, variables, args)
-
-function runFile(file: string, variables: Record<string, string>, args: readonly string[]): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'], ...variables }
-  return new Promise((resolve) => {
-    execFile(process.execPath, childArgs(file, ...args), { env }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err })
-    })
-  })
-}
+const run = (variables: Record<string, string>, ...args: string[]): Promise<Outcome> =>
+  runScript(script, variables, ...args)
 
 describe.each(bothDatabases)('%s', (kind) => {
   it('is taken down, shown, checked and migrated', async () => {
@@ -81,7 +66,7 @@ it.each([
 ] as const)('%s does not make a database in a directory that was mistyped', async (_, file, args) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-scripts-'))
   const mistyped = join(folder, 'dta')
-  expect(await runFile(file, { A2A_DATA_DIR: mistyped }, args)).toEqual({
+  expect(await runScript(file, { A2A_DATA_DIR: mistyped }, ...args)).toEqual({
     code: 1,
     out: '',
     err: `There is no database in ${join(mistyped, 'pglite')}; A2A_DATA_DIR says where, and db:migrate makes one.\n`,
@@ -94,14 +79,14 @@ it.each([
   ['database', script],
   ['projections', projections],
 ])('%s --help says what it takes, and opens nothing', async (name, file) => {
-  const asked = await runFile(file, { A2A_DATA_DIR: join(tmpdir(), 'signalbox-never-made') }, ['--help'])
+  const asked = await runScript(file, { A2A_DATA_DIR: join(tmpdir(), 'signalbox-never-made') }, '--help')
   expect(asked).toMatchObject({ code: 0, err: '' })
   expect(asked.out).toMatch(new RegExp(`^Usage: ${name} .*\n(?:  .*\n)+The database is the one `))
 })
 
 it('refuses the word for the embedded database where it is PostgreSQL', async () => {
   const env = { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }
-  expect(await runFile(projections, env, ['--offline-pglite'])).toEqual({
+  expect(await runScript(projections, env, '--offline-pglite')).toEqual({
     code: 1,
     out: '',
     err: '--offline-pglite is for the embedded database, and this one is PostgreSQL: leave it out.\n',

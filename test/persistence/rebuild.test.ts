@@ -1,5 +1,4 @@
 /** Rebuilding: from the stored events alone, every projected row comes back byte for byte, whatever had become of it. */
-import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +16,7 @@ import { migratedDump } from '../support/migrated-dump.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { damage, harm, histories, live, rowsOf, type History } from './histories.ts'
-import { childArgs } from '../support/child.ts'
+import { runScript, type Outcome } from '../support/scripts.ts'
 import { readView } from '../support/views.ts'
 
 const never = new AbortController().signal
@@ -194,18 +193,8 @@ describe('a rebuild of what a real agent said', () => {
 
 const script = fileURLToPath(new URL('../../bin/projections.ts', import.meta.url))
 
-/** The script as an operator runs it. */
-function scripted(
-  variables: Record<string, string>,
-  ...args: string[]
-): Promise<{ code: number; out: string; err: string }> {
-  const env = { PATH: process.env['PATH'], ...variables }
-  return new Promise((resolve) => {
-    execFile(process.execPath, childArgs(script, ...args), { env }, (error, out, err) =>
-      resolve({ code: error ? Number(error.code) : 0, out, err }),
-    )
-  })
-}
+const scripted = (variables: Record<string, string>, ...args: string[]): Promise<Outcome> =>
+  runScript(script, variables, ...args)
 
 describe('the script', () => {
   it('rebuilds all of the local organization, or one task, a line each and a total', async () => {

@@ -2,7 +2,6 @@
  * Behind a pooler in transaction mode: a web replica and a worker, the whole journey, with nothing but polling between
  * them; and no session on the server remembers that we were there.
  */
-import { execFile } from 'node:child_process'
 import pg from 'pg'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,11 +12,11 @@ import { migrations } from '../../persistence/migrations/all.ts'
 import { RebuildUnderWay } from '../../persistence/rebuild.ts'
 import { indexName } from '../../persistence/rebuild-index.ts'
 import { damage } from '../persistence/histories.ts'
-import { childArgs } from '../support/child.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startPooler, type Pooler } from '../support/pooler.ts'
+import { runScript, type Outcome } from '../support/scripts.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 
 const serversCount = 3
@@ -59,14 +58,8 @@ describe.each([
   })
 
   /** As an operator does it: `npm run db:projections:rebuild`, by way of the pooler. */
-  const rebuild = (): Promise<{ readonly code: number; readonly out: string; readonly err: string }> => {
-    const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: pooler.url }
-    return new Promise((resolve) => {
-      execFile(process.execPath, childArgs('bin/projections.ts'), { env, timeout: 60_000 }, (error, out, err) =>
-        resolve({ code: error ? Number(error.code) : 0, out, err }),
-      )
-    })
-  }
+  const rebuild = (): Promise<Outcome> =>
+    runScript('bin/projections.ts', { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: pooler.url })
 
   test('it is noticed, and said: other processes are not heard', () => {
     expect(databases.map(({ hearsOthers }) => hearsOthers)).toEqual([false, false])

@@ -70,7 +70,7 @@ const viewerOf = ({ organizationId }: World, { personId, membershipId, role, nam
   displayName: name,
 })
 
-describe.each(bothDatabases)('what people see on %s', (database) => {
+describe.each(bothDatabases)('what people see on %s', { timeout: patienceMs }, (database) => {
   let house: TestConsole
   let cards: Awaited<ReturnType<typeof serveCards>>
   const viewers = new Map<string, Viewer>()
@@ -103,95 +103,87 @@ describe.each(bothDatabases)('what people see on %s', (database) => {
     return people
   }
 
-  test(
-    'in many organizations, what is held and what lists begin at is what the model says',
-    async () => {
-      const { pool } = house.db
-      await fc.assert(
-        fc.asyncProperty(plans, async (plan) => {
-          const world = worldOf(plan, digests, new Date())
-          const model = new Model(world)
-          for (const person of await settled(world)) {
-            const viewer = viewerOf(world, person)
-            for (const agent of world.agents)
-              for (const skillId of [null, ...skillIds]) {
-                const reads = model.may(person, 'read', agent, skillId)
-                const operates = model.may(person, 'operate', agent, skillId)
-                const isThere = agent.enabled && model.seesPartOf(person, agent)
-                expect(await readHolding(pool, viewer, agent.id, skillId)).toEqual(isThere ? { reads, operates } : null)
-              }
-            const listed = new Map((await listAgents(pool, viewer)).map(({ id, heldSkills }) => [id, heldSkills]))
-            const there = world.agents.filter((agent) => agent.enabled && model.seesPartOf(person, agent))
-            expect(listed).toEqual(new Map(there.map((agent) => [agent.id, model.skillsHeld(person, agent)])))
-            const tasks = model.tasksSeen(person, 'all', '').map(({ id }) => id)
-            const rows = await listTasks(pool, viewer, { filter: 'all', limit: 100, offset: 0, now: '' })
-            expect(rows.map(({ localId }) => localId)).toEqual(tasks)
-            expect(await listViewIds(pool, viewer, null, 100)).toEqual(tasks.toSorted())
-            // One by one they are asked about in other words than where a list begins.
-            const views = await Promise.all(world.tasks.map(({ id }) => readView(pool, viewer, id)))
-            expect(views.flatMap((view) => view?.localId ?? []).toSorted()).toEqual(tasks.toSorted())
-            for (const task of world.tasks) {
-              const events = await readEvents(pool, viewer, { localId: task.id, position: 0, limit: 10 })
-              expect(events).toHaveLength(model.sees(person, task) ? 1 : 0)
+  test('in many organizations, what is held and what lists begin at is what the model says', async () => {
+    const { pool } = house.db
+    await fc.assert(
+      fc.asyncProperty(plans, async (plan) => {
+        const world = worldOf(plan, digests, new Date())
+        const model = new Model(world)
+        for (const person of await settled(world)) {
+          const viewer = viewerOf(world, person)
+          for (const agent of world.agents)
+            for (const skillId of [null, ...skillIds]) {
+              const reads = model.may(person, 'read', agent, skillId)
+              const operates = model.may(person, 'operate', agent, skillId)
+              const isThere = agent.enabled && model.seesPartOf(person, agent)
+              expect(await readHolding(pool, viewer, agent.id, skillId)).toEqual(isThere ? { reads, operates } : null)
             }
-            const sent = world.commands.filter((command) => model.sees(person, command) && command.evidence)
-            const evidence = await readEvidence(
-              pool,
-              viewer,
-              world.commands.map(({ id }) => id),
-            )
-            expect(new Map([...evidence].map(([id, { localId }]) => [id, localId]))).toEqual(
-              new Map(
-                sent.map(({ id, agent, evidence }) => [id, model.localIdOf(person, agent, evidence?.remoteId ?? '')]),
-              ),
-            )
-            const commands = await Promise.all(world.commands.map(({ id }) => findCommand(pool, viewer, id)))
-            expect(commands.map((command) => command !== null)).toEqual(
-              world.commands.map((command) => model.sees(person, command)),
-            )
+          const listed = new Map((await listAgents(pool, viewer)).map(({ id, heldSkills }) => [id, heldSkills]))
+          const there = world.agents.filter((agent) => agent.enabled && model.seesPartOf(person, agent))
+          expect(listed).toEqual(new Map(there.map((agent) => [agent.id, model.skillsHeld(person, agent)])))
+          const tasks = model.tasksSeen(person, 'all', '').map(({ id }) => id)
+          const rows = await listTasks(pool, viewer, { filter: 'all', limit: 100, offset: 0, now: '' })
+          expect(rows.map(({ localId }) => localId)).toEqual(tasks)
+          expect(await listViewIds(pool, viewer, null, 100)).toEqual(tasks.toSorted())
+          // One by one they are asked about in other words than where a list begins.
+          const views = await Promise.all(world.tasks.map(({ id }) => readView(pool, viewer, id)))
+          expect(views.flatMap((view) => view?.localId ?? []).toSorted()).toEqual(tasks.toSorted())
+          for (const task of world.tasks) {
+            const events = await readEvents(pool, viewer, { localId: task.id, position: 0, limit: 10 })
+            expect(events).toHaveLength(model.sees(person, task) ? 1 : 0)
           }
-        }),
-        { seed, numRuns: worldsBelow, endOnFailure: true },
-      )
-    },
-    patienceMs,
-  )
-
-  test(
-    'every route answers everybody as the model says',
-    async () => {
-      const asked = new Asked(
-        Document.parse((await house.api.get('/api/openapi.json', { 'x-membership': 'local' })).body),
-      )
-      const asking = { url: house.url, asked, digests }
-      let visited = 0
-      let stranger: World | null = null
-      await fc.assert(
-        fc.asyncProperty(plans, async (plan) => {
-          const world = worldOf(plan, digests, new Date())
-          const model = new Model(world)
-          const visits = (await settled(world)).map((person) => new Visit(asking, model, person))
-          // One after another: whoever looks first at an agent's card changes what others hold of it.
-          for (const visit of visits) await visit.agents()
-          await Promise.all(
-            visits.map(async (visit) => {
-              await visit.tasks()
-              await visit.commands()
-              await visit.rest()
-            }),
+          const sent = world.commands.filter((command) => model.sees(person, command) && command.evidence)
+          const evidence = await readEvidence(
+            pool,
+            viewer,
+            world.commands.map(({ id }) => id),
           )
-          const keys = new Map<string, string>()
-          for (const visit of visits) await visit.sends(keys)
-          for (const visit of visits) await visit.settlements()
-          if (stranger) await visits.at(-1)?.strangers(stranger)
-          stranger = world
-          visited += visits.length
-        }),
-        { seed, numRuns: worlds, endOnFailure: true },
-      )
-      expect(visited).toBeGreaterThan(worlds)
-      expect(asked.all.filter((operation) => !asked.operations.has(operation))).toEqual(nobodys)
-    },
-    patienceMs,
-  )
+          expect(new Map([...evidence].map(([id, { localId }]) => [id, localId]))).toEqual(
+            new Map(
+              sent.map(({ id, agent, evidence }) => [id, model.localIdOf(person, agent, evidence?.remoteId ?? '')]),
+            ),
+          )
+          const commands = await Promise.all(world.commands.map(({ id }) => findCommand(pool, viewer, id)))
+          expect(commands.map((command) => command !== null)).toEqual(
+            world.commands.map((command) => model.sees(person, command)),
+          )
+        }
+      }),
+      { seed, numRuns: worldsBelow, endOnFailure: true },
+    )
+  })
+
+  test('every route answers everybody as the model says', async () => {
+    const asked = new Asked(
+      Document.parse((await house.api.get('/api/openapi.json', { 'x-membership': 'local' })).body),
+    )
+    const asking = { url: house.url, asked, digests }
+    let visited = 0
+    let stranger: World | null = null
+    await fc.assert(
+      fc.asyncProperty(plans, async (plan) => {
+        const world = worldOf(plan, digests, new Date())
+        const model = new Model(world)
+        const visits = (await settled(world)).map((person) => new Visit(asking, model, person))
+        // One after another: whoever looks first at an agent's card changes what others hold of it.
+        for (const visit of visits) await visit.agents()
+        await Promise.all(
+          visits.map(async (visit) => {
+            await visit.tasks()
+            await visit.commands()
+            await visit.rest()
+          }),
+        )
+        const keys = new Map<string, string>()
+        for (const visit of visits) await visit.sends(keys)
+        for (const visit of visits) await visit.settlements()
+        if (stranger) await visits.at(-1)?.strangers(stranger)
+        stranger = world
+        visited += visits.length
+      }),
+      { seed, numRuns: worlds, endOnFailure: true },
+    )
+    expect(visited).toBeGreaterThan(worlds)
+    expect(asked.all.filter((operation) => !asked.operations.has(operation))).toEqual(nobodys)
+  })
 })

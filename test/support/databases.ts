@@ -1,11 +1,12 @@
 /** A migrated, empty database of either kind for a test: made, or one that an earlier test of this worker left (emptied-database.ts). */
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database, type Profile } from '../../persistence/database.ts'
 import { PgliteServer } from '../../persistence/drivers/pglite-server.ts'
 import { empty, remember, type Untouched } from './emptied-database.ts'
 import { migratedDump } from './migrated-dump.ts'
+import { databaseUrl, withClient } from './pg-client.ts'
 
 export const bothDatabases = ['pglite', 'postgresql'] as const
 
@@ -144,21 +145,7 @@ async function emptyAlone(client: pg.Client, untouched: Untouched): Promise<bool
 
 const dropped = (name: string): Promise<void> => administer(`drop database if exists ${name} with (force)`)
 
-function urlOf(name: string): string {
-  const url = new URL(pgUrl())
-  url.pathname = `/${name}`
-  return url.href
-}
+const urlOf = (name: string): string => databaseUrl(pgUrl(), name)
 
 const administer = (statement: string): Promise<void> =>
   withClient(pgUrl(), async (client) => void (await client.query(statement)))
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
-}

@@ -7,11 +7,12 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrateUp } from '../../persistence/migrate.ts'
 import { migrations } from '../../persistence/migrations/all.ts'
 import { migratedDump } from './migrated-dump.ts'
+import { databaseUrl, withClient } from './pg-client.ts'
 import { startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
@@ -64,20 +65,4 @@ async function leaveNothing(client: pg.Client, template: string): Promise<void> 
     where datname = $1 or starts_with(datname, $1 || '_')`
   const { rows } = await client.query<{ drop: string }>(made, [template])
   for (const row of rows) await client.query(row.drop)
-}
-
-async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    await work(client)
-  } finally {
-    await client.end()
-  }
-}
-
-function databaseUrl(url: string, name: string): string {
-  const other = new URL(url)
-  other.pathname = `/${name}`
-  return other.href
 }

@@ -47,7 +47,7 @@ function dumpName(): string {
 }
 
 /**
- * A new data directory takes 3 to 6 s of a processor, a dumped one 0.5 s, so one dump is kept for all runs. Two files that need it at once
+ * A new data directory takes 3 to 6 s of a processor, a dumped one 0.5 s, so one dump is kept for all runs. Two runs that need it at once
  * both make it and either's is kept: link() publishes a whole file or none, and there is no lock to wait for or to leak.
  */
 export function migratedDump(): Promise<Uint8Array> {
