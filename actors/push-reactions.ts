@@ -4,7 +4,7 @@ import type { TaskSettled } from '../machines/push.ts'
 import type { Reaction, Reactions } from './loop/reaction.ts'
 import type { Spawn } from './loop/step.ts'
 
-/** Only a task that begins: whether its agent offers push is the first thing that its actor finds out. */
+/** A task that begins; those that began before are found by a walk (push-latecomers.ts). */
 const beginPush: Reaction = (_batch, told) => {
   const spawns: Spawn[] = []
   for (const { organizationId, subjectId, fact } of told) {

@@ -24,7 +24,7 @@ export const keepLook: Reaction = async (batch, told) => {
   }
 }
 
-/** A task that cannot be seen any more: said once, asked for a few times more, then only news brings it back. */
+/** A task that cannot be seen any more: said once, asked for a few times more, then once an hour. */
 export const noteLostTasks: Reaction = async (batch, told) => {
   const lost = told.flatMap(({ organizationId, fact }) =>
     fact.type === 'reconciliation.unanswered'

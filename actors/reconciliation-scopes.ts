@@ -6,12 +6,13 @@
 import { v5 as uuidv5 } from 'uuid'
 import { callableStates } from '../machines/reconciliation.ts'
 import type { Database } from '../persistence/database.ts'
-import { keepGivenUp } from '../persistence/given-up.ts'
+import { askForgotten, keepGivenUp } from '../persistence/given-up.ts'
 import { readUnwatched, type UnwatchedScope } from '../persistence/scopes.ts'
 import { Bell } from './loop/bell.ts'
 import type { Changes } from './loop/changes.ts'
 import type { Operation } from './loop/operation.ts'
 import type { Instruments, Runtime } from './loop/runtime.ts'
+import type { Latecomers } from './push-latecomers.ts'
 import type { Scope } from './task-line.ts'
 
 const sweepMs = 5_000
@@ -46,12 +47,16 @@ export interface ScopeWatchTools {
 
 interface WatchTools extends ScopeWatchTools {
   readonly changes: Changes
+  /** Null in a deployment without push. */
+  readonly latecomers: Latecomers | null
 }
 
 /** Wakes what is unwatched once. Two processes may wake the same scope: the second is not heard. */
 export async function wakeUnwatched({ db, runtime, instruments }: ScopeWatchTools): Promise<void> {
+  const at = instruments.now().toISOString()
   await keepGivenUp(db.pool)
-  const scopes = await readUnwatched(db.pool, instruments.now().toISOString(), callable, sweepLimit)
+  await askForgotten(db.pool, at)
+  const scopes = await readUnwatched(db.pool, at, callable, sweepLimit)
   await Promise.all(scopes.map((scope) => runtime.perform(wakeScope, scope)))
 }
 
@@ -67,6 +72,7 @@ export async function watchScopes(tools: WatchTools, signal: AbortSignal): Promi
   try {
     while (!signal.aborted) {
       await wakeUnwatched(tools)
+      await tools.latecomers?.sweep()
       await new Bell().wait(leastGapMs, signal)
       await bell.wait(sweepMs - leastGapMs, signal)
     }

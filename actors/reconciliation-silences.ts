@@ -8,8 +8,8 @@ import { remember } from './remember.ts'
 /** A pass is made every 15 s. Once is weather; a task that was silent twice is left out of the next pass, then of more, up to a minute. */
 const restFromMs = 20_000
 const restToMs = 60_000
-/** A list about every 60 s; four quick passes with their pauses take as long. */
-const listOldMs = 65_000
+/** A list about every 60 s. A little less, for those that fail are asked every 60 s: the list of the one before is old, then. */
+const listOldMs = 55_000
 /** A few dozen bytes each. */
 const rememberedLimit = 10_000
 

@@ -76,6 +76,10 @@ export class Turn {
     return this.isQuick && this.#isLastLate
   }
 
+  get isAnswered(): boolean {
+    return this.#answers > 0
+  }
+
   /** Says with what was found whether the agent took long; nothing where it answered nothing, for that says nothing of its pace. */
   paced<T extends object>(outcome: T): T & { readonly isSlow?: boolean } {
     return this.#isSlow || this.#answers > 0 ? { ...outcome, isSlow: this.#isSlow } : outcome

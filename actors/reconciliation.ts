@@ -90,7 +90,7 @@ export class Reconciling {
     // A pass that failed on its last task begins anew: no task left is no agent that answered.
     const fromStart = after !== null && rest.length === 0
     const tasks = fromStart ? await readUnfinished(db.pool, scope, { after: null, ...page }) : rest
-    if (sought.length + tasks.length === 0) return checked(this.#dated(actor, await this.#rest(scope)))
+    if (sought.length + tasks.length === 0) return checked(this.#dated(actor, await this.#rest(scope), false))
     const line = await this.#line(scope, actor, held)
     if ('kind' in line) {
       const reason = line.kind === 'gone' ? agentRemoved : plainWords(line.message)
@@ -104,14 +104,19 @@ export class Reconciling {
     if (unreached !== null)
       return checked(turn.paced({ kind: 'failed', reason: unreached, after, progressed: false }), turn.told)
     const asked = await this.#ask(turn, line, { tasks, after: fromStart ? null : after }, held)
-    return checked(turn.paced(turn.isCutShort ? asked : this.#dated(actor, asked)), turn.told)
+    return checked(turn.paced(turn.isCutShort ? asked : this.#dated(actor, asked, turn.isAnswered)), turn.told)
   }
 
-  /** Says with what was found whether the list is due by the clock; an agent that answers nothing is not asked sooner. */
-  #dated({ ref, context }: LeasedActor, outcome: CheckOutcome): CheckOutcome {
+  /**
+   * Says with what was found whether the list is due by the clock. Of an agent that shows none of its tasks only where it says anything:
+   * that it refuses, now, or that it lists, the last time. The list of a silent one would cost a reader as long again.
+   */
+  #dated({ ref, context }: LeasedActor, outcome: CheckOutcome, isAnswered: boolean): CheckOutcome {
     if (outcome.kind === 'idle') this.#silences.rested(ref.id)
-    if (outcome.kind === 'idle' || (outcome.kind === 'failed' && !outcome.progressed)) return outcome
-    const { listedAt } = context
+    if (outcome.kind === 'idle') return outcome
+    const { listedAt, listReason } = context
+    const lists = typeof listedAt === 'string' && listReason === null
+    if (outcome.kind === 'failed' && !outcome.progressed && !isAnswered && !lists) return outcome
     const agoMs = typeof listedAt === 'string' ? this.#t.now().getTime() - Date.parse(listedAt) : null
     return this.#silences.isListOld(ref.id, agoMs) ? { ...outcome, isListOld: true } : outcome
   }

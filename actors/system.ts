@@ -29,6 +29,7 @@ import { ownershipKind } from './ownership.ts'
 import { Pushing, pushKind } from './push.ts'
 import { Presence } from './loop/presence.ts'
 import type { PushOptions } from './push-credential.ts'
+import { Latecomers } from './push-latecomers.ts'
 import { pushReactions } from './push-reactions.ts'
 import { PushReceipts } from './push-receipts.ts'
 import { RateCounter, rateLimits, type RateLimits } from './rate-counter.ts'
@@ -197,8 +198,11 @@ export class System {
           ownership: loop('ownership'),
           reconciliation: loop('reconciliation'),
           scopes: (signal) => {
-            const { runtime, changes } = this
-            return watchScopes({ db, runtime, changes, instruments: this.#time }, signal)
+            const tools = { db, runtime: this.runtime, instruments: this.#time }
+            return watchScopes(
+              { ...tools, changes: this.changes, latecomers: push ? new Latecomers(tools) : null },
+              signal,
+            )
           },
           push: async (signal) => {
             // Turned off, it still ends what it began: an agent that was told to call is told to stop.

@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Connection, Transaction } from './connection.ts'
+import { inQuestion } from './reconciliation.ts'
 
 /** What an agent was told, and what a delivery is measured by. */
 export interface PushRegistration {
@@ -33,6 +34,52 @@ export async function openRegistration(
 export async function registrationOf(db: Connection, taskId: string): Promise<PushRegistration | null> {
   return db.maybeOne(sql.type(Registration)`
     select id, task_id as "taskId", tenant from push_registration where task_id = ${taskId}`)
+}
+
+/** Where a task stands among those that are unfinished, scope by scope. */
+export interface TaskPlace {
+  readonly agentId: string
+  readonly tenant: string
+  readonly id: string
+}
+
+export interface UnannouncedTask {
+  readonly id: string
+  readonly organizationId: string
+  readonly agentId: string
+}
+
+const Walked = z.object({
+  id: z.string(),
+  organizationId: z.string(),
+  agentId: z.string(),
+  tenant: z.string(),
+  isUnannounced: z.boolean(),
+})
+
+/**
+ * Of the next `limit` unfinished tasks after a place, in the order of the index that knows them: those that never had an actor of push.
+ * `last`: to go on after; null where there are no more.
+ */
+export async function readUnannounced(
+  db: Connection,
+  after: TaskPlace | null,
+  limit: number,
+): Promise<{ readonly tasks: readonly UnannouncedTask[]; readonly last: TaskPlace | null }> {
+  const from = after
+    ? sql.fragment`(t.agent_id, t.tenant, t.id) > (${after.agentId}, ${after.tenant}, ${after.id})`
+    : sql.fragment`true`
+  const walked = await db.any(sql.type(Walked)`
+    select t.id, t.organization_id as "organizationId", t.agent_id as "agentId", t.tenant,
+      exists (select 1 from agent a where a.id = t.agent_id and a.enabled)
+      and not exists (select 1 from actor p where p.kind = 'push' and p.id = t.id)
+      and not exists (select 1 from actor_archive p where p.kind = 'push' and p.id = t.id) as "isUnannounced"
+    from (
+      select t.id, t.organization_id, t.agent_id, t.tenant from task t where ${inQuestion} and ${from}
+      order by t.agent_id, t.tenant, t.id limit ${limit}) t
+    order by t.agent_id, t.tenant, t.id`)
+  const tasks = walked.filter(({ isUnannounced }) => isUnannounced)
+  return { tasks, last: walked.length === limit ? (walked.at(-1) ?? null) : null }
 }
 
 /** A registration with the task that its deliveries must speak of. */

@@ -136,7 +136,7 @@ export async function knownTasksFor(
 
 const Noted = z.object({ id: z.string(), looks: z.number() })
 
-/** How long after the loss a task is asked for again: three times, then only news brings it back. */
+/** How long after the loss a task is asked for again: three times, then it is given up and asked for once an hour (given-up.ts). */
 const minutesToNextLook = sql.fragment`(array[1, 5, 60])[lost_task.looks]`
 
 /** Notes that these tasks could not be seen at their agents. Returns those of which it is news. */

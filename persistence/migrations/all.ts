@@ -21,6 +21,7 @@ import { presentLooks } from './0018-present-looks.ts'
 import { lostAtAVersion } from './0019-lost-at-a-version.ts'
 import { messagesById } from './0020-messages-by-id.ts'
 import { givenUpTasks } from './0021-given-up-tasks.ts'
+import { forgottenTasks } from './0022-forgotten-tasks.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   lostAtAVersion,
   messagesById,
   givenUpTasks,
+  forgottenTasks,
 ]

@@ -25,6 +25,7 @@ const Row = z.object({
     reason: z.string().nullable(),
     listReason: z.string().nullable(),
     listUnread: z.number().optional(),
+    listedAt: z.string().optional(),
   }),
 })
 export type ScopeRow = z.infer<typeof Row>
@@ -69,6 +70,11 @@ export class Scopes {
       update command_evidence set look_at = now() - interval '1 second' where look_at is not null`)
     await this.#running.db.pool.query(sql.unsafe`
       update lost_task set look_at = now() - interval '1 second' where look_at is not null`)
+  }
+
+  /** As if an hour had passed since a task that was given up was asked for. */
+  async hourLater(): Promise<void> {
+    await this.#running.db.pool.query(sql.unsafe`update lost_task set looked_at = looked_at - interval '61 minutes'`)
   }
 
   /** Begins the next turn of a scope now, whether it rests or waits. Returns the revision before. */

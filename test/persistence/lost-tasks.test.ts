@@ -3,7 +3,7 @@ import { sql, type FragmentSqlToken } from 'slonik'
 import { v7 as newToken } from 'uuid'
 import { z } from 'zod'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { keepGivenUp } from '../../persistence/given-up.ts'
+import { askForgotten, keepGivenUp } from '../../persistence/given-up.ts'
 import {
   anyUnfinished,
   forgetLost,
@@ -80,6 +80,41 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
     }
   })
 
+  it('is asked for once an hour, for a month', async () => {
+    const dayMs = 24 * hourMs
+    const before = Date.now()
+    const after = (ms: number): string => new Date(before + ms).toISOString()
+    await lose(0)
+    await keepGivenUp(stage.db.pool)
+    const asked: number[] = []
+    for (const minutes of [30, 59, 61, 90, 119, 122, 122 + 60 * 24]) {
+      await askForgotten(stage.db.pool, after(minutes * 60_000))
+      if (!(await isWatched())) continue
+      asked.push(minutes)
+      await lose(minutes * 60_000)
+      await keepGivenUp(stage.db.pool)
+      expect(await isWatched()).toBe(false)
+    }
+    expect(asked).toEqual([61, 122, 122 + 60 * 24])
+    await askForgotten(stage.db.pool, after(30 * dayMs + hourMs))
+    expect(await isWatched()).toBe(false)
+  })
+
+  it('is lost no more where it ended or was heard of: nothing is asked of it by the hour', async () => {
+    const other = await stage.beginTask(newToken(), 'TASK_STATE_WORKING')
+    await lose(-2 * hourMs)
+    const lost = [{ organizationId: stage.viewer.organizationId, taskId: other, version: 1 }]
+    const at = new Date(Date.now() - 2 * hourMs).toISOString()
+    for (let look = 0; look < looks; look++) await stage.db.pool.transaction((tx) => noteLost(tx, lost, at))
+    await moved(taskId)
+    await stage.db.pool.query(sql.unsafe`update task set state = 'TASK_STATE_COMPLETED' where id = ${other}`)
+    await askForgotten(stage.db.pool, new Date().toISOString())
+    expect(
+      await stage.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`select task_id as id from lost_task`),
+    ).toEqual([])
+    expect(await isWatched()).toBe(true)
+  })
+
   it('is read by nobody who looks for what is to be asked for, however many there are', async () => {
     const count = 400
     const { organizationId } = stage.viewer
@@ -102,6 +137,18 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
     }
     const reads = [unwatchedScopes(now, [], 500), unfinishedPage(scope, page), anyUnfinished(scope)]
     for (const query of reads) expect(await read(query)).toBeLessThan(10)
+    // Whose turn it is, an hour later: some at a time, and those that were asked for last come last.
+    const later = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString()
+    await askForgotten(stage.db.pool, later(-10))
+    expect(await isWatched()).toBe(false)
+    for (let turn = 1; turn <= 2; turn++) {
+      await askForgotten(stage.db.pool, later(1))
+      const due = await readUnfinished(stage.db.pool, scope, { ...page, at: later(1) })
+      expect(due).toHaveLength(turn * 20)
+    }
+    await stage.db.pool.query(sql.unsafe`update lost_task set look_at = null`)
+    await keepGivenUp(stage.db.pool)
+    await stage.db.raw((client) => client.query('vacuum analyze task, lost_task'))
     const [first = '', second = ''] = ids
     await forgetLost(stage.db.pool, first)
     await moved(second)

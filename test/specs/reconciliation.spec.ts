@@ -139,6 +139,18 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     expect((await scopes.facts(localId)).filter((fact) => fact === 'task.lost')).toHaveLength(1)
     await scopes.wake()
     expect((await scopes.row(agentId))?.value).toBe('resting')
+    // Once an hour it is asked for all the same, though nothing else of that agent is unfinished: it may be given back what it lost.
+    await scopes.hourLater()
+    await scopes.turn(agentId)
+    expect(peer.callsOf('GetTask')).toBe(asked + 6)
+    expect((await scopes.turn(agentId)).value).toBe('resting')
+    peer.script.heal()
+    peer.script.finish()
+    await scopes.wake()
+    expect((await scopes.row(agentId))?.value).toBe('resting')
+    await scopes.hourLater()
+    await scopes.turn(agentId)
+    expect((await house.api.task(localId)).state).toBe('TASK_STATE_COMPLETED')
   })
 
   it('waits longer and longer for an agent that is dead, says why, and goes on when it is back', async () => {
