@@ -56,6 +56,8 @@ async function migrated(url: string, template: string): Promise<void> {
     await client.query(`create database ${template} template template0 encoding 'UTF8' ${locale}`)
   })
   await withClient(databaseUrl(url, template), (client) => migrateUp(client, migrations))
+  // PostgreSQL's own vacuum would come within the minute, and later copies would differ from earlier ones (emptied-database.ts).
+  await withClient(url, (client) => client.query(`alter database ${template} allow_connections false`))
 }
 
 /** The template and its copies (databases.ts), which wait for whoever comes next. */
