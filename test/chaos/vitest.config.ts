@@ -14,6 +14,7 @@ export default defineConfig({
     include: [
       'test/chaos/**/*.{test,storm}.ts',
       'test/actors/models/*.test.ts',
+      'test/persistence/rebuild.test.ts',
       'test/specs/{freshness-streams,torrents,visibility}.spec.ts',
       'test/browser/accessibility.test.ts',
     ],

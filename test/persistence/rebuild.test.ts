@@ -11,6 +11,7 @@ import { rebuildAll, rebuildTask, type Rebuilt, type Unreadable } from '../../ac
 import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
+import { sized } from '../chaos/seed.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { migratedDump } from '../support/migrated-dump.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
@@ -60,7 +61,7 @@ describe.each(bothDatabases)('a rebuild on %s', (kind) => {
         expect(await rowsOf(running.db.pool)).toEqual(rows)
       }),
       // A history is told once: another run with its names would go on with the same tasks.
-      { numRuns: 12, endOnFailure: true },
+      { numRuns: sized(12, 150), endOnFailure: true },
     )
   })
 
