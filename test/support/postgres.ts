@@ -55,7 +55,7 @@ function linkLibraries(root: string): void {
 }
 
 /** PostgreSQL refuses to run as root, and initdb needs a user with a passwd entry. */
-function unprivileged(): { uid: number; gid: number } | undefined {
+export function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
