@@ -31,7 +31,7 @@ function verdictsMs({ finals, books, faults }: History): number[] {
 }
 
 describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
-  const rounds = database === 'pglite' ? sized(1, 100) : sized(2, 300)
+  const rounds = database === 'pglite' ? sized(1, 100) : sized(1, 300)
 
   it(`loses nothing and delivers nothing twice, killed ${rounds} times over`, async () => {
     const recoveries: number[] = []

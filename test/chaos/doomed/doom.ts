@@ -4,7 +4,7 @@
  * driver.ts and sockets.ts.
  */
 
-/** Every point at which a promise could break. `commit kind/side` for commits; the rest follow a request to the agent. */
+/** Every point at which a promise could break. `commit kind/side` for commits, `any` for each; the rest follow a request to the agent. */
 export const crashPoints = [
   'accept/before-commit',
   'accept/after-commit',
@@ -35,6 +35,8 @@ export const crashPoints = [
   'settle/after-commit',
   'replace/before-commit',
   'replace/after-commit',
+  'any/before-commit',
+  'any/after-commit',
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
 /**
@@ -63,14 +65,18 @@ export const isCrashPoint = (name: string): name is CrashPoint => (crashPoints a
 export class Doom {
   #point: CrashPoint | null = null
   #of: RegExp | null = null
+  /** How often the point is still to be reached. */
+  #times = 1
   #signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'
 
   /**
    * `of`: only where what is written there names this. Of the tasks that are followed at once any may be the next to reach a point of
-   * an observation, and what such a death means for another command depends on how far that had come.
+   * an observation, and what such a death means for another command depends on how far that had come. `nth`: not the first time that it
+   * is reached, but this one.
    */
-  dieAt(point: CrashPoint, of: string | null = null): void {
+  dieAt(point: CrashPoint, of: string | null = null, nth = 1): void {
     this.#point = point
+    this.#times = nth
     // Names end in numbers: the third is not the thirtieth.
     this.#of = of === null ? null : new RegExp(`(?<![\\w-])${of}(?![\\w-])`)
     this.#signal = 'SIGKILL'
@@ -80,6 +86,7 @@ export class Doom {
   stopAt(point: CrashPoint): void {
     this.#point = point
     this.#of = null
+    this.#times = 1
     this.#signal = 'SIGSTOP'
   }
 
@@ -90,6 +97,8 @@ export class Doom {
   /** When this is the point, the process dies here, or stands still until somebody continues it. `said`: what is written there. */
   reach(point: CrashPoint, said = ''): void {
     if (this.#point !== point || this.#of?.test(said) === false) return
+    this.#times -= 1
+    if (this.#times > 0) return
     this.#point = null
     process.kill(process.pid, this.#signal)
     // The signal may take an instant; not one statement more may run before it.

@@ -73,8 +73,10 @@ function watched(flight: Flight, doom: Doom, loses: Loses): Flight {
     xid: () => flight.xid(),
     now: () => flight.now(),
     commit: async () => {
+      doom.reach('any/before-commit')
       for (const [kind, said] of kinds) doom.reach(`${kind}/before-commit`, said)
       await flight.commit()
+      doom.reach('any/after-commit')
       for (const [kind, said] of kinds) doom.reach(`${kind}/after-commit`, said)
       if (loses()) throw lostConnection()
     },
@@ -87,19 +89,29 @@ function aloneKindOf(sql: string, settles: boolean): StatementKind | null {
   return /insert into push_registration\b/.test(sql) ? 'callback' : null
 }
 
+/** What writes by itself; a claim that finds nothing is such a one, too. */
+const writes = /\b(?:insert into|update|delete from)\b/
+
 function alone(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
   let settles = false
+  let isInTransaction = false
   return {
     ...client,
     query: async (sql, values, options) => {
-      if (sql === 'START TRANSACTION') settles = false
+      if (sql === 'START TRANSACTION') {
+        settles = false
+        isInTransaction = true
+      }
       settles ||= /insert into command_settlement\b/.test(sql)
       const kind = aloneKindOf(sql, settles)
-      if (kind === null) return client.query(sql, values, options)
-      doom.reach(`${kind}/before-commit`)
+      const commits = sql === 'COMMIT' || (!isInTransaction && writes.test(sql))
+      if (sql === 'COMMIT' || sql === 'ROLLBACK') isInTransaction = false
+      if (commits) doom.reach('any/before-commit')
+      if (kind !== null) doom.reach(`${kind}/before-commit`)
       const result = await client.query(sql, values, options)
+      if (commits) doom.reach('any/after-commit')
       // Most claims find nothing, and nothing is lost with them.
-      if (kind !== 'settle' && result.rows.length === 0) return result
+      if (kind === null || (kind !== 'settle' && result.rows.length === 0)) return result
       doom.reach(`${kind}/after-commit`)
       if (loses()) throw lostConnection()
       return result

@@ -2,7 +2,7 @@
  * A composition root for storms: the product's console or worker with a driver, sockets, a clock and a rhythm that misbehave
  * as argv and stdin say. The product knows nothing of it. Runs like bin/console.ts, by the same environment.
  *
- * `node test/chaos/doomed/process.ts console|worker [--lease-ms n] [--die-at point] [--lose-commits rate] [--seed n]`
+ * `node test/chaos/doomed/process.ts console|worker [--lease-ms n] [--die-at point [--nth n]] [--lose-commits rate] [--seed n]`
  * stdin takes one JSON object a line: `{"dieAt": point}`, with `"of": name` only for what names that, `{"stopAt": point}` (it stands
  * still there), `{"clockMs": n}` (its wall clock jumps by that much), `{"loseCommits": rate}`, `{"weigh": true}` (it says `holds n`,
  * the bytes it holds once its garbage is collected); each is answered with `heard` on stdout.
@@ -31,6 +31,7 @@ const { values, positionals } = parseArgs({
   options: {
     'lease-ms': { type: 'string' },
     'die-at': { type: 'string', default: '' },
+    nth: { type: 'string', default: '1' },
     'lose-commits': { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
   },
@@ -47,7 +48,7 @@ const Told = z.object({
 
 const doom = new Doom()
 const point = values['die-at']
-if (isCrashPoint(point)) doom.dieAt(point)
+if (isCrashPoint(point)) doom.dieAt(point, null, Number(values.nth))
 else if (point !== '') throw new Error(`There is no crash point "${point}".`)
 const chance = chanceOf('lost commits', Number(values.seed))
 let lossRate = Number(values['lose-commits'])
