@@ -85,7 +85,13 @@ const guardian = `
     fi ) 2>/dev/null &
   wait $server`
 
-export async function startPostgres(options: { readonly settings?: readonly string[] } = {}): Promise<TestPostgres> {
+export interface PostgresOptions {
+  readonly settings?: readonly string[]
+  /** A directory for its data that is not there yet, where its user may make one. */
+  readonly dataDirectory?: string
+}
+
+export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const root = packageRoot()
   linkLibraries(root)
   const bin = join(root, 'native/bin')
@@ -93,7 +99,7 @@ export async function startPostgres(options: { readonly settings?: readonly stri
   const user = unprivileged()
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-pg-'))
   if (user) chownSync(folder, user.uid, user.gid)
-  const data = join(folder, 'db')
+  const data = options.dataDirectory ?? join(folder, 'db')
   await promisify(execFile)(
     join(bin, 'initdb'),
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
