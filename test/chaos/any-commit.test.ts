@@ -75,7 +75,7 @@ async function expectWholeTrail(stage: Stage, url: string): Promise<void> {
   const client = new Client(url)
   await stage.until(async () => ChainAnswer.parse((await client.get('/api/audit/chain')).body).unlinked === 0)
   const records: string[] = []
-  let page = '/api/audit?group=access'
+  const page = '/api/audit?group=access'
   for (let next: string | null = ''; next !== null;) {
     const answer = AuditAnswer.parse((await client.get(`${page}${next && `&cursor=${next}`}`)).body)
     for (const { kind, subjectId } of answer.entries) if (kind === 'agent.registered') records.push(subjectId ?? '')
