@@ -247,7 +247,8 @@ function settle(batch: BatchContext, subjects: readonly Subject[]): Effects {
     // With an older time than the one that was known it is no other question: its agent's clock says so (second-looks.ts).
     const isAskedLater = stateAt !== null && isLater(stateAt, before.stateAt)
     const asksAnew = isWaiting(state) && (state !== before.state || isAskedLater)
-    tell({ type: 'task.observed', state, version, sources, created: fresh !== null, asksAnew, agentId })
+    const asking = { asksAnew, ...(isWaiting(before.state) && { wasAsking: true as const }) }
+    tell({ type: 'task.observed', state, version, sources, created: fresh !== null, ...asking, agentId })
     if (subject.end) tell({ type: 'task.settled', state, sources, created: fresh !== null, agentId, ...subject.end })
   }
   if (writes.length > 0) batch.writes.push(() => writeTasks(batch.tx, writes, batch.at.toISOString()))

@@ -26,7 +26,7 @@ const announceTask: Operation<UnannouncedTask, null> = {
 
 export interface LatecomersTools {
   readonly db: Database
-  readonly runtime: Runtime
+  readonly runtime: Pick<Runtime, 'perform'>
   readonly instruments: Pick<Instruments, 'monotonic'>
 }
 

@@ -7,6 +7,7 @@ import { decodeResponse, encodeRequest, otherForm } from '../a2a/client.ts'
 import type { AgentError, Answer, WireRequest } from '../a2a/client.ts'
 import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
+import { isTerminal } from '../domain/task.ts'
 import { pushMachine, type RemoveOutcome, type RegisterOutcome } from '../machines/push.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { openRegistration, registrationOf, type PushRegistration } from '../persistence/push.ts'
@@ -43,6 +44,8 @@ export class Pushing {
     if (!push) return registered({ kind: 'refused', reason: notConfigured })
     const task = await readFollowed(db.pool, ref.id)
     if (!task) return registered({ kind: 'gone' })
+    // It ended before it had this actor, which nobody told.
+    if (isTerminal(task.state)) return registered({ kind: 'over' })
     const line = await openLine(this.#t, task, held.signal)
     if ('kind' in line) {
       if (line.kind === 'gone') return registered(line)

@@ -24,12 +24,10 @@ export const keepLook: Reaction = async (batch, told) => {
   }
 }
 
-/** A task that cannot be seen any more: said once, asked for a few times more, then once an hour. */
+/** A task that cannot be seen any more: said once, asked for a few times more, then once an hour where it is no matter of its size. */
 export const noteLostTasks: Reaction = async (batch, told) => {
   const lost = told.flatMap(({ organizationId, fact }) =>
-    fact.type === 'reconciliation.unanswered'
-      ? [{ organizationId, taskId: fact.taskId, version: fact.version, reason: fact.reason }]
-      : [],
+    fact.type === 'reconciliation.unanswered' ? [{ ...fact, organizationId, oversized: fact.oversized === true }] : [],
   )
   const news = await noteLost(batch.tx, lost, batch.at.toISOString())
   return {

@@ -42,7 +42,7 @@ const callable = callableStates.map((value) => JSON.stringify(value))
 export interface ScopeWatchTools {
   readonly db: Database
   readonly runtime: Runtime
-  readonly instruments: Pick<Instruments, 'now'>
+  readonly instruments: Pick<Instruments, 'now' | 'monotonic'>
 }
 
 interface WatchTools extends ScopeWatchTools {
@@ -53,10 +53,8 @@ interface WatchTools extends ScopeWatchTools {
 
 /** Wakes what is unwatched once. Two processes may wake the same scope: the second is not heard. */
 export async function wakeUnwatched({ db, runtime, instruments }: ScopeWatchTools): Promise<void> {
-  const at = instruments.now().toISOString()
   await keepGivenUp(db.pool)
-  await askForgotten(db.pool, at)
-  const scopes = await readUnwatched(db.pool, at, callable, sweepLimit)
+  const scopes = await readUnwatched(db.pool, instruments.now().toISOString(), callable, sweepLimit)
   await Promise.all(scopes.map((scope) => runtime.perform(wakeScope, scope)))
 }
 
@@ -66,13 +64,21 @@ export async function wakeUnwatched({ db, runtime, instruments }: ScopeWatchTool
  */
 export async function watchScopes(tools: WatchTools, signal: AbortSignal): Promise<void> {
   const bell = new Bell()
+  const { now, monotonic } = tools.instruments
+  let walkedMs = -Infinity
   const silence = tools.changes.subscribe(({ commit }) => {
     if (commit?.facts?.has('command.uncertain')) bell.ring()
   })
   try {
     while (!signal.aborted) {
+      const nowMs = monotonic()
+      // A crowd of doubts makes no crowd of these.
+      if (nowMs >= walkedMs + sweepMs) {
+        walkedMs = nowMs
+        await askForgotten(tools.db.pool, now().toISOString())
+        await tools.latecomers?.sweep()
+      }
       await wakeUnwatched(tools)
-      await tools.latecomers?.sweep()
       await new Bell().wait(leastGapMs, signal)
       await bell.wait(sweepMs - leastGapMs, signal)
     }

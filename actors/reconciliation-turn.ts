@@ -21,6 +21,8 @@ export interface ReconcilingPatience {
  */
 export const usualPatience: ReconcilingPatience = { quickMs: 3_000, readMs: 10_000, searchMs: 10_000, turnMs: 15_000 }
 
+export const noAnswer = 'The agent did not answer in time.'
+
 export interface TurnOptions {
   readonly scope: Scope
   /** The scope's own. */

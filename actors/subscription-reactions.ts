@@ -13,19 +13,30 @@ export const rearmSubscription: Reaction = (_batch, told) => {
     if (fact.type !== 'task.observed' || isTerminal(fact.state)) continue
     if (!fact.sources.includes('reply')) {
       // News by another way: an agent that was given up for away is there again, or goes on by itself.
-      if (fact.sources.some((source) => source === 'push' || source === 'poll'))
-        sends.push(signOf('heard', subjectId, fact.state))
+      if (!fact.sources.some((source) => source === 'push' || source === 'poll')) continue
+      // What began with a question had none to hear it yet.
+      if (!isWaiting(fact.state)) spawns.push(followerOf(organizationId, subjectId, fact.agentId))
+      sends.push(signOf('heard', subjectId, fact.state))
       continue
     }
     if (fact.created && isSettled(fact.state)) continue
     // A reply that is already the next question leaves nothing to follow: the next answer will wake it.
     if (fact.asksAnew) continue
-    const ref = { kind: 'subscription', id: subjectId }
-    spawns.push({ ref, lane: fact.agentId, isNew: fact.created, organizationId, cause: 'reaction' })
-    if (!fact.created) sends.push({ ref, event: { type: 'rearmed' } })
+    const follower = followerOf(organizationId, subjectId, fact.agentId)
+    spawns.push({ ...follower, isNew: fact.created })
+    if (fact.created) continue
+    sends.push({ ref: follower.ref, event: { type: 'rearmed', ...(fact.wasAsking ? {} : { isUnasked: true }) } })
   }
   return Promise.resolve({ spawns, sends })
 }
+
+const followerOf = (organizationId: string, taskId: string, agentId: string): Spawn => ({
+  ref: { kind: 'subscription', id: taskId },
+  lane: agentId,
+  isNew: false,
+  organizationId,
+  cause: 'reaction',
+})
 
 const signOf = (type: 'heard' | 'found', id: string, state: string): { ref: ActorRef; event: SubscriptionEvent } => ({
   ref: { kind: 'subscription', id },
@@ -51,10 +62,11 @@ export const endSubscription: Reaction = (batch, told) => {
   const sends: { ref: ActorRef; event: SubscriptionEvent }[] = []
   for (const { organizationId, subjectId, fact } of told) {
     if (fact.type !== 'task.settled' || fact.byFollower) continue
-    const ref = { kind: 'subscription', id: subjectId }
+    const follower = followerOf(organizationId, subjectId, fact.agentId)
+    const { ref } = follower
     const isFollowed = batch.isAtWork(ref, 'follow')
     const isUnseen = fact.isPartial && !fact.created
-    if (isUnseen) spawns.push({ ref, lane: fact.agentId, isNew: false, organizationId, cause: 'reaction' })
+    if (isUnseen) spawns.push(follower)
     sends.push({ ref, event: { type: 'settled', isPartial: fact.isPartial, ...(isFollowed && { isFollowed }) } })
   }
   return Promise.resolve({ spawns, sends })

@@ -25,7 +25,8 @@ export interface TaskLine extends AgentLine {
 
 /**
  * `closed`: by the agent, or by us once it said that it waits or has finished. `over`: by us, for the task ended in another's sight, who has
- * told the subscription so, and the stream brought nothing more. `yielded`: its place is wanted by others.
+ * told the subscription so, and the stream brought nothing more. `stood`: by us, for of a task whose question was answered nothing was told
+ * but that question, for as long as an agent may take to look at the answer. `yielded`: its place is wanted by others.
  * `unsupported`: the agent gives no stream of a task, whatever its card says; a task that is over has none either. `unrouted`: a
  * server said that there is no such thing, and not in the agent's words: it may be one that stands where the agent should.
  * `broken`: everything else; `oversized` where a limit of ours ended it, `opened` where there had been a stream.
@@ -33,6 +34,7 @@ export interface TaskLine extends AgentLine {
 export type StreamEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'over' }
+  | { readonly kind: 'stood' }
   | { readonly kind: 'yielded'; readonly opened: boolean }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unsupported' }
@@ -40,6 +42,8 @@ export type StreamEnd =
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
 
 const askAgainMs = 1_000
+/** An agent that keeps a stream open beside a question would have one of eight places for as long as it likes. */
+const questionMs = 15_000
 
 type Taken = StreamEnd | 'more'
 
@@ -51,6 +55,8 @@ interface Drinking {
   readonly signal: AbortSignal
   /** Hangs up, as the signal does. */
   readonly cut: () => void
+  /** The same, because the question stands. */
+  readonly stand: () => void
 }
 
 /** What takes its turn, of which stream. */
@@ -79,9 +85,16 @@ export class Streams {
     if (held.turn.aborted) endTurn()
     held.turn.addEventListener('abort', endTurn, { once: true, signal: cut.signal })
     void this.#listen(line, held, words, cut.signal)
+    let stands = false
+    const stand = (): void => {
+      stands = true
+      cut.abort()
+    }
     try {
-      const end = await this.#follow(line, { requestId, answered, held, words, signal, cut: () => cut.abort() })
-      return words.hasHungUp ? { kind: 'over' } : end
+      const drinking = { requestId, answered, held, words, signal, cut: () => cut.abort(), stand }
+      const end = await this.#follow(line, drinking)
+      if (words.hasHungUp) return { kind: 'over' }
+      return stands ? { kind: 'stood' } : end
     } finally {
       words.end()
       cut.abort()
@@ -138,12 +151,13 @@ export class Streams {
   async #drink(
     stream: Streaming,
     line: TaskLine,
-    { requestId, answered, held, words, cut }: Drinking,
+    { requestId, answered, held, words, cut, stand }: Drinking,
   ): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
     const pace = new Pace()
+    const asking = answered && isWaiting(line.task.state) ? setTimeout(stand, questionMs) : undefined
     const take = async (whole: WholeFrames, isHeavy: boolean): Promise<Taken> => {
       const events = await whole.parse(isHeavy ? held.signal : undefined)
       await commits.add(events)
@@ -151,7 +165,9 @@ export class Streams {
         const ended = refusedBy(event, true)
         if (ended) return ended
       }
-      return watch.sees(events) ? { kind: 'closed' } : 'more'
+      const rests = watch.sees(events)
+      if (watch.hasNews) clearTimeout(asking)
+      return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
     try {
@@ -167,6 +183,7 @@ export class Streams {
       const last = await inTurn(parser.end())
       return last === 'more' ? { kind: 'closed' } : last
     } finally {
+      clearTimeout(asking)
       // However it ended, what was read before is stored before anybody looks at the task.
       await commits.settled()
     }
@@ -229,10 +246,16 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
+  #hasNews = false
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
     this.#stale = answered
+  }
+
+  /** Something was told but the old question. */
+  get hasNews(): boolean {
+    return this.#hasNews
   }
 
   sees(events: readonly ParsedEvent[]): boolean {
@@ -240,9 +263,12 @@ class Rest {
     for (const event of events) {
       if (event.kind !== 'observation') continue
       const { taskId, contextId, status } = event.observation
-      if (!status || taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
+      if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
+      if (!status) this.#hasNews = true
+      if (!status) continue
       const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
       if (!old) this.#stale = false
+      this.#hasNews ||= !old
       resting = !old && (isTerminal(status.state) || isWaiting(status.state))
     }
     return resting

@@ -27,7 +27,8 @@ const partingDeadlineMs = 5_000
 const closingDeadlineMs = 30_000
 /**
  * An agent that has not yet looked at a person's answer still shows its question. After so many attempts, some 15 s, the
- * question stands: an agent that gives no timestamps may have asked the same again.
+ * question stands: an agent that gives no timestamps may have asked the same again. A stream that is held open meanwhile is hung up on
+ * after as long (subscription-stream.ts).
  */
 const patienceForAnswer = 4
 
@@ -71,8 +72,8 @@ export class Following {
     // What a stream missed, and what it said last, is settled by one look at the whole task.
     const known = { ...line, task: (await readFollowed(this.#t.db.pool, line.task.id)) ?? line.task }
     const look = over.kind === 'yielded' ? await this.#part(known, held) : await this.#look(known, held)
-    const end = judged(over, look)
-    const settled = await this.#settled(line, actor, 'failures')
+    const end = over.kind === 'stood' ? ({ kind: 'closed' } as const) : judged(over, look)
+    const settled = await this.#settled(line, actor, 'failures', over.kind === 'stood')
     if (settled?.kind === 'finished') return ended({ ...closedBy(look), ...leftOutOf(end, look) })
     if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     if (settled) return ended(settled)
@@ -150,24 +151,29 @@ export class Following {
   }
 
   /** What was committed counts, not what was said: an agent's late word may have changed nothing. Null: it still works. */
-  async #settled(line: TaskLine, actor: LeasedActor, counter: 'failures' | 'reads'): Promise<FollowOutcome | null> {
+  async #settled(
+    line: TaskLine,
+    actor: LeasedActor,
+    counter: 'failures' | 'reads',
+    stands = false,
+  ): Promise<FollowOutcome | null> {
     const task = await readFollowed(this.#t.db.pool, line.task.id)
     if (!task) return taskGone
     if (isTerminal(task.state)) return { kind: 'finished' }
     if (!isWaiting(task.state)) return null
     const unread = task.state === line.task.state && task.stateAt === line.task.stateAt
-    const patient = Number(actor.context[counter] ?? 0) < patienceForAnswer
+    const patient = !stands && Number(actor.context[counter] ?? 0) < patienceForAnswer
     return actor.context['answered'] === true && unread && patient ? null : { kind: 'waiting' }
   }
 }
 
-type JudgedEnd = Exclude<StreamEnd, { kind: 'unrouted' | 'over' }>
+type JudgedEnd = Exclude<StreamEnd, { kind: 'unrouted' | 'over' | 'stood' }>
 
 /**
  * A bare 404 is what an ingress says while it has no agent to lead to, too. Only where the agent itself showed the task at the same
  * time is it the stream alone that is missing.
  */
-function judged(end: Exclude<StreamEnd, { kind: 'over' }>, look: Look): JudgedEnd {
+function judged(end: Exclude<StreamEnd, { kind: 'over' | 'stood' }>, look: Look): JudgedEnd {
   if (end.kind !== 'unrouted') return end
   if (look.kind === 'seen') return { kind: 'unsupported' }
   return { kind: 'broken', reason: end.reason, opened: false, oversized: false }

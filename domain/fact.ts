@@ -85,6 +85,8 @@ export type Fact =
       readonly created: boolean
       /** The agent waits for a person, and not with the question that it had asked before. */
       readonly asksAnew: boolean
+      /** It waited for a person before, as far as was known. */
+      readonly wasAsking?: true
       readonly agentId: string
     }
   | {
@@ -105,6 +107,7 @@ export type Fact =
       /** The task's when it was asked for: what was heard since makes the loss void. */
       readonly version: number
       readonly reason: string
+      readonly oversized?: true
     }
   | { readonly type: 'task.lost'; readonly reason: string }
   /** Its agent shows it again, to which nobody had followed it any more. */
@@ -128,10 +131,11 @@ export interface ToldFact<F extends Fact = Fact> {
 
 /**
  * What the outbox keeps of a fact. Nothing of a report: what it changed is told by `task.observed`, and a report that changed
- * nothing (a poll, every fifteen seconds a task) is no news to anybody and must wake no browser.
+ * nothing (a poll, every fifteen seconds a task) is no news to anybody and must wake no browser. Nor of a look in vain, once an hour for a
+ * month: the first tells `task.lost`.
  */
 export function outboxData(fact: Fact): Record<string, unknown> | null {
-  if (fact.type === 'agent.reported') return null
+  if (fact.type === 'agent.reported' || fact.type === 'reconciliation.unanswered') return null
   if (fact.type === 'command.looked_for') return { commandId: fact.commandId, outcome: fact.outcome }
   const { type: _, ...data } = fact
   return data

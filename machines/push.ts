@@ -8,13 +8,14 @@ import type { MachineFact } from '../domain/fact.ts'
 import { work, type Interrupted } from './work.ts'
 
 /**
- * `unsupported`: the agent does not offer push, or says so now. `gone`: agent or task is no more. `refused`: it answered
+ * `unsupported`: the agent does not offer push, or says so now. `gone`: agent or task is no more. `over`: the task has ended. `refused`: it answered
  * no, for a reason that may pass. `missed`: it gave no answer.
  */
 export type RegisterOutcome =
   | { readonly kind: 'registered' }
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'gone' }
+  | { readonly kind: 'over' }
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'missed'; readonly reason: string }
 
@@ -83,6 +84,12 @@ export const pushMachine = config.createMachine({
               return event.output.kind === 'gone'
             },
             target: 'ended',
+          },
+          {
+            guard: function taskIsOver({ event }) {
+              return event.output.kind === 'over'
+            },
+            ...whenSettled,
           },
           removeIfSettled,
           {

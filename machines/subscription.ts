@@ -31,14 +31,15 @@ export type ReadOutcome = Exclude<FollowOutcome, { kind: 'yielded' | 'unsupporte
 export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' }>
 
 /**
- * `rearmed`: a person has answered, so wake up even from rest. `heard`: somebody else (a push, a poll) had news of the task. `found`: a look
+ * `rearmed`: a person has written and was heard, so wake up even from rest; `isUnasked`: the agent had asked nothing, so that no question of
+ * before is to be passed over. `heard`: somebody else (a push, a poll) had news of the task. `found`: a look
  * shows it, which nobody follows. `isAtWork`: in a state in which the agent waits for nobody.
  * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole; `isFollowed`: somebody is at its
  * stream, whose last words may still be on their way.
  */
 export type SubscriptionEvent =
   | Interrupted
-  | { readonly type: 'rearmed' }
+  | { readonly type: 'rearmed'; readonly isUnasked?: true }
   | { readonly type: 'heard' | 'found'; readonly isAtWork?: true }
   | { readonly type: 'settled'; readonly isPartial: boolean; readonly isFollowed?: true }
 
@@ -112,7 +113,12 @@ export const subscriptionMachine = setup({
   },
   actions: {
     countRead: assign({ reads: ({ context }) => Math.min(context.reads + 1, 4) }),
-    noteAnswer: assign({ answered: true, failures: 0, reads: 0, reason: null }),
+    noteAnswer: assign({
+      answered: ({ context, event }) => context.answered || !('isUnasked' in event),
+      failures: 0,
+      reads: 0,
+      reason: null,
+    }),
     noteAnswerMeanwhile: assign({ answered: true, rearmed: true, failures: 0, reads: 0, reason: null }),
     forgetAnswer: assign({ answered: false, rearmed: false, failures: 0, reads: 0, reason: null }),
     forgetSilence: assign({ failures: 0, reason: null }),
@@ -157,6 +163,7 @@ export const subscriptionMachine = setup({
     }),
   },
   guards: {
+    isUnasked: ({ event }) => event.type === 'rearmed' && event.isUnasked === true,
     isAtWork: ({ event }) => (event.type === 'heard' || event.type === 'found') && event.isAtWork === true,
     mayBeRead: ({ context }) => context.tooLarge !== true,
     isFollowed: ({ event }) => event.type === 'settled' && event.isFollowed === true,
@@ -176,6 +183,7 @@ export const subscriptionMachine = setup({
   states: {
     following: {
       tags: 'round of streams',
+      exit: 'beginAnew',
       invoke: {
         id: 'follow',
         src: 'follow',
@@ -210,7 +218,6 @@ export const subscriptionMachine = setup({
             },
             target: 'following',
             reenter: true,
-            actions: 'beginAnew',
           },
           {
             guard: function agentWaits({ event }) {
@@ -249,7 +256,7 @@ export const subscriptionMachine = setup({
       on: {
         settled: { guard: 'isFollowed', actions: 'noteEnd' },
         interrupted: { target: 'following', reenter: true },
-        rearmed: { actions: 'noteAnswerMeanwhile' },
+        rearmed: [{ guard: 'isUnasked', actions: 'forgetSilence' }, { actions: 'noteAnswerMeanwhile' }],
       },
     },
     backingOff: {

@@ -6,6 +6,9 @@ import { sql } from 'slonik'
 import type { Connection } from './connection.ts'
 import { unfinished } from './reconciliation.ts'
 
+/** Of `lost_task l`, in the words of the index `lost_task_given_up`: its agent did not know it, and has been asked for less than a month. */
+const isForgotten = sql.fragment`(l.look_at is null and not l.oversized and l.looked_at - l.since < interval '30 days')`
+
 /** Rows in one pass: some tens of milliseconds. What is left over is for the next. */
 const toldAtOnce = 500
 
@@ -30,25 +33,36 @@ export async function keepGivenUp(db: Connection): Promise<void> {
     where t.id = n.task_id and t.version = n.task_version and ${unfinished}`)
 }
 
-/** Of one pass, some seconds long: an agent that forgot a hundred thousand tasks is asked for four a second of them. */
+/** Of one pass, some seconds long: they are asked for, or come again an hour later. */
+const dueAtOnce = 200
+/** Of those of one agent's: one that forgot a hundred thousand is asked for four a second by each process, and keeps nobody else's waiting. */
 const askedAtOnce = 20
 
 /**
- * Asks for those whose turn it is by making their next look due: from then on they are as any other task that is asked for, and whoever is
- * refused again puts them back. A loss of which nothing is left (the task was heard of, or ended) is forgotten. `at`: ISO 8601.
+ * Asks for those that were not in this hour, by making their next look due: from then on they are as any other task that is asked for, and
+ * whoever is refused again puts them back. All of an agent's come at the hour's beginning, so that its scope wakes once. A loss of which
+ * nothing is left (the task was heard of, or ended) is forgotten. `at`: ISO 8601.
+ *
+ * Of a task's row what is current is not asked: somebody may be giving it up at this moment, and that is undone as well.
  */
 export async function askForgotten(db: Connection, at: string): Promise<void> {
   await db.query(sql.unsafe`
     with due as materialized (
-      select l.task_id, l.task_version = t.version and ${unfinished} as "isLost" from lost_task l join task t on t.id = l.task_id
-      where l.look_at is null and l.since > ${at}::timestamptz - interval '30 days'
-        and l.looked_at between ${at}::timestamptz - interval '31 days' and ${at}::timestamptz - interval '1 hour'
-      order by l.looked_at limit ${askedAtOnce} for update of t, l skip locked
+      select l.task_id, l.task_version = t.version and ${unfinished} as "isLost", t.agent_id, l.looked_at
+      from lost_task l join task t on t.id = l.task_id
+      where ${isForgotten} and l.looked_at < date_trunc('hour', ${at}::timestamptz)
+      order by l.looked_at limit ${dueAtOnce} for update of t, l skip locked
+    ), turn as (
+      select d.task_id, d."isLost", d."isLost" and a.enabled
+        and row_number() over (partition by d.agent_id, d."isLost" order by d.looked_at) <= ${askedAtOnce} as "isAsked"
+      from due d join agent a on a.id = d.agent_id
+    ), later as (
+      update lost_task l set looked_at = greatest(l.looked_at, ${at}) from turn
+      where l.task_id = turn.task_id and turn."isLost" and not turn."isAsked"
     ), asked as (
-      update lost_task l set look_at = ${at}, told_version = null from due where l.task_id = due.task_id and due."isLost"
+      update lost_task l set look_at = ${at}, told_version = null from turn where l.task_id = turn.task_id and turn."isAsked"
     ), void as (
-      delete from lost_task l using due where l.task_id = due.task_id and not due."isLost"
+      delete from lost_task l using turn where l.task_id = turn.task_id and not turn."isLost"
     )
-    update task t set given_up_version = null from due
-    where t.id = due.task_id and due."isLost" and t.given_up_version is not null`)
+    update task t set given_up_version = null from turn where t.id = turn.task_id and turn."isAsked"`)
 }

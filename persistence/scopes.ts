@@ -49,7 +49,7 @@ export const unwatchedScopes = (
     ), wanted as (
       select s.agent_id, s.tenant, false as sought from scope s
       where exists (
-        select 1 from task t where t.agent_id = s.agent_id and t.tenant = s.tenant and ${isWatched})
+        select 1 from task t where t.agent_id = s.agent_id and t.tenant = s.tenant and ${isWatched} offset 0)
       union
       select e.agent_id, e.tenant, true from command_evidence e where e.look_at <= ${at}
     )

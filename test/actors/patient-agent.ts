@@ -48,7 +48,7 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
       const result = (value: unknown): void => reply({ jsonrpc: '2.0', id, result: value })
       const { method } = operationOf('POST', '/', body)
       if (method === 'SendMessage') {
-        turn(answersWith.state, answersWith)
+        if (answersWith.state !== '') turn(answersWith.state, answersWith)
         return result({ task })
       }
       if (method === 'ListTasks') {
@@ -86,7 +86,7 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
       const artifactUpdate = { taskId: id, contextId, append, artifact: { artifactId: 'a', parts: [{ text }] } }
       for (const stream of open) stream.response.write(event(stream.id, { artifactUpdate }))
     },
-    /** From now on it answers a message with this state, stamped so long before now. */
+    /** From now on it answers a message with this state, stamped so long before now; '': its status stays word for word. */
     answersWith: (state: string, agoMs: number): void => void (answersWith = { state, agoMs }),
     /** From now on it knows no task, or knows it again; whoever listens is cut off. */
     forget: (isForgotten: boolean): void => {

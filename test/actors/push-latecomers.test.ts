@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Latecomers } from '../../actors/push-latecomers.ts'
+import type { Runtime } from '../../actors/loop/runtime.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import type { CardOverlay } from '../support/peers/card.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -34,6 +35,14 @@ describe.each(bothDatabases)('where push is turned on, on %s', (kind) => {
     return peer
   }
 
+  /** Every hundredth has ended. */
+  const begin = ({ viewer }: RunningSystem, agentId: string, count: number): Promise<readonly string[]> =>
+    fresh.db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`
+      insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
+      select gen_random_uuid(), ${viewer.organizationId}, ${agentId}, case when n % 3 = 0 then 'x' else '' end, gen_random_uuid(), 'task',
+        case when n % 100 = 0 then 'TASK_STATE_COMPLETED' else 'TASK_STATE_WORKING' end, 1, 1, now(), now()
+      from generate_series(1, ${count}::int) n returning id`)
+
   it('the agents of tasks under way are told where to call, and those that do not call are left alone', async () => {
     const before = await systemOn(fresh.db)
     const [calls, silent] = [await peerThat(), await peerThat({ capabilities: { streaming: false } })]
@@ -52,17 +61,28 @@ describe.each(bothDatabases)('where push is turned on, on %s', (kind) => {
     expect(calls.taskIds()).toContain(Told.parse(calls.seen(create)?.body).params.taskId)
   })
 
+  it('none is told where to call of a task that ended before it was found', async () => {
+    const running = await started({ works: false, push })
+    const peer = await peerThat()
+    const { id: agentId } = await running.system.agents.register(running.viewer, peer.cardUrl)
+    const [id] = await begin(running, agentId, 1)
+    const { runtime } = running.system
+    const late: Pick<Runtime, 'perform'> = {
+      perform: async (operation, input) => {
+        await fresh.db.pool.query(sql.unsafe`update task set state = 'TASK_STATE_COMPLETED'`)
+        return runtime.perform(operation, input)
+      },
+    }
+    await new Latecomers({ db: fresh.db, runtime: late, instruments: { monotonic: () => 0 } }).sweep()
+    await started({ push })
+    await expect.poll(() => pushStateOf(fresh, id ?? '')).toBe('ended')
+    expect(peer.callsOf(create)).toBe(0)
+  })
+
   it('they are found however many there are, some hundred at a time, and none is found twice', async () => {
     const running = await started({ works: false, push })
-    const { organizationId } = running.viewer
     const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
-    const begin = (from: number, to: number) =>
-      fresh.db.pool.query(sql.unsafe`
-        insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
-        select gen_random_uuid(), ${organizationId}, ${agentId}, case when n % 3 = 0 then 'x' else '' end, 'r' || n, 'task',
-          case when n % 100 = 0 then 'TASK_STATE_COMPLETED' else 'TASK_STATE_WORKING' end, 1, 1, now(), now()
-        from generate_series(${from}::int, ${to}::int) n`)
-    await begin(1, 1200)
+    await begin(running, agentId, 1200)
     const found = () =>
       fresh.db.pool.oneFirst(sql.type(z.object({ count: z.number() }))`
         select count(*)::int as count from actor where kind = 'push'`)
@@ -79,7 +99,7 @@ describe.each(bothDatabases)('where push is turned on, on %s', (kind) => {
     }
     expect(counts).toEqual([500, 1000, 1188, 1188])
     // The walk begins anew after a minute, for what a process without push began beside it.
-    await begin(1201, 1203)
+    await begin(running, agentId, 3)
     await latecomers.sweep()
     expect(await found()).toBe(1188)
     nowMs += 60_000

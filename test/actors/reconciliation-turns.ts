@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { scopeId, wakeUnwatched } from '../../actors/reconciliation-scopes.ts'
 import type { Kinds } from '../../actors/loop/kinds.ts'
 import { instruments } from '../../actors/system.ts'
+import { askForgotten } from '../../persistence/given-up.ts'
 import { unfinished } from '../../persistence/reconciliation.ts'
 import type { RunningSystem } from '../support/system.ts'
 
@@ -74,7 +75,9 @@ export class Scopes {
 
   /** As if an hour had passed since a task that was given up was asked for. */
   async hourLater(): Promise<void> {
-    await this.#running.db.pool.query(sql.unsafe`update lost_task set looked_at = looked_at - interval '61 minutes'`)
+    const { pool } = this.#running.db
+    await pool.query(sql.unsafe`update lost_task set looked_at = looked_at - interval '1 hour'`)
+    await askForgotten(pool, new Date().toISOString())
   }
 
   /** Begins the next turn of a scope now, whether it rests or waits. Returns the revision before. */

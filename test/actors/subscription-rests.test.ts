@@ -54,7 +54,7 @@ describe.each(bothDatabases)('a held stream on %s', (kind) => {
     const { id: agentId } = await running.system.agents.register(running.viewer, agent.cardUrl)
     const { result } = await running.finished((await running.send(agentId, { text: 'Begin.' })).id)
     await expect.poll(agent.streams).toEqual({ held: 1, opened: 1 })
-    return { agent, agentId, localId: result?.localId ?? '' }
+    return { agent, agentId, localId: result?.localId ?? '', taskId: result?.taskId ?? '' }
   }
 
   it('is opened again where a look finds that the task went on without an answer', async () => {
@@ -95,5 +95,41 @@ describe.each(bothDatabases)('a held stream on %s', (kind) => {
     await running.system.agents.register(running.viewer, agent.cardUrl)
     await new Scopes(running).turn(agentId)
     await expect.poll(agent.streams).toEqual({ held: 1, opened: 2 })
+  })
+
+  it('is closed at a question at once although somebody wrote to the task while it was at work', async () => {
+    const { agent, agentId, localId, taskId } = await begun('written to')
+    await running.finished((await running.send(agentId, { text: 'And also this.', taskId })).id)
+    expect(agent.streams()).toEqual({ held: 1, opened: 1 })
+    agent.say('INPUT_REQUIRED')
+    await expect.poll(subscription(localId)).toBe('resting')
+    expect(agent.streams()).toEqual({ held: 0, opened: 1 })
+  })
+
+  it('is hung up on where the question stands although it was answered: some seconds, once', async () => {
+    const { agent, agentId, localId, taskId } = await begun('stubborn')
+    agent.say('INPUT_REQUIRED')
+    await expect.poll(subscription(localId)).toBe('resting')
+    agent.answersWith('', 0)
+    await running.finished((await running.send(agentId, { text: 'My answer.', taskId })).id)
+    await expect.poll(agent.streams).toEqual({ held: 1, opened: 2 })
+    await expect.poll(subscription(localId), { timeout: 40_000, interval: 50 }).toBe('resting')
+    expect(agent.streams()).toEqual({ held: 0, opened: 2 })
+    // It goes on after all.
+    agent.say('WORKING')
+    await new Scopes(running).turn(agentId)
+    await expect.poll(agent.streams).toEqual({ held: 1, opened: 3 })
+  })
+
+  it('is opened where a task that began with a question goes on by itself', async () => {
+    const agent = await startPatientAgent('authorized elsewhere')
+    onTestFinished(() => agent.close())
+    agent.answersWith('AUTH_REQUIRED', 0)
+    const { id: agentId } = await running.system.agents.register(running.viewer, agent.cardUrl)
+    const { result } = await running.finished((await running.send(agentId, { text: 'Begin.' })).id)
+    expect(await subscription(result?.localId ?? '')()).toBeNull()
+    agent.say('WORKING')
+    await new Scopes(running).turn(agentId)
+    await expect.poll(agent.streams).toEqual({ held: 1, opened: 1 })
   })
 })

@@ -54,6 +54,7 @@ describe('the end of the task', () => {
     ['the registration is under way and its answer is lost', [settled, done('register', 'missed')]],
     ['the registration is under way and its holder is lost', [settled, interrupted]],
     ['it waits to register again', [done('register', 'missed'), settled]],
+    ['it was over before it was to be registered', [done('register', 'over')]],
     ['it is registered', [done('register', 'registered'), settled]],
   ])('takes the registration back when %s', (_, events) => {
     expect(after(...events).value).toEqual({ removing: 'trying' })

@@ -64,6 +64,18 @@ describe('a subscription', () => {
     expect(after({ type: 'rearmed' }, follow('waiting'), follow('waiting')).value).toBe('resting')
   })
 
+  it('rests at once where somebody wrote before there was a question', () => {
+    const written: EventObject = { type: 'rearmed', isUnasked: true } as EventObject
+    const state = after(written, follow('waiting'))
+    expect(state.value).toBe('resting')
+    expect(after(follow('waiting'), written).context.answered).toBe(false)
+    expect(after({ type: 'rearmed' }, written).context).toMatchObject({ answered: true, rearmed: true })
+  })
+
+  it('keeps no answer of one stream for the next', () => {
+    expect(after({ type: 'rearmed' }, heard).context).toMatchObject({ answered: true, rearmed: false })
+  })
+
   it('is woken from rest by an answer, and by nothing else', () => {
     expect(after(follow('waiting'), { type: 'rearmed' }).value).toBe('following')
   })

@@ -137,6 +137,9 @@ describe.each(bothDatabases)('reconciliation on %s', (kind) => {
     expect((await scopes.turn(agentId)).value).toBe('resting')
     expect(peer.callsOf('GetTask')).toBe(asked + 5)
     expect((await scopes.facts(localId)).filter((fact) => fact === 'task.lost')).toHaveLength(1)
+    // Looks in vain are no news: there is one an hour, for a month.
+    const vain = house.db.pool.exists(sql.unsafe`select from fact where kind = 'reconciliation.unanswered'`)
+    expect(await vain).toBe(false)
     await scopes.wake()
     expect((await scopes.row(agentId))?.value).toBe('resting')
     // Once an hour it is asked for all the same, though nothing else of that agent is unfinished: it may be given back what it lost.

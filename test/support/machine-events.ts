@@ -77,6 +77,7 @@ export const durableMachines: readonly {
       after('backoff', 'subscription.closing.pausing'),
       interrupted,
       { type: 'rearmed' },
+      { type: 'rearmed', isUnasked: true } as EventObject,
       { type: 'heard' },
       { type: 'settled', isPartial: false } as EventObject,
       { type: 'settled', isPartial: true } as EventObject,

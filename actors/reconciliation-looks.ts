@@ -1,0 +1,76 @@
+/**
+ * One look of reconciliation at one task, and what becomes of the answer: it is committed by the same door as a stream's events, unless
+ * it was folded in before. Does not decide which tasks are looked at (reconciliation.ts, reconciliation-healing.ts) or what an answer
+ * changes (observe.ts).
+ */
+import { isTerminal } from '../domain/task.ts'
+import { forgetLost, type UnfinishedTask } from '../persistence/reconciliation.ts'
+import { textDigest } from '../persistence/text-digest.ts'
+import { errorWords, plainWords } from './agent-words.ts'
+import type { Held } from './loop/kinds.ts'
+import type { Turn } from './reconciliation-turn.ts'
+import { remember } from './remember.ts'
+import type { SecondLooks } from './second-looks.ts'
+import { commitSeen, lookAt, type AgentLine, type LineTools } from './task-line.ts'
+import type { SeenEvent } from './threads/messages.ts'
+
+export interface TaskLookTools extends LineTools {
+  readonly secondLooks: SecondLooks
+}
+
+/**
+ * `silent`: no answer. `unusable`: an answer that says nothing about the task. `lost`: asking again soon cannot help, for the
+ * agent does not know it, or it is larger than what may be read: 25 MB every fifteen seconds would be read for nothing.
+ */
+export type Seen =
+  | { readonly kind: 'seen' }
+  | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
+  | { readonly kind: 'lost'; readonly reason: string; readonly oversized: boolean }
+
+/** Digests of answers that changed nothing: a few hundred bytes each. */
+const answersRemembered = 10_000
+const forgotten = 'The agent no longer knows the task.'
+
+export class TaskLooks {
+  readonly #t: TaskLookTools
+  /** Of a task: at which version which answer was folded in. */
+  readonly #answers = new Map<string, string>()
+
+  constructor(tools: TaskLookTools) {
+    this.#t = tools
+  }
+
+  async askFor(turn: Turn, line: AgentLine, task: UnfinishedTask, held: Held): Promise<Seen> {
+    const keep = async (event: SeenEvent): Promise<void> => {
+      if (task.isLost) await forgetLost(this.#t.db.pool, task.id)
+      await this.commit(line, task, event, held)
+    }
+    const look = await lookAt(this.#t, line, task.remoteId, held.signal, { ...turn.question(), keep })
+    if (look.kind === 'unread' && look.oversized)
+      return { kind: 'lost', reason: plainWords(look.message), oversized: true }
+    if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
+    if (look.kind === 'refused') {
+      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten, oversized: false }
+      return { kind: 'unusable', reason: errorWords(look.error) }
+    }
+    return { kind: 'seen' }
+  }
+
+  /**
+   * An answer that was folded into this very version changes nothing: told again it would cost a transaction, every fifteen
+   * seconds, of a task that may wait for a person for a week.
+   */
+  async commit(line: AgentLine, task: UnfinishedTask, event: SeenEvent, held: Held) {
+    const digest = event.digest ?? textDigest(event.observation.event)
+    const answer = `${task.version} ${digest}`
+    const overrules = this.#t.secondLooks.overruled(task, event.observation)
+    const { isGivenUp: isSeenAgain } = task
+    if (overrules === null && !isSeenAgain && this.#answers.get(task.id) === answer) return
+    const of = { ...line, remoteId: task.remoteId }
+    await commitSeen(this.#t, of, 'poll', [event], held, { overrules, isSeenAgain })
+    this.#answers.delete(task.id)
+    const { status } = event.observation
+    if (status && isTerminal(status.state)) return
+    remember(this.#answers, task.id, answer, answersRemembered)
+  }
+}
