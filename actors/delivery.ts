@@ -350,7 +350,7 @@ export class Deliveries {
       command,
       remoteTaskId: null,
       observations: [reply],
-      ...(overrules !== null && { overrules }),
+      ...(overrules !== null && { asked: overrules, overrules }),
     }
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }

@@ -3,9 +3,10 @@
  * Reads and locks once, folds in memory, writes once, for all reports of a batch. Does not fetch anything.
  */
 import type { Fact, Report, ToldFact } from '../domain/fact.ts'
-import { Fold, isLater } from '../domain/fold.ts'
+import { Fold, isLater, type Standing } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { KnownMessage, SaidMessage } from '../domain/same-id.ts'
+import { storable } from '../domain/storable.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
 import { writeTasks, type NewTask, type TaskWrite } from '../persistence/task-writes.ts'
@@ -14,7 +15,6 @@ import {
   isOfAnother,
   lockTasks,
   readKnown,
-  storable,
   type LockedTask,
   type RemoteTask,
 } from '../persistence/tasks.ts'
@@ -187,11 +187,11 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
 
 function foldIn(subject: Subject, report: Report, teller: string): void {
   // Asked before anything of it is folded: our own words, which come with a reply, are no news of the agent's.
-  const isStill = isPresent(report, subject.fold)
+  const standing = standingOf(report, subject.fold)
   // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
   const told = (observation: Observation, source: Report['source']): void => {
     const wasOver = isTerminal(subject.fold.state)
-    if (subject.fold.add(observation, source, isStill))
+    if (subject.fold.add(observation, source, standing))
       subject.contextId ??= observation.contextId === null ? null : storable(observation.contextId)
     if (wasOver || !isTerminal(subject.fold.state)) return
     // Of the actors that have the task's id only its subscription follows it.
@@ -222,8 +222,11 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
 const isForeign = (observation: Observation, contextId: string | null, source: Report['source']): boolean =>
   (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
 
-/** Whether the task stands as it did when the agent was asked: what it answered is newer then, whatever its clock says. */
-const isPresent = ({ overrules }: Report, { version }: Fold): boolean => overrules === version
+/** Whether the task stands as it did when the agent was asked: what it answered is newer then, and may be older otherwise. */
+const standingOf = ({ overrules, asked }: Report, { version }: Fold): Standing => ({
+  isPresent: overrules === version,
+  isBehind: asked !== undefined && asked !== version,
+})
 
 /** It shows a state and no more; what stands in the status is the state's own word. */
 const isBare = ({ artifacts, messages }: Observation): boolean =>

@@ -67,7 +67,7 @@ export class TaskLooks {
     const { isGivenUp: isSeenAgain } = task
     if (overrules === null && !isSeenAgain && this.#answers.get(task.id) === answer) return
     const of = { ...line, remoteId: task.remoteId }
-    await commitSeen(this.#t, of, 'poll', [event], held, { overrules, isSeenAgain })
+    await commitSeen(this.#t, of, 'poll', [event], held, { asked: task.version, overrules, isSeenAgain })
     this.#answers.delete(task.id)
     const { status } = event.observation
     if (status && isTerminal(status.state)) return

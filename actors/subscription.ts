@@ -145,7 +145,7 @@ export class Following {
   #see(line: TaskLine, held: Held, signal: AbortSignal, options: LookOptions): Promise<Look> {
     const keep = (event: SeenEvent): Promise<void> => {
       const overrules = this.#t.secondLooks.overruled(line.task, event.observation)
-      return commitSeen(this.#t, line.task, 'poll', [event], held, { overrules })
+      return commitSeen(this.#t, line.task, 'poll', [event], held, { asked: line.task.version, overrules })
     }
     return lookAt(this.#t, line, line.task.remoteId, signal, { ...options, keep, lease: held.signal })
   }

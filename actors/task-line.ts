@@ -164,6 +164,8 @@ export function encoded(encode: () => WireRequest): WireRequest | WireError {
 
 /** What a look knew of its task before it asked, as reports carry it. */
 interface Seeing {
+  /** The task's version. */
+  readonly asked?: number
   readonly overrules?: number | null
   readonly isSeenAgain?: boolean
 }
@@ -175,7 +177,7 @@ export async function commitSeen(
   source: Source,
   events: readonly ParsedEvent[],
   held: Held,
-  { overrules = null, isSeenAgain = false }: Seeing = {},
+  { asked, overrules = null, isSeenAgain = false }: Seeing = {},
 ): Promise<void> {
   const observations: Observation[] = []
   for (const event of events) {
@@ -186,5 +188,6 @@ export async function commitSeen(
   if (observations.length === 0) return
   const { agentId, tenant, remoteId } = task
   const report = { agentId, tenant, source, command: null, remoteTaskId: remoteId, observations }
-  await held.record({ ...report, ...(overrules !== null && { overrules }), ...(isSeenAgain && { isSeenAgain }) })
+  const known = { ...(asked !== undefined && { asked }), ...(overrules !== null && { overrules }) }
+  await held.record({ ...report, ...known, ...(isSeenAgain && { isSeenAgain }) })
 }

@@ -25,6 +25,8 @@ export interface Report {
    * heard since. Absent where time decides.
    */
   readonly overrules?: number
+  /** The same of whatever was asked for: what was heard of the task since is newer than what its answer shows. Absent where nothing was asked. */
+  readonly asked?: number
   /** The task can be seen again, which is news to who had given it up, whatever else is. */
   readonly isSeenAgain?: true
 }

@@ -60,6 +60,16 @@ export interface FoldedEvent {
   readonly event: JsonText
   /** Its status counted although its time is before the one that was known. */
   readonly isPresent: boolean
+  /** Of what it shows something did not count, for more had been heard since it was asked for. */
+  readonly isBehind: boolean
+}
+
+/** How an answer stands to what is known; of what nobody asked for nothing of it is so. */
+export interface Standing {
+  /** It shows the task as it stands now, whatever the agent's clock says (actors/second-looks.ts). */
+  readonly isPresent?: boolean
+  /** More was heard of the task since the agent was asked: an unfinished task is shown as it may have been. */
+  readonly isBehind?: boolean
 }
 
 /** What folding changed; empty where the agent said nothing new. */
@@ -100,6 +110,13 @@ const partsCut: FoldedPart = {
  * each look would be an event, and events are kept for ever.
  */
 const stampPauseMs = 60_000
+
+interface PassedOver {
+  readonly status: boolean
+  /** Their ids. */
+  readonly artifacts: ReadonlySet<string>
+}
+const nothingPassed: PassedOver = { status: false, artifacts: new Set() }
 
 type ObservedStatus = NonNullable<Observation['status']>
 
@@ -143,26 +160,32 @@ export class Fold {
   }
 
   /**
-   * Folds one observation in. Returns whether it said anything new; only then is the event kept. `isPresent`: it shows the task as it
-   * stands now, whatever the agent's clock says (actors/second-looks.ts).
+   * Folds one observation in. Returns whether it said anything new; only then is the event kept.
    */
-  add(observation: Observation, source: Source, isPresent = false): boolean {
+  add(observation: Observation, source: Source, { isPresent = false, isBehind = false }: Standing = {}): boolean {
     const position = this.#events
     const { status } = observation
+    const passed = isBehind ? this.#passedOver(observation, source) : nothingPassed
     const overrules = isPresent && isSaid(status) && isBefore(status, this.#state, this.#stateAt)
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
-    const said = this.#addMessages(observation, position, overrules || this.#saysNews(observation, source))
-    const made = this.#addArtifacts(observation, position, source, late)
+    const saysNews = !passed.status && this.#saysNews(observation, source)
+    const said = this.#addMessages(observation, position, overrules || saysNews)
+    const artifacts = observation.artifacts.filter(({ artifactId }) => !passed.artifacts.has(artifactId))
+    const made = this.#addArtifacts({ ...observation, artifacts }, position, source, late)
     const isShown = observation.kind === 'task' && source !== 'reply'
-    const stands = overrules
-      ? this.#takeStatus(status, position)
-      : this.#addStatus(observation, position, isShown && !said && !made ? stampPauseMs : 0)
+    const pauseMs = isShown && !said && !made ? stampPauseMs : 0
+    const stands = passed.status
+      ? 'as it was'
+      : overrules
+        ? this.#takeStatus(status, position)
+        : this.#addStatus(observation, position, pauseMs)
     if (!said && !made && stands === 'as it was') return false
     const isWhole = said || made || stands === 'moved'
     if (isWhole) for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
     const event = isWhole ? observation.event : stampOf(observation)
-    this.#foldedEvents.push({ position, source, event, isPresent: overrules })
+    const hasPassed = passed.status || passed.artifacts.size > 0
+    this.#foldedEvents.push({ position, source, event, isPresent: overrules, isBehind: hasPassed })
     this.#events = position + 1
     this.#version += 1
     return true
@@ -180,6 +203,21 @@ export class Fold {
       artifacts: this.#foldedArtifacts,
       transitions: this.#transitions,
       stored: this.#stored,
+    }
+  }
+
+  /**
+   * What does not count of an answer that shows an unfinished task as it may have been: what is known of its artifacts, which would lose the
+   * chunks that came since, for good where later ones follow; and a state that no time can place. The next look tells. A reply's own
+   * state counts: it is the last word of what was asked.
+   */
+  #passedOver({ status, artifacts }: Observation, source: Source): PassedOver {
+    // An end is an end, and shows all that was made.
+    if (status && isTerminal(status.state)) return nothingPassed
+    const isTimed = this.#stateAt !== null && instant(status?.timestamp ?? null) !== null
+    return {
+      status: source === 'poll' && isSaid(status) && status.state !== this.#state && !isTimed,
+      artifacts: new Set(artifacts.map(({ artifactId }) => artifactId).filter((id) => this.#artifacts.has(id))),
     }
   }
 
@@ -282,8 +320,7 @@ export class Fold {
       partCount: Math.min(start.partCount + seen.parts.length, partsLimit + 1),
       partsDigest: this.#chained(start.partsDigest, seen, event.text),
     }
-    if (known && after.partsDigest === known.partsDigest && after.complete === known.complete && !seen.append)
-      return false
+    if (known && !seen.append && isSame(after, known)) return false
     const earlier = this.#foldedArtifacts.get(seen.artifactId)
     // Grown in place: copied for each of a report's events, a thousand small ones cost a second in a hundred megabytes.
     const newParts = (seen.append ? earlier?.newParts : undefined) ?? new Map<number, FoldedPart>()
@@ -301,6 +338,14 @@ export class Fold {
     return parts.reduce((digest: string, part) => this.#chain(digest, ...comparedBy(part, event)), from)
   }
 }
+
+/** Where it is shown as it is: how often it was told does not show. */
+const isSame = (a: KnownArtifact, b: KnownArtifact): boolean =>
+  a.partsDigest === b.partsDigest &&
+  a.complete === b.complete &&
+  a.name === b.name &&
+  a.description === b.description &&
+  JSON.stringify(a.extensions) === JSON.stringify(b.extensions)
 
 /** What comes as it was said: only there does an update without an id add to what is known. */
 const isOrdered = (source: Source): boolean => source === 'stream' || source === 'reply'

@@ -6,6 +6,7 @@
 import type { Artifact, Message, Part as WirePart, StreamResponse, Task, TaskStatus } from '../a2a/messages.ts'
 import type { JsonText } from './json-text.ts'
 import { wholeTexts, writeEvent, type DigestOf, type PartText, type StoredPart } from './part-text.ts'
+import { storable } from './storable.ts'
 import { isTerminal, stateSaid, type StoredBytes } from './task.ts'
 
 export interface ObservedMessage {
@@ -197,7 +198,8 @@ const ofArtifact = (
 /** Characters of what a view shows beside an artifact's parts. Whoever says more is kept word for word in the event. */
 const besideLimit = 16 * 1024
 
-const clipped = (text: string | undefined): string | null => text?.slice(0, besideLimit) ?? null
+const clipped = (text: string | undefined): string | null =>
+  text === undefined ? null : storable(text.slice(0, besideLimit))
 
 function fitting(uris: readonly string[]): readonly string[] {
   let characters = 0

@@ -13,7 +13,7 @@ import { actorExpressions, type ActorBatch } from './actors.ts'
 import { textValue } from './drivers/bind-message.ts'
 import type { Connection, Transaction } from './connection.ts'
 import { stands } from './presumptions.ts'
-import { storable } from './tasks.ts'
+import { storable } from '../domain/storable.ts'
 import { held } from './visibility.ts'
 
 export interface NewCommand {

@@ -20,7 +20,7 @@ import { isUuid } from '../domain/uuid.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection, Transaction } from './connection.ts'
 import type { ScopeName } from './reconciliation.ts'
-import { storable } from './tasks.ts'
+import { storable } from '../domain/storable.ts'
 import { held } from './visibility.ts'
 
 /** Opens the search for commands that have just become uncertain. */

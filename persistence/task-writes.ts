@@ -9,7 +9,7 @@ import type { Folded } from '../domain/fold.ts'
 import { decodeText, isLong, type JsonText } from '../domain/json-text.ts'
 import { textValue } from './drivers/bind-message.ts'
 import type { Transaction } from './connection.ts'
-import { storable } from './tasks.ts'
+import { storable } from '../domain/storable.ts'
 
 export interface NewTask {
   readonly id: string
@@ -153,20 +153,21 @@ const column = (
 
 function events(writes: readonly TaskWrite[], at: string): Statements {
   const rows = writes.flatMap(({ id, folded }) =>
-    folded.events.map(({ position, source, event, isPresent }): Worded => ({
-      row: [id, position, source, isPresent],
+    folded.events.map(({ position, source, event, isPresent, isBehind }): Worded => ({
+      row: [id, position, source, isPresent, isBehind],
       text: event,
     })),
   )
   return worded(
     rows,
-    ({ row: [id = null, position = null, source = null, isPresent = false], text }) => sql.unsafe`
-      insert into task_event (task_id, position, source, is_present, event, received_at)
-      values (${id}, ${position}, ${source}, ${isPresent}, ${textValue(text)}, ${at})`,
+    ({ row: [id = null, position = null, source = null, isPresent = false, isBehind = false], text }) => sql.unsafe`
+      insert into task_event (task_id, position, source, is_present, is_behind, event, received_at)
+      values (${id}, ${position}, ${source}, ${isPresent}, ${isBehind}, ${textValue(text)}, ${at})`,
     (run) => sql.unsafe`
-      insert into task_event (task_id, position, source, is_present, event, received_at)
+      insert into task_event (task_id, position, source, is_present, is_behind, event, received_at)
       select e.*, ${at} from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'int4')}, ${column(run, 2, 'text')},
-        ${column(run, 3, 'bool')}), string_to_table(${lines(run)}, E'\n')) as e(task_id, position, source, is_present, event)`,
+        ${column(run, 3, 'bool')}, ${column(run, 4, 'bool')}), string_to_table(${lines(run)}, E'\n'))
+        as e(task_id, position, source, is_present, is_behind, event)`,
   )
 }
 
@@ -196,7 +197,7 @@ function messages(writes: readonly TaskWrite[]): Statements {
 function artifacts(writes: readonly TaskWrite[]): Statements {
   const rows = writes.flatMap(({ id, folded }) =>
     [...folded.artifacts].map(([artifactId, a]): Row => {
-      const words = [storableOrNull(a.name), storableOrNull(a.description), JSON.stringify(a.extensions)]
+      const words = [a.name, a.description, JSON.stringify(a.extensions)]
       return [id, artifactId, a.position, ...words, a.complete, a.updateCount, a.partCount, a.partsDigest]
     }),
   )

@@ -8,6 +8,7 @@ import { z } from 'zod'
 import type { Chain, KnownArtifact, KnownTask } from '../domain/fold.ts'
 import { longText } from '../domain/json-text.ts'
 import { namesOf, type KnownMessage, type SaidMessage } from '../domain/same-id.ts'
+import { storable } from '../domain/storable.ts'
 import type { Connection, Transaction } from './connection.ts'
 
 /** How an agent names a task: unique only within (agent, tenant). */
@@ -112,9 +113,6 @@ export const chainParts: Chain = (previous, ...part) => {
   for (const piece of part) hash.update(piece)
   return hash.digest('base64url')
 }
-
-/** PostgreSQL's text cannot hold NUL, and a lone surrogate is not UTF-8. */
-export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 /** Whether an event names another context than its task's, which is kept as `storable` made it. Either may name none. */
 export const isOfAnother = (contextId: string | null, kept: string | null): boolean =>

@@ -22,6 +22,7 @@ import { lostAtAVersion } from './0019-lost-at-a-version.ts'
 import { messagesById } from './0020-messages-by-id.ts'
 import { givenUpTasks } from './0021-given-up-tasks.ts'
 import { forgottenTasks } from './0022-forgotten-tasks.ts'
+import { answersBehind } from './0023-answers-behind.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   messagesById,
   givenUpTasks,
   forgottenTasks,
+  answersBehind,
 ]

@@ -86,7 +86,9 @@ export async function startAgent(directory: string, calls = false): Promise<Agen
     async next(taskId) {
       const response = await fetch(`${origin}/next/${taskId}`, { signal: AbortSignal.timeout(deliveredWithinMs) })
       const { delivered } = Delivered.parse(await response.json())
-      if (!delivered) throw new Error(`An event of ${taskId} was never taken.`)
+      if (delivered) return
+      const said = linesOf(callFile, Call).filter((call) => call.taskId === taskId)
+      throw new Error(`An event of ${taskId} was never taken: ${JSON.stringify(said.slice(-5))}`)
     },
     tasks: async () => Tasks.parse(await (await fetch(`${origin}/tasks`)).json()).tasks,
     async stop() {

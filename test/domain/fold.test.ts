@@ -34,6 +34,15 @@ const status = (state: string, n: number, text?: string): Observation =>
   })
 const chunk = (text: string, append: boolean): Observation =>
   observe({ artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append } })
+const task = (state: string, n: number, texts: readonly string[], artifactId = 'a'): Observation =>
+  observe({
+    task: {
+      id: 't',
+      contextId: 'c',
+      status: { state, timestamp: second(n) },
+      artifacts: [{ artifactId, parts: texts.map((text) => ({ text })) }],
+    },
+  })
 
 const fold = (observations: readonly Observation[], known: KnownTask = unseen): Folded => {
   const folding = new Fold(known, at, chainParts)
@@ -190,15 +199,6 @@ describe('folding', () => {
   })
 
   it('takes everything that was made by then with an end, whatever its clock says', () => {
-    const task = (state: string, n: number, texts: readonly string[]): Observation =>
-      observe({
-        task: {
-          id: 't',
-          contextId: 'c',
-          status: { state, timestamp: second(n) },
-          artifacts: [{ artifactId: 'a', parts: texts.map((text) => ({ text })) }],
-        },
-      })
     const folding = new Fold(unseen, at, chainParts)
     folding.add(task('TASK_STATE_WORKING', 5, ['half']), 'poll')
     folding.add(task('TASK_STATE_COMPLETED', 4, ['half', 'whole']), 'poll')
@@ -215,8 +215,8 @@ describe('folding', () => {
   it('takes an older one that is known to be present, marks it, and goes on by its time', () => {
     const folding = new Fold(unseen, at, chainParts)
     folding.add(status('TASK_STATE_WORKING', 5), 'stream')
-    expect(folding.add(status('TASK_STATE_INPUT_REQUIRED', 1, 'Which?'), 'poll', true)).toBe(true)
-    expect(folding.add(status('TASK_STATE_INPUT_REQUIRED', 1, 'Which?'), 'poll', true)).toBe(false)
+    expect(folding.add(status('TASK_STATE_INPUT_REQUIRED', 1, 'Which?'), 'poll', { isPresent: true })).toBe(true)
+    expect(folding.add(status('TASK_STATE_INPUT_REQUIRED', 1, 'Which?'), 'poll', { isPresent: true })).toBe(false)
     folding.add(status('TASK_STATE_WORKING', 2), 'stream')
     const { state, events, transitions } = folding.result()
     expect(state).toBe('TASK_STATE_WORKING')
@@ -234,7 +234,77 @@ describe('folding', () => {
       const folding = new Fold(unseen, at, chainParts)
       for (const each of said.status?.state === 'TASK_STATE_WORKING' ? finished : [status('TASK_STATE_WORKING', 5)])
         folding.add(each, 'stream')
-      expect(folding.add(said, 'poll', true)).toBe(false)
+      expect(folding.add(said, 'poll', { isPresent: true })).toBe(false)
     }
+  })
+})
+
+describe('an answer that was on its way while more was heard', () => {
+  const behind = { isBehind: true }
+  const parts = (folding: Fold): number | undefined => folding.result().artifacts.get('a')?.partCount
+  const streamed = (): Fold => {
+    const folding = new Fold(unseen, at, chainParts)
+    const told = [status('TASK_STATE_WORKING', 1), chunk('one', false), chunk('two', true), chunk('three', true)]
+    for (const each of told) folding.add(each, 'stream')
+    return folding
+  }
+
+  it.each(['poll', 'reply'] as const)('takes no chunk away that came since, told by %s', (source) => {
+    const folding = streamed()
+    expect(folding.add(task('TASK_STATE_WORKING', 1, ['one']), source, behind)).toBe(false)
+    folding.add(chunk('four', true), 'stream')
+    expect(parts(folding)).toBe(4)
+    // Asked for anew it counts: the agent shows what it has.
+    expect(folding.add(task('TASK_STATE_WORKING', 1, ['one']), source)).toBe(true)
+    expect(parts(folding)).toBe(1)
+  })
+
+  it('brings what nobody knew, and is marked where it brings something', () => {
+    const folding = streamed()
+    folding.add(task('TASK_STATE_INPUT_REQUIRED', 5, ['one']), 'poll', behind)
+    expect(parts(folding)).toBe(3)
+    folding.add(task('TASK_STATE_INPUT_REQUIRED', 6, ['other'], 'b'), 'poll', behind)
+    const { state, artifacts, events } = folding.result()
+    expect([state, [...artifacts.keys()]]).toEqual(['TASK_STATE_INPUT_REQUIRED', ['a', 'b']])
+    expect(events.map(({ isBehind }) => isBehind)).toEqual([false, false, false, false, true, false])
+  })
+
+  it('counts whole where it tells of the end', () => {
+    const folding = streamed()
+    folding.add(task('TASK_STATE_COMPLETED', 5, ['one and two and three']), 'poll', behind)
+    expect([folding.state, parts(folding)]).toEqual(['TASK_STATE_COMPLETED', 1])
+  })
+
+  it('moves no state that no time can place, unless it is the answer to what was said', () => {
+    const untimed = (state: string): Observation => observe({ task: { id: 't', contextId: 'c', status: { state } } })
+    const folding = new Fold(unseen, at, chainParts)
+    for (const state of ['TASK_STATE_WORKING', 'TASK_STATE_INPUT_REQUIRED']) folding.add(untimed(state), 'stream')
+    expect(folding.add(untimed('TASK_STATE_WORKING'), 'poll', behind)).toBe(false)
+    expect(folding.state).toBe('TASK_STATE_INPUT_REQUIRED')
+    folding.add(untimed('TASK_STATE_WORKING'), 'reply', behind)
+    expect(folding.state).toBe('TASK_STATE_WORKING')
+    expect(folding.add(untimed('TASK_STATE_COMPLETED'), 'poll', behind)).toBe(true)
+  })
+})
+
+it('an artifact that is named later, or described, is shown so', () => {
+  const named = (artifact: object): Observation =>
+    observe({
+      artifactUpdate: {
+        taskId: 't',
+        contextId: 'c',
+        artifact: { artifactId: 'a', parts: [{ text: 'x' }], ...artifact },
+      },
+    })
+  const folding = new Fold(unseen, at, chainParts)
+  const news = [{}, { name: 'Named' }, { description: 'Described' }, { extensions: ['urn:x'] }, {}].map((artifact) =>
+    folding.add(named(artifact), 'stream'),
+  )
+  expect(news).toEqual([true, true, true, true, false])
+  expect(folding.result().artifacts.get('a')).toMatchObject({
+    name: 'Named',
+    description: 'Described',
+    extensions: ['urn:x'],
+    partCount: 1,
   })
 })

@@ -134,6 +134,8 @@ export interface Told {
   readonly source: Exclude<Source, 'sent'>
   readonly dialect: number
   readonly events: readonly StreamResponse[]
+  /** The version that was known when it was asked for: more may have been heard since. */
+  readonly asked?: number | undefined
 }
 
 export interface History {
@@ -188,6 +190,7 @@ export const histories = (id: string): fc.Arbitrary<History> =>
           fc.record({
             source: fc.constantFrom('stream' as const, 'stream' as const, 'poll' as const, 'push' as const),
             dialect: fc.nat(dialects.length - 1),
+            asked: fc.option(fc.nat(12), { nil: undefined }),
             events: fc.oneof(fc.constant(events), shuffled(events)),
           }),
           { minLength: 1, maxLength: 2 },
@@ -251,9 +254,10 @@ export async function live(running: RunningSystem, agentId: string, history: His
   })
   for (const reports of history.later)
     await Promise.all(
-      reports.map(({ source, dialect, events }) => {
+      reports.map(({ source, dialect, asked: known, events }) => {
         const observations = overTheWire(events, dialect)
-        const report: Report = { agentId, tenant: '', source, command: null, remoteTaskId: history.id, observations }
+        const of = { agentId, tenant: '', source, command: null, remoteTaskId: history.id, observations }
+        const report: Report = { ...of, ...(source === 'poll' && known !== undefined && { asked: known }) }
         const fact = { type: 'agent.reported' as const, report }
         return running.system.runtime.perform(tell, { organizationId, subjectId: command.id, fact })
       }),
