@@ -137,16 +137,16 @@ export class Callbacks {
     // Agents of 0.3 deliver the task as it is; those of 1.0 what became of it.
     const event = dialect.event(dialect.version === '0.3' ? { kind: 'task', task } : said)
     const delivery = { id: `${task.id}-${said.kind}-${task.state}-${task.chunks.length}`, event }
-    const { isHeard, tries } = await this.#deliver(task, delivery)
+    // Whoever wants to be called now; to nobody is not heard. Once it hears of the end it may take that back before the repetition is sent.
+    const [config] = this.#configs.get(task.id)?.values() ?? []
+    if (!config) return false
+    const { isHeard, tries } = await this.#deliver(config, task, delivery)
     moving.repeated = tries > 1 ? delivery : null
     if (!isHeard || repeated === null) return isHeard
-    return (await this.#deliver(task, repeated)).isHeard
+    return (await this.#deliver(config, task, repeated)).isHeard
   }
 
-  /** To whoever wants to be called; to nobody is not heard. */
-  async #deliver(task: WitnessTask, { id: deliveryId, event }: Delivery): Promise<Heard> {
-    const [config] = this.#configs.get(task.id)?.values() ?? []
-    if (!config) return { isHeard: false, tries: 0 }
+  async #deliver(config: Config, task: WitnessTask, { id: deliveryId, event }: Delivery): Promise<Heard> {
     for (let tries = 1; tries <= triesLimit; tries++) {
       const status = await post(config, task, deliveryId, event)
       this.#record({ what: 'delivered', taskId: task.id, deliveryId, at: Date.now(), status })
