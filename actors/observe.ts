@@ -102,7 +102,8 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
     // batch, is kept apart all the same.
     if (report.command && report.command.skillId !== subject.skillId) continue
     subjects.set(key, subject)
-    foldIn(subject, report, teller)
+    const isStreamed = batch.isAtWork({ kind: 'subscription', id: subject.id }, 'follow')
+    foldIn(subject, report, teller, isStreamed)
     if (report.command) batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply })
   }
   return settle(batch, [...subjects.values()])
@@ -185,9 +186,9 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
   }
 }
 
-function foldIn(subject: Subject, report: Report, teller: string): void {
+function foldIn(subject: Subject, report: Report, teller: string, isStreamed: boolean): void {
   // Asked before anything of it is folded: our own words, which come with a reply, are no news of the agent's.
-  const standing = standingOf(report, subject.fold)
+  const standing = standingOf(report, subject.fold, isStreamed)
   // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
   const told = (observation: Observation, source: Report['source']): void => {
     const wasOver = isTerminal(subject.fold.state)
@@ -222,10 +223,13 @@ function foldIn(subject: Subject, report: Report, teller: string): void {
 const isForeign = (observation: Observation, contextId: string | null, source: Report['source']): boolean =>
   (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
 
-/** Whether the task stands as it did when the agent was asked: what it answered is newer then, and may be older otherwise. */
-const standingOf = ({ overrules, asked }: Report, { version }: Fold): Standing => ({
+/**
+ * Whether the task stands as it did when the agent was asked: what it answered is newer then, and may be older otherwise. What a task
+ * makes is told in order by its stream: an answer to what was said meanwhile is behind that or ahead of it, and either would spoil it.
+ */
+const standingOf = ({ source, overrules, asked }: Report, { version }: Fold, isStreamed: boolean): Standing => ({
   isPresent: overrules === version,
-  isBehind: asked !== undefined && asked !== version,
+  isBehind: (asked !== undefined && asked !== version) || (source === 'reply' && isStreamed),
 })
 
 /** It shows a state and no more; what stands in the status is the state's own word. */

@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { rebuildTask } from '../../actors/rebuild.ts'
+import type { TaskView } from '../../domain/task.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { interfaceEntry } from '../support/peers/card.ts'
 import { operationOf, recordOf } from '../support/peers/operations.ts'
@@ -70,10 +71,13 @@ async function startLateAgent() {
     cardUrl: `${listening.origin}/card.json`,
     isFollowed: () => open.size > 0,
     isAsked: () => kept.length > 0,
-    make(text: string): void {
+    /** What tells of it. */
+    make(text: string): () => void {
       const isFirst = chunks.push(text) === 1
       const artifactUpdate = { ...of, artifact: { artifactId: 'a', parts: [{ text }] }, append: !isFirst }
-      for (const { id, response } of open) tell(id, response, { artifactUpdate })
+      return () => {
+        for (const { id, response } of open) tell(id, response, { artifactUpdate })
+      }
     },
     keepBack: (operation: string): void => void (late = operation),
     give(): void {
@@ -98,33 +102,49 @@ describe.each(bothDatabases)('an answer that is overtaken by its stream, on %s',
   })
   afterAll(() => running.close())
 
-  it.each(['SendMessage', 'GetTask'])('takes nothing back: %s', async (operation) => {
+  const texts = (view: TaskView) => view.artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))
+
+  /** Of two chunks, which are shown. */
+  async function begun() {
     const agent = await startLateAgent()
     onTestFinished(() => agent.close())
     const { id: agentId } = await running.system.agents.register(running.viewer, agent.cardUrl)
     const { result } = await running.finished((await running.send(agentId, { text: 'Make it.' })).id)
     const localId = result?.localId ?? ''
     await expect.poll(agent.isFollowed).toBe(true)
-    const texts = (view: Awaited<ReturnType<typeof running.task>>) =>
-      view.artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))
     const shows = (n: number) => running.task(localId, (view) => texts(view).length === n)
-    for (const text of ['one', 'two']) agent.make(text)
+    for (const text of ['one', 'two']) agent.make(text)()
     await shows(2)
+    return { agent, agentId, localId, taskId: result?.taskId ?? '', shows }
+  }
+
+  it('brings no chunk twice: an answer to what was said is ahead of the stream', async () => {
+    const { agent, agentId, localId, taskId, shows } = await begun()
+    const tellThird = agent.make('three')
+    await running.finished((await running.send(agentId, { text: 'More.', taskId })).id)
+    tellThird()
+    agent.make('four')()
+    await shows(4)
+    const all = ['one', 'two', 'three', 'four']
+    expect(texts(await running.task(localId, (view) => texts(view).at(-1) === 'four'))).toEqual(all)
+    await rebuildTask(running.db.pool, running.viewer.organizationId, localId)
+    expect(texts(await running.task(localId, () => true))).toEqual(all)
+  })
+
+  it.each(['SendMessage', 'GetTask'])('takes nothing back: %s', async (operation) => {
+    const { agent, agentId, localId, taskId, shows } = await begun()
     agent.keepBack(operation)
     const scopes = new Scopes(running)
-    const asking =
-      operation === 'GetTask'
-        ? scopes.begin(agentId)
-        : running.send(agentId, { text: 'More.', taskId: result?.taskId ?? '' })
+    const asking = operation === 'GetTask' ? scopes.begin(agentId) : running.send(agentId, { text: 'More.', taskId })
     await expect.poll(agent.isAsked).toBe(true)
-    for (const text of ['three', 'four']) agent.make(text)
+    for (const text of ['three', 'four']) agent.make(text)()
     const before = await shows(4)
     agent.give()
     const asked = await asking
     if (typeof asked === 'number')
       await expect.poll(async () => (await scopes.row(agentId))?.value).not.toBe('checking')
     else await running.finished(asked.id)
-    agent.make('five')
+    agent.make('five')()
     const all = ['one', 'two', 'three', 'four', 'five']
     expect(texts(before)).toEqual(all.slice(0, 4))
     expect(texts(await running.task(localId, (view) => texts(view).at(-1) === 'five'))).toEqual(all)
