@@ -3,8 +3,9 @@
  * Reads and locks once, folds in memory, writes once, for all reports of a batch. Does not fetch anything.
  */
 import type { Fact, Report, ToldFact } from '../domain/fact.ts'
-import { Fold, isLater, type Standing } from '../domain/fold.ts'
+import { Fold, isLater } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
+import type { Standing } from '../domain/overtaken.ts'
 import type { KnownMessage, SaidMessage } from '../domain/same-id.ts'
 import { storable } from '../domain/storable.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
@@ -18,6 +19,7 @@ import {
   type LockedTask,
   type RemoteTask,
 } from '../persistence/tasks.ts'
+import { readToldArtifacts, type ToldQuestion } from '../persistence/told-artifacts.ts'
 import type { Effects } from './loop/step.ts'
 import type { BatchContext } from './loop/kinds.ts'
 import { claimsAnother } from './skill-boundary.ts'
@@ -88,6 +90,7 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
   const locked = batch.tasks
   const subjects = new Map<string, Subject>()
   const known = await readKnown(batch.tx, namesIn(reports, locked))
+  const overtaken = await readToldArtifacts(batch.tx, overtakingOf(batch, reports))
   for (const { organizationId, teller, report } of reports) {
     const spokenOf = remoteIdOf(report)
     const spoken = spokenOf === null ? undefined : locked.get(keyOf({ ...report, remoteId: spokenOf }))
@@ -102,8 +105,7 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
     // batch, is kept apart all the same.
     if (report.command && report.command.skillId !== subject.skillId) continue
     subjects.set(key, subject)
-    const isStreamed = batch.isAtWork({ kind: 'subscription', id: subject.id }, 'follow')
-    foldIn(subject, report, teller, isStreamed)
+    foldIn(subject, report, teller, overtaken)
     if (report.command) batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply })
   }
   return settle(batch, [...subjects.values()])
@@ -186,9 +188,9 @@ function newSubject(batch: BatchContext, organizationId: string, report: Report,
   }
 }
 
-function foldIn(subject: Subject, report: Report, teller: string, isStreamed: boolean): void {
+function foldIn(subject: Subject, report: Report, teller: string, overtaken: ReadonlySet<string>): void {
   // Asked before anything of it is folded: our own words, which come with a reply, are no news of the agent's.
-  const standing = standingOf(report, subject.fold, isStreamed)
+  const standing = standingOf(report, subject, overtaken)
   // A context counts where its event is kept, so that a rebuild finds it again; our own words carry that of the reply.
   const told = (observation: Observation, source: Report['source']): void => {
     const wasOver = isTerminal(subject.fold.state)
@@ -223,14 +225,38 @@ function foldIn(subject: Subject, report: Report, teller: string, isStreamed: bo
 const isForeign = (observation: Observation, contextId: string | null, source: Report['source']): boolean =>
   (source === 'stream' || source === 'push') && isOfAnother(observation.contextId, contextId)
 
+/** The stream that told of an artifact lately tells the rest of it, too. */
+const latelyEvents = 100
+
 /**
- * Whether the task stands as it did when the agent was asked: what it answered is newer then, and may be older otherwise. What a task
- * makes is told in order by its stream: an answer to what was said meanwhile is behind that or ahead of it, and either would spoil it.
+ * What has to be known of the artifacts that answers show: whether more was told of them since the agent was asked. What a task makes is told in
+ * order by its stream, and an answer to what was said meanwhile may as well be ahead of that: then it is asked of the time before, too.
  */
-const standingOf = ({ source, overrules, asked }: Report, { version }: Fold, isStreamed: boolean): Standing => ({
-  isPresent: overrules === version,
-  isBehind: (asked !== undefined && asked !== version) || (source === 'reply' && isStreamed),
-})
+function overtakingOf(batch: BatchContext, reports: readonly Told[]): ToldQuestion[] {
+  return reports.flatMap(({ report }): ToldQuestion[] => {
+    const remoteId = remoteIdOf(report)
+    const row = remoteId === null ? undefined : batch.tasks.get(keyOf({ ...report, remoteId }))
+    if (!row || report.asked === undefined) return []
+    const isStreamed = report.source === 'reply' && batch.isAtWork({ kind: 'subscription', id: row.id }, 'follow')
+    const since = isStreamed ? Math.max(0, report.asked - latelyEvents) : report.asked
+    if (since >= row.version) return []
+    const shown = new Set(report.observations.flatMap(({ artifacts }) => artifacts.map(({ artifactId }) => artifactId)))
+    return [...shown].map((artifactId) => ({ taskId: row.id, artifactId, since }))
+  })
+}
+
+/** Whether the task stands as it did when the agent was asked: what it answered is newer then, and may be older otherwise. */
+function standingOf(
+  { overrules, asked, observations }: Report,
+  { id, fold }: Subject,
+  told: ReadonlySet<string>,
+): Standing {
+  if (asked === undefined) return { isPresent: overrules === fold.version }
+  const shown = observations.flatMap(({ artifacts }) => artifacts.map(({ artifactId }) => artifactId))
+  // What came with the same commit is newer, too, than what was asked for before it.
+  const overtaken = new Set(shown.filter((artifactId) => told.has(`${id} ${artifactId}`) || fold.told.has(artifactId)))
+  return { isPresent: overrules === fold.version, isBehind: asked !== fold.version, overtaken }
+}
 
 /** It shows a state and no more; what stands in the status is the state's own word. */
 const isBare = ({ artifacts, messages }: Observation): boolean =>

@@ -27,6 +27,7 @@ import {
 } from '../persistence/rebuild.ts'
 import type { IndexWait } from '../persistence/rebuild-index.ts'
 import { writeTasks } from '../persistence/task-writes.ts'
+import type { PassedOver } from '../domain/overtaken.ts'
 import { storable } from '../domain/storable.ts'
 import { chainParts } from '../persistence/tasks.ts'
 import { textDigest } from '../persistence/text-digest.ts'
@@ -180,7 +181,7 @@ class Retelling {
     return all.folded({ state: this.#state, stateAt: this.#stateAt, events: this.next })
   }
 
-  #tellOne({ position, source, event, receivedAt, ...standing }: StoredEvent): Folded {
+  #tellOne({ position, source, event, isPresent, passedOver, receivedAt }: StoredEvent): Folded {
     const observation = readEvent(position, event)
     const seen = source === 'sent' ? this.#sent(observation, receivedAt) : observation
     const known = {
@@ -191,7 +192,8 @@ class Retelling {
       ...this.#known(seen),
     }
     const fold = new Fold(known, receivedAt, chainParts)
-    fold.add(seen, source, standing)
+    const passed = passedOver === null ? { status: false, artifacts: [] } : (JSON.parse(passedOver) as PassedOver)
+    fold.add(seen, source, { isPresent, passedOver: passed })
     const folded = fold.result()
     for (const message of folded.messages) this.#messages.set(message.id, withoutWords(message, chainParts))
     for (const [id, { newParts: _, ...artifact }] of folded.artifacts) this.#artifacts.set(id, artifact)

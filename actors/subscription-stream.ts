@@ -165,8 +165,9 @@ export class Streams {
         const ended = refusedBy(event, true)
         if (ended) return ended
       }
-      const rests = watch.sees(events)
-      if (watch.hasNews) clearTimeout(asking)
+      const [wasHeard, rests] = [watch.heard, watch.sees(events)]
+      if (watch.hasMoved) clearTimeout(asking)
+      else if (watch.heard > wasHeard) asking?.refresh()
       return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
@@ -246,16 +247,21 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
-  #hasNews = false
+  #heard = 0
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
     this.#stale = answered
   }
 
-  /** Something was told but the old question. */
-  get hasNews(): boolean {
-    return this.#hasNews
+  /** The old question is over. */
+  get hasMoved(): boolean {
+    return !this.#stale
+  }
+
+  /** How much was told but a state. */
+  get heard(): number {
+    return this.#heard
   }
 
   sees(events: readonly ParsedEvent[]): boolean {
@@ -264,11 +270,10 @@ class Rest {
       if (event.kind !== 'observation') continue
       const { taskId, contextId, status } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
-      if (!status) this.#hasNews = true
+      if (!status) this.#heard += 1
       if (!status) continue
       const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
       if (!old) this.#stale = false
-      this.#hasNews ||= !old
       resting = !old && (isTerminal(status.state) || isWaiting(status.state))
     }
     return resting

@@ -5,6 +5,7 @@
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
+import { passedOver, toldBit, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
 import { nameFor, type KnownMessage } from './same-id.ts'
 import { isTerminal, isWaiting } from './task.ts'
@@ -60,16 +61,8 @@ export interface FoldedEvent {
   readonly event: JsonText
   /** Its status counted although its time is before the one that was known. */
   readonly isPresent: boolean
-  /** Of what it shows something did not count, for more had been heard since it was asked for. */
-  readonly isBehind: boolean
-}
-
-/** How an answer stands to what is known; of what nobody asked for nothing of it is so. */
-export interface Standing {
-  /** It shows the task as it stands now, whatever the agent's clock says (actors/second-looks.ts). */
-  readonly isPresent?: boolean
-  /** More was heard of the task since the agent was asked: an unfinished task is shown as it may have been. */
-  readonly isBehind?: boolean
+  /** What of it did not count, for more had been heard since it was asked for; null where all did. */
+  readonly passedOver: PassedOver | null
 }
 
 /** What folding changed; empty where the agent said nothing new. */
@@ -111,13 +104,6 @@ const partsCut: FoldedPart = {
  */
 const stampPauseMs = 60_000
 
-interface PassedOver {
-  readonly status: boolean
-  /** Their ids. */
-  readonly artifacts: ReadonlySet<string>
-}
-const nothingPassed: PassedOver = { status: false, artifacts: new Set() }
-
 type ObservedStatus = NonNullable<Observation['status']>
 
 /** Rows of one event share its position; a thousand of them keep their order. */
@@ -135,6 +121,7 @@ export class Fold {
   readonly #artifacts: Map<string, KnownArtifact>
   readonly #foldedArtifacts = new Map<string, FoldedArtifact & { readonly newParts: Map<number, FoldedPart> }>()
   readonly #foldedEvents: FoldedEvent[] = []
+  readonly #told = new Set<string>()
   readonly #messages: FoldedMessage[] = []
   readonly #transitions: Folded['transitions'][number][] = []
   readonly #stored = new Map<string, number>()
@@ -159,23 +146,31 @@ export class Fold {
     return this.#version
   }
 
+  /** Artifacts of which bits were folded in here. */
+  get told(): ReadonlySet<string> {
+    return this.#told
+  }
+
   /**
    * Folds one observation in. Returns whether it said anything new; only then is the event kept.
    */
-  add(observation: Observation, source: Source, { isPresent = false, isBehind = false }: Standing = {}): boolean {
+  add(observation: Observation, source: Source, standing: Standing = {}): boolean {
     const position = this.#events
     const { status } = observation
-    const passed = isBehind ? this.#passedOver(observation, source) : nothingPassed
+    const { isPresent = false } = standing
+    const isPlaced = this.#stateAt !== null && instant(status?.timestamp ?? null) !== null
+    const passed = passedOver(observation, source, standing, isPlaced)
+    const passesState = passed.status && status?.state !== this.#state
     const overrules = isPresent && isSaid(status) && isBefore(status, this.#state, this.#stateAt)
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
-    const saysNews = !passed.status && this.#saysNews(observation, source)
+    const saysNews = !passesState && this.#saysNews(observation, source)
     const said = this.#addMessages(observation, position, overrules || saysNews)
-    const artifacts = observation.artifacts.filter(({ artifactId }) => !passed.artifacts.has(artifactId))
+    const artifacts = observation.artifacts.filter(({ artifactId }) => !passed.artifacts.includes(artifactId))
     const made = this.#addArtifacts({ ...observation, artifacts }, position, source, late)
     const isShown = observation.kind === 'task' && source !== 'reply'
     const pauseMs = isShown && !said && !made ? stampPauseMs : 0
-    const stands = passed.status
+    const stands = passesState
       ? 'as it was'
       : overrules
         ? this.#takeStatus(status, position)
@@ -184,8 +179,10 @@ export class Fold {
     const isWhole = said || made || stands === 'moved'
     if (isWhole) for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
     const event = isWhole ? observation.event : stampOf(observation)
-    const hasPassed = passed.status || passed.artifacts.size > 0
-    this.#foldedEvents.push({ position, source, event, isPresent: overrules, isBehind: hasPassed })
+    const less = passesState || passed.artifacts.length > 0 ? { ...passed, status: passesState } : null
+    this.#foldedEvents.push({ position, source, event, isPresent: overrules, passedOver: less })
+    const bit = toldBit(observation, source)
+    if (bit !== null) this.#told.add(bit)
     this.#events = position + 1
     this.#version += 1
     return true
@@ -203,21 +200,6 @@ export class Fold {
       artifacts: this.#foldedArtifacts,
       transitions: this.#transitions,
       stored: this.#stored,
-    }
-  }
-
-  /**
-   * What does not count of an answer that shows an unfinished task as it may have been: what is known of its artifacts, which would lose the
-   * chunks that came since, for good where later ones follow; and a state that no time can place. The next look tells. A reply's own
-   * state counts: it is the last word of what was asked.
-   */
-  #passedOver({ status, artifacts }: Observation, source: Source): PassedOver {
-    // An end is an end, and shows all that was made.
-    if (status && isTerminal(status.state)) return nothingPassed
-    const isTimed = this.#stateAt !== null && instant(status?.timestamp ?? null) !== null
-    return {
-      status: source === 'poll' && isSaid(status) && status.state !== this.#state && !isTimed,
-      artifacts: new Set(artifacts.map(({ artifactId }) => artifactId).filter((id) => this.#artifacts.has(id))),
     }
   }
 
@@ -345,7 +327,8 @@ const isSame = (a: KnownArtifact, b: KnownArtifact): boolean =>
   a.complete === b.complete &&
   a.name === b.name &&
   a.description === b.description &&
-  JSON.stringify(a.extensions) === JSON.stringify(b.extensions)
+  // In any order: replicas differ in that, and each look would be kept.
+  a.extensions.toSorted().join(' ') === b.extensions.toSorted().join(' ')
 
 /** What comes as it was said: only there does an update without an id add to what is known. */
 const isOrdered = (source: Source): boolean => source === 'stream' || source === 'reply'

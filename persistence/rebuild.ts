@@ -65,7 +65,8 @@ export interface StoredEvent {
   /** JSON text of the event in its 1.0 shape. */
   readonly event: string
   readonly isPresent: boolean
-  readonly isBehind: boolean
+  /** JSON text of a PassedOver (domain/overtaken.ts); null where all of it counted. */
+  readonly passedOver: string | null
   readonly receivedAt: string
 }
 
@@ -88,7 +89,7 @@ const pageEvents = 500
 /** Events from a position on, oldest first; empty after the last one. */
 export async function readEventPage(tx: Connection, taskId: string, from: number): Promise<readonly StoredEvent[]> {
   return tx.any(sql.type(z.custom<StoredEvent>())`
-    select position, source, event, is_present as "isPresent", is_behind as "isBehind", received_at as "receivedAt" from (
+    select position, source, event, is_present as "isPresent", passed_over as "passedOver", received_at as "receivedAt" from (
       select *, sum(octet_length(event)) over (order by position) as bytes, row_number() over (order by position) as nth
       from (select * from task_event where task_id = ${taskId} and position >= ${from} order by position limit ${pageEvents}) p
     ) q where nth = 1 or bytes <= ${pageBytes} order by position`)

@@ -153,21 +153,21 @@ const column = (
 
 function events(writes: readonly TaskWrite[], at: string): Statements {
   const rows = writes.flatMap(({ id, folded }) =>
-    folded.events.map(({ position, source, event, isPresent, isBehind }): Worded => ({
-      row: [id, position, source, isPresent, isBehind],
+    folded.events.map(({ position, source, event, isPresent, passedOver }): Worded => ({
+      row: [id, position, source, isPresent, passedOver && JSON.stringify(passedOver)],
       text: event,
     })),
   )
   return worded(
     rows,
-    ({ row: [id = null, position = null, source = null, isPresent = false, isBehind = false], text }) => sql.unsafe`
-      insert into task_event (task_id, position, source, is_present, is_behind, event, received_at)
-      values (${id}, ${position}, ${source}, ${isPresent}, ${isBehind}, ${textValue(text)}, ${at})`,
+    ({ row: [id = null, position = null, source = null, isPresent = false, passedOver = null], text }) => sql.unsafe`
+      insert into task_event (task_id, position, source, is_present, passed_over, event, received_at)
+      values (${id}, ${position}, ${source}, ${isPresent}, ${passedOver}, ${textValue(text)}, ${at})`,
     (run) => sql.unsafe`
-      insert into task_event (task_id, position, source, is_present, is_behind, event, received_at)
+      insert into task_event (task_id, position, source, is_present, passed_over, event, received_at)
       select e.*, ${at} from rows from (unnest(${column(run, 0, 'uuid')}, ${column(run, 1, 'int4')}, ${column(run, 2, 'text')},
-        ${column(run, 3, 'bool')}, ${column(run, 4, 'bool')}), string_to_table(${lines(run)}, E'\n'))
-        as e(task_id, position, source, is_present, is_behind, event)`,
+        ${column(run, 3, 'bool')}, ${column(run, 4, 'text')}), string_to_table(${lines(run)}, E'\n'))
+        as e(task_id, position, source, is_present, passed_over, event)`,
   )
 }
 

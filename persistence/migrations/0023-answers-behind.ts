@@ -1,7 +1,7 @@
 /**
- * An answer that was on its way while something newer was heard of its task shows it as it was: of what is known it replaces nothing, until
- * the next look. Which answers were such is known only when they come, so they are marked, and whoever folds the events again comes to the
- * same view. Code from before marks none and reads no mark. A constant default rewrites no row.
+ * An answer that was on its way while more was heard of its task shows it as it was: what of it did not count is known only when it comes, so
+ * it is kept with the event, and whoever folds the events again comes to the same view. JSON text; null where all of it counted. Code from
+ * before writes none and reads none.
  */
 import type { Migration } from '../migrate.ts'
 
@@ -9,7 +9,7 @@ export const answersBehind: Migration = {
   version: 23,
   name: 'answers-behind',
   up: `
-alter table task_event add column is_behind boolean not null default false;`,
+alter table task_event add column passed_over text;`,
   down: `
-alter table task_event drop column is_behind;`,
+alter table task_event drop column passed_over;`,
 }

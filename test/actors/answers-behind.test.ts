@@ -14,19 +14,19 @@ import { listenOnLoopback } from '../support/peers/peer.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { Scopes } from './reconciliation-turns.ts'
 
-const cardOf = (origin: string): object => ({
+const cardOf = (origin: string, streaming: boolean): object => ({
   name: 'Agent that answers late',
   description: 'Shows its task as it was when it was asked.',
   version: '1.0.0',
   supportedInterfaces: [interfaceEntry(`${origin}/rpc`, 'JSONRPC', undefined)],
-  capabilities: { streaming: true },
+  capabilities: { streaming },
   defaultInputModes: ['text/plain'],
   defaultOutputModes: ['text/plain'],
   skills: [{ id: 'make', name: 'Make', description: 'Makes.', tags: ['test'] }],
 })
 
 /** Makes one artifact, chunk by chunk, and keeps the answers to an operation back until it is told to give them. */
-async function startLateAgent() {
+async function startLateAgent({ streaming = true } = {}) {
   const chunks: string[] = []
   let state = 'TASK_STATE_WORKING'
   let late: string | null = null
@@ -61,7 +61,7 @@ async function startLateAgent() {
     if (request.method === 'GET')
       return void response
         .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(cardOf(listening.origin)))
+        .end(JSON.stringify(cardOf(listening.origin, streaming)))
     void json(request).then(
       (body) => answer(body, response),
       () => response.destroy(),
@@ -71,6 +71,7 @@ async function startLateAgent() {
     cardUrl: `${listening.origin}/card.json`,
     isFollowed: () => open.size > 0,
     isAsked: () => kept.length > 0,
+    asked: () => kept.length,
     /** What tells of it. */
     make(text: string): () => void {
       const isFirst = chunks.push(text) === 1
@@ -80,9 +81,10 @@ async function startLateAgent() {
       }
     },
     keepBack: (operation: string): void => void (late = operation),
-    give(): void {
-      late = null
-      for (const each of kept.splice(0)) each()
+    /** All of them, or so many. */
+    give(count = Infinity): void {
+      if (count === Infinity) late = null
+      for (const each of kept.splice(0, count)) each()
     },
     end(): void {
       state = 'TASK_STATE_COMPLETED'
@@ -129,6 +131,26 @@ describe.each(bothDatabases)('an answer that is overtaken by its stream, on %s',
     expect(texts(await running.task(localId, (view) => texts(view).at(-1) === 'four'))).toEqual(all)
     await rebuildTask(running.db.pool, running.viewer.organizationId, localId)
     expect(texts(await running.task(localId, () => true))).toEqual(all)
+  })
+
+  it('counts where only another answer came between, which told nothing of what it shows', async () => {
+    const agent = await startLateAgent({ streaming: false })
+    onTestFinished(() => agent.close())
+    const { id: agentId } = await running.system.agents.register(running.viewer, agent.cardUrl)
+    agent.make('one')
+    const { result } = await running.finished((await running.send(agentId, { text: 'Make it.' })).id)
+    const { localId = '', taskId = '' } = result ?? {}
+    agent.keepBack('SendMessage')
+    const first = await running.send(agentId, { text: 'First.', taskId: taskId ?? '' })
+    await expect.poll(agent.asked).toBe(1)
+    agent.make('two')
+    const second = await running.send(agentId, { text: 'Second.', taskId: taskId ?? '' })
+    await expect.poll(agent.asked).toBe(2)
+    agent.give(1)
+    await running.finished(first.id)
+    agent.give()
+    await running.finished(second.id)
+    expect(texts(await running.task(localId, () => true))).toEqual(['one', 'two'])
   })
 
   it.each(['SendMessage', 'GetTask'])('takes nothing back: %s', async (operation) => {

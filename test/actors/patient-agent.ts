@@ -14,6 +14,12 @@ export interface Saying {
   readonly isSilent?: true
 }
 
+export interface PatientOptions {
+  readonly streaming?: boolean
+  /** False: whoever asks for the task is refused. */
+  readonly isShown?: false
+}
+
 const cardOf = (origin: string, streaming: boolean): object => ({
   name: 'Patient agent',
   description: 'Ends no stream.',
@@ -25,8 +31,10 @@ const cardOf = (origin: string, streaming: boolean): object => ({
   skills: [{ id: 'wait', name: 'Wait', description: 'Waits.', tags: ['test'] }],
 })
 
+const event = (id: unknown, result: object): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`
+
 /** Knows one task, works on it until told otherwise, and works on whenever somebody writes. */
-export async function startPatientAgent(taskId: string, options: { readonly streaming?: boolean } = {}) {
+export async function startPatientAgent(taskId: string, options: PatientOptions = {}) {
   const task = { id: taskId, contextId: 'c', status: { state: '', timestamp: '' }, artifacts: [] as object[] }
   const open = new Set<{ readonly response: ServerResponse; readonly id: unknown }>()
   let opened = 0
@@ -37,7 +45,6 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
     task.status = { state: `TASK_STATE_${state}`, timestamp: new Date(Date.now() - agoMs).toISOString() }
     if (made) task.artifacts = [{ artifactId: 'a', parts: made.map((text) => ({ text })) }]
   }
-  const event = (id: unknown, result: object): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`
   const listening = await listenOnLoopback((request, response) => {
     const reply = (body: unknown): void =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -56,7 +63,8 @@ export async function startPatientAgent(taskId: string, options: { readonly stre
         return result({ tasks, nextPageToken: '', pageSize: tasks.length, totalSize: tasks.length })
       }
       if (method === 'GetTask') looks += 1
-      if (!knows) return reply({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } })
+      if (!knows || (method === 'GetTask' && options.isShown === false))
+        return reply({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } })
       if (method !== 'SubscribeToTask') return result(task)
       const stream = { response, id }
       open.add(stream)

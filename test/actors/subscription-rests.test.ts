@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { z } from 'zod'
 import { bothDatabases } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
-import { startPatientAgent } from './patient-agent.ts'
+import { startPatientAgent, type PatientOptions } from './patient-agent.ts'
 import { patience, Scopes } from './reconciliation-turns.ts'
 
 const State = z.object({ state: z.string() })
@@ -48,8 +48,8 @@ describe.each(bothDatabases)('a held stream on %s', (kind) => {
     },
   )
 
-  async function begun(name: string) {
-    const agent = await startPatientAgent(name)
+  async function begun(name: string, options?: PatientOptions) {
+    const agent = await startPatientAgent(name, options)
     onTestFinished(() => agent.close())
     const { id: agentId } = await running.system.agents.register(running.viewer, agent.cardUrl)
     const { result } = await running.finished((await running.send(agentId, { text: 'Begin.' })).id)
@@ -113,12 +113,25 @@ describe.each(bothDatabases)('a held stream on %s', (kind) => {
     agent.answersWith('', 0)
     await running.finished((await running.send(agentId, { text: 'My answer.', taskId })).id)
     await expect.poll(agent.streams).toEqual({ held: 1, opened: 2 })
+    agent.tellChunk('Made beside it.', false)
     await expect.poll(subscription(localId), { timeout: 40_000, interval: 50 }).toBe('resting')
     expect(agent.streams()).toEqual({ held: 0, opened: 2 })
     // It goes on after all.
     agent.say('WORKING')
     await new Scopes(running).turn(agentId)
     await expect.poll(agent.streams).toEqual({ held: 1, opened: 3 })
+  })
+
+  it('is opened again where nothing else shows whether the question stands', async () => {
+    const { agent, agentId, localId, taskId } = await begun('thinks for long', { isShown: false })
+    agent.say('INPUT_REQUIRED')
+    await expect.poll(subscription(localId)).toBe('resting')
+    agent.answersWith('', 0)
+    await running.finished((await running.send(agentId, { text: 'My answer.', taskId })).id)
+    await expect.poll(agent.streams, { timeout: 40_000, interval: 50 }).toEqual({ held: 1, opened: 3 })
+    agent.say('WORKING')
+    await running.task(localId, ({ state }) => state === 'TASK_STATE_WORKING')
+    expect(agent.streams()).toEqual({ held: 1, opened: 3 })
   })
 
   it('is opened where a task that began with a question goes on by itself', async () => {

@@ -240,7 +240,7 @@ describe('folding', () => {
 })
 
 describe('an answer that was on its way while more was heard', () => {
-  const behind = { isBehind: true }
+  const behind = { isBehind: true, overtaken: new Set(['a']) }
   const parts = (folding: Fold): number | undefined => folding.result().artifacts.get('a')?.partCount
   const streamed = (): Fold => {
     const folding = new Fold(unseen, at, chainParts)
@@ -266,7 +266,14 @@ describe('an answer that was on its way while more was heard', () => {
     folding.add(task('TASK_STATE_INPUT_REQUIRED', 6, ['other'], 'b'), 'poll', behind)
     const { state, artifacts, events } = folding.result()
     expect([state, [...artifacts.keys()]]).toEqual(['TASK_STATE_INPUT_REQUIRED', ['a', 'b']])
-    expect(events.map(({ isBehind }) => isBehind)).toEqual([false, false, false, false, true, false])
+    expect(events.map((event) => event.passedOver)).toEqual([
+      null,
+      null,
+      null,
+      null,
+      { status: false, artifacts: ['a'] },
+      null,
+    ])
   })
 
   it('counts whole where it tells of the end', () => {
@@ -297,14 +304,21 @@ it('an artifact that is named later, or described, is shown so', () => {
       },
     })
   const folding = new Fold(unseen, at, chainParts)
-  const news = [{}, { name: 'Named' }, { description: 'Described' }, { extensions: ['urn:x'] }, {}].map((artifact) =>
-    folding.add(named(artifact), 'stream'),
-  )
-  expect(news).toEqual([true, true, true, true, false])
+  const both = { extensions: ['urn:x', 'urn:y'] }
+  const told = [
+    {},
+    { name: 'Named' },
+    { description: 'Described' },
+    both,
+    {},
+    { extensions: both.extensions.toReversed() },
+  ]
+  const news = told.map((artifact) => folding.add(named(artifact), 'stream'))
+  expect(news).toEqual([true, true, true, true, false, false])
   expect(folding.result().artifacts.get('a')).toMatchObject({
     name: 'Named',
     description: 'Described',
-    extensions: ['urn:x'],
+    extensions: ['urn:x', 'urn:y'],
     partCount: 1,
   })
 })

@@ -1,0 +1,52 @@
+/**
+ * An answer that was on its way while more was heard of its task: it shows the task as it was when its agent was asked. Owns what of it does
+ * not count. Does not know how it stands to what is known (actors/observe.ts).
+ */
+import type { Source } from './fact.ts'
+import type { Observation } from './observation.ts'
+import { isTerminal } from './task.ts'
+
+/** How an observation stands to what is known; of what nobody asked for nothing of it is so. */
+export interface Standing {
+  /** It shows the task as it stands now, whatever the agent's clock says (actors/second-looks.ts). */
+  readonly isPresent?: boolean
+  /** More was heard of the task since the agent was asked: an unfinished task is shown as it may have been. */
+  readonly isBehind?: boolean
+  /** Artifacts, by the agent's ids, of which a stream or a push told more since. */
+  readonly overtaken?: ReadonlySet<string>
+  /** What did not count when it was told: it is told again, and nothing else of this is asked. */
+  readonly passedOver?: PassedOver | null
+}
+
+export interface PassedOver {
+  /** The state. */
+  readonly status: boolean
+  /** Artifacts, by the agent's ids. */
+  readonly artifacts: readonly string[]
+}
+
+const nothing: PassedOver = { status: false, artifacts: [] }
+
+/**
+ * Artifacts that would lose the chunks that came since, for good where later ones follow; and a state that no time can place. The next look
+ * tells. A reply's own state counts: it is the last word of what was asked. An end is an end, and shows all that was made.
+ *
+ * `isPlaced`: both its state and the known one have a time.
+ */
+export function passedOver(
+  { status, artifacts }: Observation,
+  source: Source,
+  { isBehind, overtaken, passedOver: before }: Standing,
+  isPlaced: boolean,
+): PassedOver {
+  if (before) return before
+  if (status && isTerminal(status.state)) return nothing
+  return {
+    status: isBehind === true && source === 'poll' && status !== null && !isPlaced,
+    artifacts: artifacts.map(({ artifactId }) => artifactId).filter((id) => overtaken?.has(id)),
+  }
+}
+
+/** The artifact of which it tells more, as a stream does; null of all else. */
+export const toldBit = ({ kind, artifacts }: Observation, source: Source): string | null =>
+  kind === 'artifactUpdate' && (source === 'stream' || source === 'push') ? (artifacts[0]?.artifactId ?? null) : null
