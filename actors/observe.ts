@@ -19,7 +19,7 @@ import {
   type LockedTask,
   type RemoteTask,
 } from '../persistence/tasks.ts'
-import { readToldArtifacts, type ToldQuestion } from '../persistence/told-artifacts.ts'
+import { readToldArtifacts, toldKey, type ToldQuestion } from '../persistence/told-artifacts.ts'
 import type { Effects } from './loop/step.ts'
 import type { BatchContext } from './loop/kinds.ts'
 import { claimsAnother } from './skill-boundary.ts'
@@ -246,16 +246,12 @@ function overtakingOf(batch: BatchContext, reports: readonly Told[]): ToldQuesti
 }
 
 /** Whether the task stands as it did when the agent was asked: what it answered is newer then, and may be older otherwise. */
-function standingOf(
-  { overrules, asked, observations }: Report,
-  { id, fold }: Subject,
-  told: ReadonlySet<string>,
-): Standing {
-  if (asked === undefined) return { isPresent: overrules === fold.version }
-  const shown = observations.flatMap(({ artifacts }) => artifacts.map(({ artifactId }) => artifactId))
+function standingOf({ overrules, asked }: Report, { id, fold }: Subject, told: ReadonlySet<string>): Standing {
+  const isPresent = overrules === fold.version
+  if (asked === undefined) return { isPresent }
   // What came with the same commit is newer, too, than what was asked for before it.
-  const overtaken = new Set(shown.filter((artifactId) => told.has(`${id} ${artifactId}`) || fold.told.has(artifactId)))
-  return { isPresent: overrules === fold.version, isBehind: asked !== fold.version, overtaken }
+  const isOvertaken = (artifactId: string): boolean => told.has(toldKey(id, artifactId)) || fold.told.has(artifactId)
+  return { isPresent, answer: { isBehind: asked !== fold.version, isOvertaken } }
 }
 
 /** It shows a state and no more; what stands in the status is the state's own word. */

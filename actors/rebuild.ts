@@ -27,7 +27,7 @@ import {
 } from '../persistence/rebuild.ts'
 import type { IndexWait } from '../persistence/rebuild-index.ts'
 import { writeTasks } from '../persistence/task-writes.ts'
-import type { PassedOver } from '../domain/overtaken.ts'
+import { nothingPassedOver, type PassedOver } from '../domain/overtaken.ts'
 import { storable } from '../domain/storable.ts'
 import { chainParts } from '../persistence/tasks.ts'
 import { textDigest } from '../persistence/text-digest.ts'
@@ -192,7 +192,7 @@ class Retelling {
       ...this.#known(seen),
     }
     const fold = new Fold(known, receivedAt, chainParts)
-    const passed = passedOver === null ? { status: false, artifacts: [] } : (JSON.parse(passedOver) as PassedOver)
+    const passed = passedOver === null ? nothingPassedOver : (JSON.parse(passedOver) as PassedOver)
     fold.add(seen, source, { isPresent, passedOver: passed })
     const folded = fold.result()
     for (const message of folded.messages) this.#messages.set(message.id, withoutWords(message, chainParts))

@@ -165,9 +165,9 @@ export class Streams {
         const ended = refusedBy(event, true)
         if (ended) return ended
       }
-      const [wasHeard, rests] = [watch.heard, watch.sees(events)]
+      const { rests, isMore } = watch.sees(events)
       if (watch.hasMoved) clearTimeout(asking)
-      else if (watch.heard > wasHeard) asking?.refresh()
+      else if (isMore) asking?.refresh()
       return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
@@ -247,7 +247,6 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
-  #heard = 0
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
@@ -259,24 +258,23 @@ class Rest {
     return !this.#stale
   }
 
-  /** How much was told but a state. */
-  get heard(): number {
-    return this.#heard
-  }
-
-  sees(events: readonly ParsedEvent[]): boolean {
-    let resting = false
+  /** `isMore`: something was told but a state. */
+  sees(events: readonly ParsedEvent[]): { readonly rests: boolean; readonly isMore: boolean } {
+    let rests = false
+    let isMore = false
     for (const event of events) {
       if (event.kind !== 'observation') continue
       const { taskId, contextId, status } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
-      if (!status) this.#heard += 1
-      if (!status) continue
+      if (!status) {
+        isMore = true
+        continue
+      }
       const old = this.#stale && status.state === this.#task.state && sameInstant(status.timestamp, this.#task.stateAt)
       if (!old) this.#stale = false
-      resting = !old && (isTerminal(status.state) || isWaiting(status.state))
+      rests = !old && (isTerminal(status.state) || isWaiting(status.state))
     }
-    return resting
+    return { rests, isMore }
   }
 }
 

@@ -43,6 +43,15 @@ export interface FollowingTools extends LineTools {
   readonly secondLooks: SecondLooks
 }
 
+/** How an attempt at following ended. */
+interface Parting {
+  /** What counts its attempts. */
+  readonly counter: 'failures' | 'reads'
+  readonly look: Look
+  /** Its stream told nothing but the question. */
+  readonly stood: boolean
+}
+
 export class Following {
   readonly #t: FollowingTools
   readonly #streams: Streams
@@ -73,7 +82,7 @@ export class Following {
     const known = { ...line, task: (await readFollowed(this.#t.db.pool, line.task.id)) ?? line.task }
     const look = over.kind === 'yielded' ? await this.#part(known, held) : await this.#look(known, held)
     const end = over.kind === 'stood' ? ({ kind: 'closed' } as const) : judged(over, look)
-    const settled = await this.#settled(line, actor, 'failures', look.kind === 'seen' ? over.kind : 'unseen')
+    const settled = await this.#settled(line, actor, { counter: 'failures', look, stood: over.kind === 'stood' })
     if (settled?.kind === 'finished') return ended({ ...closedBy(look), ...leftOutOf(end, look) })
     if (end.kind === 'gone' && look.kind !== 'seen') return ended(taskGone)
     if (settled) return ended(settled)
@@ -91,7 +100,7 @@ export class Following {
     if ('kind' in line) return ended(line)
     const look = await this.#look(line, held)
     if (look.kind === 'refused' && look.error.reason === 'TASK_NOT_FOUND') return ended(taskGone)
-    const settled = await this.#settled(line, actor, 'reads', look.kind === 'seen' ? 'seen' : 'unseen')
+    const settled = await this.#settled(line, actor, { counter: 'reads', look, stood: false })
     if (settled) return ended(settled)
     return ended(look.kind === 'seen' ? { kind: 'ended', news: true } : troubleOf(look))
   }
@@ -151,19 +160,14 @@ export class Following {
   }
 
   /** What was committed counts, not what was said: an agent's late word may have changed nothing. Null: it still works. */
-  async #settled(
-    line: TaskLine,
-    actor: LeasedActor,
-    counter: 'failures' | 'reads',
-    end: StreamEnd['kind'] | 'seen' | 'unseen',
-  ): Promise<FollowOutcome | null> {
+  async #settled(line: TaskLine, actor: LeasedActor, { counter, look, stood }: Parting): Promise<FollowOutcome | null> {
     const task = await readFollowed(this.#t.db.pool, line.task.id)
     if (!task) return taskGone
     if (isTerminal(task.state)) return { kind: 'finished' }
     if (!isWaiting(task.state)) return null
     const unread = task.state === line.task.state && task.stateAt === line.task.stateAt
     // Of an agent that shows nothing when it is asked its stream is the only way to hear: then it is no question that stands.
-    const patient = end === 'unseen' || (end !== 'stood' && Number(actor.context[counter] ?? 0) < patienceForAnswer)
+    const patient = look.kind !== 'seen' || (!stood && Number(actor.context[counter] ?? 0) < patienceForAnswer)
     return actor.context['answered'] === true && unread && patient ? null : { kind: 'waiting' }
   }
 }

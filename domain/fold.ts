@@ -5,7 +5,7 @@
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
-import { passedOver, toldBit, type PassedOver, type Standing } from './overtaken.ts'
+import { nothingPassedOver, passedOver, toldBit, type Answer, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
 import { nameFor, type KnownMessage } from './same-id.ts'
 import { isTerminal, isWaiting } from './task.ts'
@@ -157,20 +157,16 @@ export class Fold {
   add(observation: Observation, source: Source, standing: Standing = {}): boolean {
     const position = this.#events
     const { status } = observation
-    const { isPresent = false } = standing
-    const isPlaced = this.#stateAt !== null && instant(status?.timestamp ?? null) !== null
-    const passed = passedOver(observation, source, standing, isPlaced)
-    const passesState = passed.status && status?.state !== this.#state
+    const { isPresent = false, passedOver: passed = this.#passedOver(observation, source, standing.answer) } = standing
     const overrules = isPresent && isSaid(status) && isBefore(status, this.#state, this.#stateAt)
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
-    const saysNews = !passesState && this.#saysNews(observation, source)
+    const saysNews = !passed.status && this.#saysNews(observation, source)
     const said = this.#addMessages(observation, position, overrules || saysNews)
-    const artifacts = observation.artifacts.filter(({ artifactId }) => !passed.artifacts.includes(artifactId))
-    const made = this.#addArtifacts({ ...observation, artifacts }, position, source, late)
+    const made = this.#addArtifacts(observation, position, source, { late, passed: passed.artifacts })
     const isShown = observation.kind === 'task' && source !== 'reply'
     const pauseMs = isShown && !said && !made ? stampPauseMs : 0
-    const stands = passesState
+    const stands = passed.status
       ? 'as it was'
       : overrules
         ? this.#takeStatus(status, position)
@@ -179,7 +175,7 @@ export class Fold {
     const isWhole = said || made || stands === 'moved'
     if (isWhole) for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
     const event = isWhole ? observation.event : stampOf(observation)
-    const less = passesState || passed.artifacts.length > 0 ? { ...passed, status: passesState } : null
+    const less = passed.status || passed.artifacts.length > 0 ? passed : null
     this.#foldedEvents.push({ position, source, event, isPresent: overrules, passedOver: less })
     const bit = toldBit(observation, source)
     if (bit !== null) this.#told.add(bit)
@@ -201,6 +197,13 @@ export class Fold {
       transitions: this.#transitions,
       stored: this.#stored,
     }
+  }
+
+  #passedOver(observation: Observation, source: Source, answer: Answer | undefined): PassedOver {
+    if (!answer) return nothingPassedOver
+    const { status } = observation
+    const isPlaced = this.#stateAt !== null && instant(status?.timestamp ?? null) !== null
+    return passedOver(observation, source, answer, status !== null && status.state !== this.#state && !isPlaced)
   }
 
   /** A time that alone is new counts from `pauseMs` on. */
@@ -257,10 +260,16 @@ export class Fold {
     return news
   }
 
-  #addArtifacts(observation: Observation, position: number, source: Source, late: boolean): boolean {
+  #addArtifacts(
+    observation: Observation,
+    position: number,
+    source: Source,
+    { late, passed }: { readonly late: boolean; readonly passed: readonly string[] },
+  ): boolean {
     const ordered = isOrdered(source)
     let news = false
     observation.artifacts.forEach((artifact, index) => {
+      if (passed.includes(artifact.artifactId)) return
       // A push may tell of the end before the stream has told of its last chunks: those still count, until the whole was seen.
       const known = this.#artifacts.get(artifact.artifactId)
       if (late && known && (source !== 'stream' || known.complete)) return

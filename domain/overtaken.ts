@@ -6,16 +6,21 @@ import type { Source } from './fact.ts'
 import type { Observation } from './observation.ts'
 import { isTerminal } from './task.ts'
 
-/** How an observation stands to what is known; of what nobody asked for nothing of it is so. */
+/** How an observation stands to what is known. */
 export interface Standing {
   /** It shows the task as it stands now, whatever the agent's clock says (actors/second-looks.ts). */
   readonly isPresent?: boolean
-  /** More was heard of the task since the agent was asked: an unfinished task is shown as it may have been. */
-  readonly isBehind?: boolean
-  /** Artifacts, by the agent's ids, of which a stream or a push told more since. */
-  readonly overtaken?: ReadonlySet<string>
+  /** It was asked for. */
+  readonly answer?: Answer
   /** What did not count when it was told: it is told again, and nothing else of this is asked. */
-  readonly passedOver?: PassedOver | null
+  readonly passedOver?: PassedOver
+}
+
+export interface Answer {
+  /** More was heard of the task since the agent was asked: an unfinished task is shown as it may have been. */
+  readonly isBehind: boolean
+  /** Whether a stream or a push told more since of an artifact, by the agent's id. */
+  readonly isOvertaken: (artifactId: string) => boolean
 }
 
 export interface PassedOver {
@@ -25,25 +30,24 @@ export interface PassedOver {
   readonly artifacts: readonly string[]
 }
 
-const nothing: PassedOver = { status: false, artifacts: [] }
+export const nothingPassedOver: PassedOver = { status: false, artifacts: [] }
 
 /**
  * Artifacts that would lose the chunks that came since, for good where later ones follow; and a state that no time can place. The next look
  * tells. A reply's own state counts: it is the last word of what was asked. An end is an end, and shows all that was made.
  *
- * `isPlaced`: both its state and the known one have a time.
+ * `isUnplaced`: its state is another than the known one, and one of the two has no time.
  */
 export function passedOver(
   { status, artifacts }: Observation,
   source: Source,
-  { isBehind, overtaken, passedOver: before }: Standing,
-  isPlaced: boolean,
+  { isBehind, isOvertaken }: Answer,
+  isUnplaced: boolean,
 ): PassedOver {
-  if (before) return before
-  if (status && isTerminal(status.state)) return nothing
+  if (status && isTerminal(status.state)) return nothingPassedOver
   return {
-    status: isBehind === true && source === 'poll' && status !== null && !isPlaced,
-    artifacts: artifacts.map(({ artifactId }) => artifactId).filter((id) => overtaken?.has(id)),
+    status: isBehind && source === 'poll' && isUnplaced,
+    artifacts: artifacts.map(({ artifactId }) => artifactId).filter(isOvertaken),
   }
 }
 

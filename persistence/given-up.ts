@@ -39,7 +39,7 @@ const dueAtOnce = 200
 const askedAtOnce = 20
 
 /**
- * Asks for those that were not in this hour, by making their next look due: from then on they are as any other task that is asked for, and
+ * Asks for those that were not in this hour, by making their next look due: from then on they are asked for like every other task, and
  * whoever is refused again puts them back. All of an agent's come at the hour's beginning, so that its scope wakes once. A loss of which
  * nothing is left (the task was heard of, or ended) is forgotten. `at`: ISO 8601.
  *

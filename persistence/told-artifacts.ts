@@ -13,31 +13,30 @@ export interface ToldQuestion {
   readonly since: number
 }
 
-const Told = z.object({ taskId: z.string(), artifactId: z.string() })
+const Nth = z.object({ nth: z.number() })
 
 /** What an event begins with that tells a bit of an artifact, and its artifact's name: as JSON, where quotes inside of strings are escaped. */
 const bit = '{"artifactUpdate":'
 const nameOf = (artifactId: string): string => `"artifactId":${JSON.stringify(artifactId)}`
 
-/** Which of these were told of, each as `taskId artifactId`. */
+/** Names an artifact of a task among those that were told of. */
+export const toldKey = (taskId: string, artifactId: string): string => `${taskId} ${artifactId}`
+
+/** Of which of these more was told. */
 export async function readToldArtifacts(
   tx: Transaction,
   questions: readonly ToldQuestion[],
 ): Promise<ReadonlySet<string>> {
   if (questions.length === 0) return new Set()
-  const rows = await tx.any(sql.type(Told)`
-    select n.task_id as "taskId", n.artifact_id as "artifactId"
-    from ${sql.unnest(
-      questions.map(({ taskId, artifactId, since }) => [taskId, nameOf(artifactId), since]),
-      ['uuid', 'text', 'int4'],
-    )} as n(task_id, artifact_id, since)
+  const rows = await tx.any(sql.type(Nth)`
+    select n.nth from ${sql.unnest(
+      questions.map(({ taskId, artifactId, since }, nth) => [nth, taskId, nameOf(artifactId), since]),
+      ['int4', 'uuid', 'text', 'int4'],
+    )} as n(nth, task_id, name, since)
     where exists (
       select 1 from task_event e where e.task_id = n.task_id and e.position >= n.since and e.source in ('stream', 'push')
-        and starts_with(e.event, ${bit}) and strpos(e.event, n.artifact_id) > 0)`)
-  const told = new Set(rows.map(({ taskId, artifactId }) => `${taskId} ${artifactId}`))
-  return new Set(
-    questions
-      .filter(({ taskId, artifactId }) => told.has(`${taskId} ${nameOf(artifactId)}`))
-      .map(({ taskId, artifactId }) => `${taskId} ${artifactId}`),
-  )
+        and starts_with(e.event, ${bit}) and strpos(e.event, n.name) > 0)`)
+  const told = new Set(rows.map(({ nth }) => nth))
+  const toldOf = questions.filter((_question, nth) => told.has(nth))
+  return new Set(toldOf.map(({ taskId, artifactId }) => toldKey(taskId, artifactId)))
 }

@@ -41,7 +41,7 @@ async function startLateAgent({ streaming = true } = {}) {
   })
   const tell = (id: unknown, response: ServerResponse, result: object): void =>
     void response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
-  const answer = async (body: unknown, response: ServerResponse): Promise<void> => {
+  const answer = (body: unknown, response: ServerResponse): void => {
     const { id } = recordOf(body)
     const { method } = operationOf('POST', '/', body)
     if (method === 'SubscribeToTask') {
@@ -55,7 +55,6 @@ async function startLateAgent({ streaming = true } = {}) {
     const give = (): void => void response.writeHead(200, { 'content-type': 'application/json' }).end(text)
     if (method === late) kept.push(give)
     else give()
-    return Promise.resolve()
   }
   const listening = await listenOnLoopback((request, response) => {
     if (request.method === 'GET')
@@ -70,7 +69,7 @@ async function startLateAgent({ streaming = true } = {}) {
   return {
     cardUrl: `${listening.origin}/card.json`,
     isFollowed: () => open.size > 0,
-    isAsked: () => kept.length > 0,
+    /** How many answers are kept back. */
     asked: () => kept.length,
     /** What tells of it. */
     make(text: string): () => void {
@@ -158,7 +157,7 @@ describe.each(bothDatabases)('an answer that is overtaken by its stream, on %s',
     agent.keepBack(operation)
     const scopes = new Scopes(running)
     const asking = operation === 'GetTask' ? scopes.begin(agentId) : running.send(agentId, { text: 'More.', taskId })
-    await expect.poll(agent.isAsked).toBe(true)
+    await expect.poll(agent.asked).toBe(1)
     for (const text of ['three', 'four']) agent.make(text)()
     const before = await shows(4)
     agent.give()

@@ -30,8 +30,7 @@ describe.each(bothDatabases)('death at any commit on %s', (database) => {
         const console_ = await stage.console({ storm: [] })
         const { url } = console_
         const load = await stage.load(() => [url], chance, usualWords)
-        const enough = new AbortController()
-        const running = load.run(Infinity, senders, enough.signal)
+        const stop = load.begin(senders)
         await stage.broken('kill -9', () => console_.end('SIGKILL'))
         const registering: Promise<void>[] = []
         for (let life = 1; life <= lives; life++) {
@@ -48,8 +47,7 @@ describe.each(bothDatabases)('death at any commit on %s', (database) => {
         await stage.console({ storm: [] })
         await Promise.all(registering)
         await load.reached(load.accepted + 20)
-        enough.abort()
-        await running
+        await stop()
         if (!isLong) await stage.leasesOver()
         await expectWholeTrail(stage, url)
         return { load, figures: { kills: lives + 1 } }

@@ -59,8 +59,7 @@ describe('F12: a disk that is full', () => {
           const load = await stage.load(() => [console_.url], chance, usualWords)
           for (let round = 0; round < sized(1, 10); round++) {
             await load.run(20, senders)
-            const enough = new AbortController()
-            const running = load.run(Infinity, senders, enough.signal)
+            const stop = load.begin(senders)
             // Where its log finds no place, the database ends, and the process with it: then it is as after a kill.
             console_.allow('1')
             await stage.broken(
@@ -75,8 +74,7 @@ describe('F12: a disk that is full', () => {
             )
             if (console_.report().ended !== null) console_ = await stage.console()
             await load.reached(load.accepted + 10)
-            enough.abort()
-            await running
+            await stop()
           }
           return { load, figures: { refused: load.refused } }
         },

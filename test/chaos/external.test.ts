@@ -190,8 +190,7 @@ describe('external workers, kills, and a PostgreSQL that crashes', () => {
       const fleet = new Fleet(stage, chance)
       await fleet.start()
       const load = await stage.load(fleet.urls, chance, words)
-      const enough = new AbortController()
-      const running = load.run(Infinity, senders, enough.signal)
+      const stop = load.begin(senders)
       let turns = 0
       const turn = async (work: () => Promise<void>): Promise<void> => {
         await load.reached(load.accepted + chance.whole(3, 20))
@@ -213,8 +212,7 @@ describe('external workers, kills, and a PostgreSQL that crashes', () => {
       }
       await fleet.healed()
       await load.reached(load.accepted + 20)
-      enough.abort()
-      await running
+      await stop()
       return {
         load,
         figures: {

@@ -30,8 +30,7 @@ describe.skipIf(!isPlayed)('F12: a PostgreSQL whose disk is full', () => {
         async (stage, chance) => {
           const console_ = await stage.console()
           const load = await stage.load(() => [console_.url], chance, usualWords)
-          const enough = new AbortController()
-          const running = load.run(Infinity, senders, enough.signal)
+          const stop = load.begin(senders)
           for (let round = 0; round < sized(1, 10); round++) {
             await load.reached(load.accepted + 20)
             const before = load.refused
@@ -42,8 +41,7 @@ describe.skipIf(!isPlayed)('F12: a PostgreSQL whose disk is full', () => {
             })
             await load.reached(load.accepted + 10)
           }
-          enough.abort()
-          await running
+          await stop()
           return { load, figures: { refused: load.refused } }
         },
       )

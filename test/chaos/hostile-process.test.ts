@@ -100,13 +100,11 @@ it('F10: agents that flood a process with the embedded database end nothing, and
       await load.run(sized(10, 200), senders)
       const beforeBytes = await console_.heldBytes()
       const before = residentBytes(console_.process.pid).now
-      const enough = new AbortController()
-      const running = load.run(Infinity, senders, enough.signal)
+      const stop = load.begin(senders)
       const accepted = load.accepted
       for (let round = 0; round < rounds; round++) await meetAll(stage, client, chance, peers)
       const meanwhile = load.accepted - accepted
-      enough.abort()
-      await running
+      await stop()
       expect(meanwhile).toBeGreaterThan(10)
       const extra = residentBytes(console_.process.pid).most - before
       expect(extra).toBeLessThan(extraResidentBytes)

@@ -38,8 +38,7 @@ describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
     const history = await storm(`kill -9, ${database}`, { database }, async (stage, chance) => {
       let console_ = await stage.console()
       const load = await stage.load(() => [console_.url], chance, usualWords)
-      const enough = new AbortController()
-      const running = load.run(Infinity, senders, enough.signal)
+      const stop = load.begin(senders)
       for (let round = 0; round < rounds; round++) {
         await load.reached(load.accepted + chance.whole(1, sendsARound))
         await stage.broken('kill -9', () => console_.end('SIGKILL'))
@@ -50,8 +49,7 @@ describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
         recoveries.push(performance.now() - from)
       }
       await load.reached(load.accepted + sendsARound)
-      enough.abort()
-      await running
+      await stop()
       // A dead process keeps its leases for a minute. The long pass waits for that; the short one says that it is over.
       if (!isLong) await stage.leasesOver()
       return {

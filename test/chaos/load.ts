@@ -95,6 +95,16 @@ export class Load {
     await all
   }
 
+  /** Sends until it is told to stop; resolves then, once nothing is under way. */
+  begin(senders: number): () => Promise<void> {
+    const enough = new AbortController()
+    const running = this.run(Infinity, senders, enough.signal)
+    return () => {
+      enough.abort()
+      return running
+    }
+  }
+
   /** As a person does: the next word follows the answer, unless that is long in coming. */
   async #pursue(wish: Wish, signal: AbortSignal): Promise<Command | null> {
     const id = await this.insist(wish, signal)

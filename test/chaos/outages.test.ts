@@ -39,8 +39,7 @@ describe('F6: a PostgreSQL that goes away', () => {
       async (stage, chance) => {
         const console_ = await stage.console()
         const load = await stage.load(() => [console_.url], chance, usualWords)
-        const enough = new AbortController()
-        const running = load.run(Infinity, senders, enough.signal)
+        const stop = load.begin(senders)
         await load.reached(sized(30, 300))
         const beforeBytes = await console_.heldBytes()
         let recoveryMs = 0
@@ -64,8 +63,7 @@ describe('F6: a PostgreSQL that goes away', () => {
             })
           await away('restart', () => postgres.restart())
         }
-        enough.abort()
-        await running
+        await stop()
         const afterBytes = await stage.weighAgain(console_, beforeBytes)
         return {
           load,
@@ -131,8 +129,7 @@ describe('F8: a commit whose acknowledgement is lost', () => {
     const history = await storm('lost acknowledgements', await throughProxy(), async (stage, chance) => {
       const console_ = await stage.console()
       const load = await stage.load(() => [console_.url], chance, usualWords)
-      const enough = new AbortController()
-      const running = load.run(Infinity, senders, enough.signal)
+      const stop = load.begin(senders)
       let lost = 0
       for (let i = 0; i < losses; i++) {
         await load.reached(load.accepted + chance.whole(1, 4))
@@ -141,8 +138,7 @@ describe('F8: a commit whose acknowledgement is lost', () => {
         await stage.until(() => proxy.commitsLost > before)
         lost += 1
       }
-      enough.abort()
-      await running
+      await stop()
       return { load, figures: { commitsLost: lost } }
     })
     expectNoDoubt(history)

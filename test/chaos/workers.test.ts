@@ -131,8 +131,7 @@ describe.each(isLong ? bothDatabases : (['postgresql'] as const))('F15: asked to
     const history = await storm(`drain, ${database}`, { database }, async (stage, chance) => {
       let console_ = await stage.console()
       const load = await stage.load(() => [console_.url], chance, usualWords)
-      const enough = new AbortController()
-      const running = load.run(Infinity, senders, enough.signal)
+      const stop = load.begin(senders)
       let slowest = 0
       for (let round = 0; round < rounds; round++) {
         await load.reached(load.accepted + chance.whole(10, 40))
@@ -144,8 +143,7 @@ describe.each(isLong ? bothDatabases : (['postgresql'] as const))('F15: asked to
         console_ = await stage.console()
       }
       await load.reached(load.accepted + 10)
-      enough.abort()
-      await running
+      await stop()
       expect(slowest).toBeLessThan(15_000)
       return { load, figures: { drains: rounds, slowestDrainMs: slowest } }
     })

@@ -35,8 +35,12 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
 
   /** By a process whose clock is so far from those of the others. */
   async function lose(offMs: number, version = 1, oversized = false): Promise<void> {
+    await giveUp([taskId], offMs, { version, oversized })
+  }
+  async function giveUp(ids: readonly string[], offMs: number, { version = 1, oversized = false } = {}): Promise<void> {
+    const { organizationId } = stage.viewer
     const at = new Date(Date.now() + offMs).toISOString()
-    const lost = [{ organizationId: stage.viewer.organizationId, taskId, version, oversized }]
+    const lost = ids.map((id) => ({ organizationId, taskId: id, version, oversized }))
     for (let look = 0; look < looks; look++) await stage.db.pool.transaction((tx) => noteLost(tx, lost, at))
   }
   const isWatched = (): Promise<boolean> => hasUnfinished(stage.db.pool, { agentId: stage.agentId, tenant: '' })
@@ -88,9 +92,7 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
       select gen_random_uuid(), ${organizationId}, ${agentId}, '', 'r' || n, 'task', 'TASK_STATE_WORKING', 1, 1,
         now() - interval '1 day', now() - interval '1 day'
       from generate_series(1, ${count}::int) n returning id`)
-    const lost = ids.map((id) => ({ organizationId, taskId: id, version: 1, oversized: false }))
-    const at = new Date(Date.now() - hourMs).toISOString()
-    for (let look = 0; look < looks; look++) await stage.db.pool.transaction((tx) => noteLost(tx, lost, at))
+    await giveUp(ids, -hourMs)
     while ((await given()) < count) await keepGivenUp(stage.db.pool)
     return ids
   }
@@ -166,10 +168,7 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
 
   it('is lost no more where it ended or was heard of: nothing is asked of it by the hour', async () => {
     const other = await stage.beginTask(newToken(), 'TASK_STATE_WORKING')
-    await lose(-2 * hourMs)
-    const lost = [{ organizationId: stage.viewer.organizationId, taskId: other, version: 1, oversized: false }]
-    const at = new Date(Date.now() - 2 * hourMs).toISOString()
-    for (let look = 0; look < looks; look++) await stage.db.pool.transaction((tx) => noteLost(tx, lost, at))
+    await giveUp([taskId, other], -2 * hourMs)
     await moved(taskId)
     await stage.db.pool.query(sql.unsafe`update task set state = 'TASK_STATE_COMPLETED' where id = ${other}`)
     await askForgotten(stage.db.pool, new Date().toISOString())
