@@ -6,7 +6,7 @@ import type { Fact, Report, ToldFact } from '../domain/fact.ts'
 import { Fold, isLater } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { Standing } from '../domain/overtaken.ts'
-import type { KnownMessage, SaidMessage } from '../domain/same-id.ts'
+import type { KnownMessage } from '../domain/same-id.ts'
 import { storable } from '../domain/storable.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
@@ -18,6 +18,7 @@ import {
   readKnown,
   type LockedTask,
   type RemoteTask,
+  type ToldMessage,
 } from '../persistence/tasks.ts'
 import { readToldArtifacts, toldKey, type ToldQuestion } from '../persistence/told-artifacts.ts'
 import type { Effects } from './loop/step.ts'
@@ -112,14 +113,15 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
 }
 
 function namesIn(reports: readonly Told[], locked: ReadonlyMap<string, LockedTask>) {
-  const messages: [string, SaidMessage][] = []
+  const messages: ToldMessage[] = []
   const artifacts: [string, string][] = []
   for (const { report } of reports) {
     const remoteId = remoteIdOf(report)
     const id = remoteId === null ? undefined : locked.get(keyOf({ ...report, remoteId }))?.id
     if (id === undefined) continue
     for (const observation of sayings(report)) {
-      for (const message of observation.messages) messages.push([id, message])
+      const isSent = observation === report.command?.sent
+      for (const message of observation.messages) messages.push([id, message, isSent || message.fromStatus])
       for (const artifact of observation.artifacts) artifacts.push([id, artifact.artifactId])
     }
   }

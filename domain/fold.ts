@@ -4,10 +4,11 @@
  */
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
+import { placed, placesFor } from './message-order.ts'
 import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
 import { nothingPassedOver, passedOver, toldBit, type Answer, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
-import { nameFor, type KnownMessage } from './same-id.ts'
+import { knownAs, nameFor, type KnownMessage } from './same-id.ts'
 import { isTerminal, isWaiting } from './task.ts'
 
 export interface KnownArtifact {
@@ -106,10 +107,6 @@ const stampPauseMs = 60_000
 
 type ObservedStatus = NonNullable<Observation['status']>
 
-/** Rows of one event share its position; a thousand of them keep their order. */
-const rowsPerEvent = 1000
-const placed = (event: number, index: number): number => event * rowsPerEvent + Math.min(index, rowsPerEvent - 1)
-
 export class Fold {
   readonly #chain: Chain
   readonly #at: string
@@ -162,7 +159,7 @@ export class Fold {
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
     const saysNews = !passed.status && this.#saysNews(observation, source)
-    const said = this.#addMessages(observation, position, overrules || saysNews)
+    const said = this.#addMessages(observation, position, source, overrules || saysNews)
     const made = this.#addArtifacts(observation, position, source, { late, passed: passed.artifacts })
     const isShown = observation.kind === 'task' && source !== 'reply'
     const pauseMs = isShown && !said && !made ? stampPauseMs : 0
@@ -241,15 +238,20 @@ export class Fold {
     return isWaiting(this.#state) && (isOrdered(source) || (at !== null && isLater(at, this.#stateAt)))
   }
 
-  #addMessages(observation: Observation, position: number, counts: boolean): boolean {
+  /** `counts`: the words of its status are of now. So are those that a person sends. */
+  #addMessages({ messages }: Observation, event: number, source: Source, counts: boolean): boolean {
+    const stood = messages.map((message) => knownAs(message, this.#known)?.position ?? null)
+    const places = placesFor(event, messages, stood)
     let news = false
-    observation.messages.forEach((message, index) => {
-      const id = nameFor(message, this.#known, counts, this.#chain)
+    messages.forEach((message, index) => {
+      const isOfNow = source === 'sent' || (message.fromStatus && counts)
+      const id = nameFor(message, this.#known, isOfNow, this.#chain)
       if (id === null) return
-      this.#known.set(id, message)
+      const position = places[index] ?? placed(event, index)
+      this.#known.set(id, { ...message, position })
       this.#messages.push({
         id,
-        position: placed(position, index),
+        position,
         role: message.role,
         parts: message.parts,
         saidAt: instant(message.timestamp) ?? this.#at,

@@ -13,8 +13,11 @@ export interface SaidMessage {
   readonly fromStatus: boolean
 }
 
-/** What is known of a message, by its name: what it says, or a digest of that. */
-export type KnownMessage = Pick<SaidMessage, 'role'> & (Pick<SaidMessage, 'parts'> | { readonly digest: string | null })
+/** What is known of a message, by its name: where it stands, and what it says, or a digest of that. */
+export type KnownMessage = Pick<SaidMessage, 'role'> & { readonly position: number } & (
+    | Pick<SaidMessage, 'parts'>
+    | { readonly digest: string | null }
+  )
 
 /** Null where it is long, or was not asked for: then it is taken for the same. */
 function digestOf(message: Pick<SaidMessage, 'parts'> | { readonly digest: string | null }, chain: Chain) {
@@ -25,6 +28,7 @@ function digestOf(message: Pick<SaidMessage, 'parts'> | { readonly digest: strin
 /** Without its words, for whoever remembers many. */
 export const withoutWords = (message: KnownMessage, chain: Chain): KnownMessage => ({
   role: message.role,
+  position: message.position,
   digest: digestOf(message, chain),
 })
 
@@ -45,20 +49,26 @@ export function namesOf(message: SaidMessage, chain: Chain): readonly string[] {
   return digest === null ? names : [...names, nameOfWords(message, digest)]
 }
 
+/** The first message of the same side under its id. */
+export function knownAs(message: SaidMessage, known: ReadonlyMap<string, KnownMessage>): KnownMessage | undefined {
+  const own = known.get(message.id)
+  return own && own.role !== message.role ? known.get(nameOfSide(message)) : own
+}
+
 /**
- * The name that it is kept by; null where these words are known. Of the same side only a status that counts says something new under
- * an id: histories and late events repeat what was said, in a form that may be another.
+ * The name that it is kept by; null where these words are known. Of the same side only what is said now, `isOfNow`, is something new
+ * under an id: histories and late events repeat what was said, in a form that may be another.
  */
 export function nameFor(
   message: SaidMessage,
   known: ReadonlyMap<string, KnownMessage>,
-  counts: boolean,
+  isOfNow: boolean,
   chain: Chain,
 ): string | null {
   const own = known.get(message.id)
   if (!own) return message.id
-  const side = own.role === message.role ? own : known.get(nameOfSide(message))
-  if (side && !(message.fromStatus && counts)) return null
+  const side = knownAs(message, known)
+  if (side && !isOfNow) return null
   const digest = digestOf(message, chain)
   const areOthers = (than: KnownMessage): boolean => {
     const thanDigest = digestOf(than, chain)

@@ -47,11 +47,14 @@ export async function lockTasks(tx: Transaction, tasks: readonly RemoteTask[]): 
     order by t.id for update of t`)
 }
 
+/** A message of a task, by our id of that; `isOfNow`: under its id it may say something new (domain/same-id.ts). */
+export type ToldMessage = readonly [taskId: string, message: SaidMessage, isOfNow: boolean]
+
 /** What is already known of the messages and artifacts that a report names, by local task id. */
 export async function readKnown(
   tx: Transaction,
   names: {
-    messages: readonly (readonly [string, SaidMessage])[]
+    messages: readonly ToldMessage[]
     artifacts: readonly (readonly [string, string])[]
   },
 ): Promise<ReadonlyMap<string, Pick<KnownTask, 'messages' | 'artifacts'>>> {
@@ -62,11 +65,11 @@ export async function readKnown(
     return task
   }
   if (names.messages.length > 0)
-    for (const { taskId, messageId, role, parts } of await readMessages(tx, names.messages)) {
+    for (const { taskId, messageId, role, position, parts } of await readMessages(tx, names.messages)) {
       const { messages } = of(taskId)
       // Where it is asked for twice, once is enough to know what it says.
       if (parts !== null || !messages.has(messageId))
-        messages.set(messageId, { role, ...(parts === null ? { digest: null } : { parts }) })
+        messages.set(messageId, { role, position, ...(parts === null ? { digest: null } : { parts }) })
     }
   if (names.artifacts.length > 0) {
     const rows = await tx.any(sql.type(
@@ -88,20 +91,21 @@ const KnownMessageRow = z.custom<{
   readonly taskId: string
   readonly messageId: string
   readonly role: 'user' | 'agent'
+  readonly position: number
   readonly parts: string | null
 }>()
 
 /** What it says is read where it is short, and may be other words than those that are told now (domain/same-id.ts). */
-const readMessages = (tx: Transaction, told: readonly (readonly [string, SaidMessage])[]) =>
+const readMessages = (tx: Transaction, told: readonly ToldMessage[]) =>
   tx.any(sql.type(KnownMessageRow)`
-    select m.task_id as "taskId", m.message_id as "messageId", m.role,
-      case when (n.from_status or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
+    select m.task_id as "taskId", m.message_id as "messageId", m.role, m.position,
+      case when (n.is_of_now or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
     from ${sql.unnest(
-      told.flatMap(([taskId, message]) =>
-        namesOf(message, chainParts).map((name) => [taskId, name, message.role, message.fromStatus]),
+      told.flatMap(([taskId, message, isOfNow]) =>
+        namesOf(message, chainParts).map((name) => [taskId, name, message.role, isOfNow]),
       ),
       ['uuid', 'text', 'text', 'bool'],
-    )} n(task_id, message_id, role, from_status)
+    )} n(task_id, message_id, role, is_of_now)
     join task_message m on m.task_id = n.task_id and m.message_id = n.message_id`)
 
 /**
