@@ -1,6 +1,6 @@
 /** A migrated, empty database of either kind for a test: made, or one that an earlier test of this worker left (emptied-database.ts). */
 import { randomBytes } from 'node:crypto'
-import type pg from 'pg'
+import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database, type Profile } from '../../persistence/database.ts'
 import { PgliteServer } from '../../persistence/drivers/pglite-server.ts'
@@ -147,5 +147,17 @@ const dropped = (name: string): Promise<void> => administer(`drop database if ex
 
 const urlOf = (name: string): string => databaseUrl(pgUrl(), name)
 
-const administer = (statement: string): Promise<void> =>
-  withClient(pgUrl(), async (client) => void (await client.query(statement)))
+/** One session of a worker's for all of them, for a server forks a process for each that begins. It keeps nobody alive. */
+let administrators: pg.Pool | null = null
+
+function administratorsOf(url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
+  // One that was lost while nobody used it is made anew by whoever does.
+  pool.on('error', () => undefined)
+  return pool
+}
+
+async function administer(statement: string): Promise<void> {
+  administrators ??= administratorsOf(pgUrl())
+  await administrators.query(statement)
+}
