@@ -27,7 +27,7 @@ import { plans, skillIds, worldOf, type Person, type World } from './visibility-
 import { readView } from '../support/views.ts'
 
 const seed = 20_261_122
-const worlds = sized(2, 10)
+const worlds = sized(1, 10)
 /** Below HTTP, where one costs a tenth. */
 const worldsBelow = sized(8, 60)
 const patienceMs = sized(180_000, 1_800_000)
