@@ -6,7 +6,7 @@ import type { Fact, Report, ToldFact } from '../domain/fact.ts'
 import { Fold, isLater } from '../domain/fold.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { Standing } from '../domain/overtaken.ts'
-import type { KnownMessage } from '../domain/same-id.ts'
+import type { KnownMessage, SaidMessage } from '../domain/same-id.ts'
 import { storable } from '../domain/storable.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import type { ActorRef } from '../persistence/actors.ts'
@@ -18,7 +18,6 @@ import {
   readKnown,
   type LockedTask,
   type RemoteTask,
-  type ToldMessage,
 } from '../persistence/tasks.ts'
 import { readToldArtifacts, toldKey, type ToldQuestion } from '../persistence/told-artifacts.ts'
 import type { Effects } from './loop/step.ts'
@@ -113,15 +112,14 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
 }
 
 function namesIn(reports: readonly Told[], locked: ReadonlyMap<string, LockedTask>) {
-  const messages: ToldMessage[] = []
+  const messages: [string, SaidMessage][] = []
   const artifacts: [string, string][] = []
   for (const { report } of reports) {
     const remoteId = remoteIdOf(report)
     const id = remoteId === null ? undefined : locked.get(keyOf({ ...report, remoteId }))?.id
     if (id === undefined) continue
     for (const observation of sayings(report)) {
-      const isSent = observation === report.command?.sent
-      for (const message of observation.messages) messages.push([id, message, isSent || message.fromStatus])
+      for (const message of observation.messages) messages.push([id, message])
       for (const artifact of observation.artifacts) artifacts.push([id, artifact.artifactId])
     }
   }

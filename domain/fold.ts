@@ -159,7 +159,7 @@ export class Fold {
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
     const saysNews = !passed.status && this.#saysNews(observation, source)
-    const said = this.#addMessages(observation, position, source, overrules || saysNews)
+    const said = this.#addMessages(observation, position, overrules || saysNews)
     const made = this.#addArtifacts(observation, position, source, { late, passed: passed.artifacts })
     const isShown = observation.kind === 'task' && source !== 'reply'
     const pauseMs = isShown && !said && !made ? stampPauseMs : 0
@@ -238,14 +238,12 @@ export class Fold {
     return isWaiting(this.#state) && (isOrdered(source) || (at !== null && isLater(at, this.#stateAt)))
   }
 
-  /** `counts`: the words of its status are of now. So are those that a person sends. */
-  #addMessages({ messages }: Observation, event: number, source: Source, counts: boolean): boolean {
+  #addMessages({ messages }: Observation, event: number, counts: boolean): boolean {
     const stood = messages.map((message) => knownAs(message, this.#known)?.position ?? null)
     const places = placesFor(event, messages, stood)
     let news = false
     messages.forEach((message, index) => {
-      const isOfNow = source === 'sent' || (message.fromStatus && counts)
-      const id = nameFor(message, this.#known, isOfNow, this.#chain)
+      const id = nameFor(message, this.#known, counts, this.#chain)
       if (id === null) return
       const position = places[index] ?? placed(event, index)
       this.#known.set(id, { ...message, position })

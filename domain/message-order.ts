@@ -10,42 +10,60 @@ import type { ObservedMessage } from './observation.ts'
  */
 const betweenRows = 2 ** 10
 const betweenEvents = 2 ** 20 * betweenRows
+/** How far before the next one something stands at most: no further than the end of the event before, however many rows that has. */
+const aside = 2 ** 24
 
 /** As it was told: the `index`th row of the event at that position. */
 export const placed = (event: number, index: number): number => event * betweenEvents + index * betweenRows
 
+type Told = Pick<ObservedMessage, 'fromStatus' | 'role'>
+
 /**
  * Places for the messages of one event that are kept. `known`: where those stand that are known already, null for the others. A history
  * is in the order in which things were said: what was missed stands before the next that is known, and what has none behind it, last.
+ * Where the same gap is filled one by one, a message before the last, it has room for some twenty.
  */
 export function placesFor(
   event: number,
-  messages: readonly Pick<ObservedMessage, 'fromStatus'>[],
+  messages: readonly Told[],
   known: readonly (number | null)[],
 ): readonly number[] {
   const places = messages.map((_, index) => placed(event, index))
-  const anchors = known.filter((place) => place !== null)
-  const [first = 0, last = first] = [anchors.at(0), anchors.at(-1)]
-  // Some agents tell the newest first.
-  if (first > last) return places
+  const rows = messages.map(({ role, fromStatus }, index) => ({ index, role, fromStatus, place: known[index] ?? null }))
+  // A status's own message is the present one, wherever its history has it.
+  const history = rows.filter(({ fromStatus }) => !fromStatus)
+  if (isNewestFirst(history.flatMap(({ place }) => place ?? []))) return places
   let missed: number[] = []
   let before: number | null = null
-  messages.forEach(({ fromStatus }, index) => {
-    // A status's own message is the present one, wherever its history has it.
-    if (fromStatus) return
-    const place = known[index] ?? null
-    if (place === null) return void missed.push(index)
-    const step = stepBetween(before, place, missed.length)
-    if (step !== null) missed.forEach((each, nth) => (places[each] = place - (missed.length - nth) * step))
+  const stand = (next: number): void => {
+    const step = stepBetween(before, next, missed.length)
+    if (step !== null) missed.forEach((each, nth) => (places[each] = next - (missed.length - nth) * step))
     missed = []
-    before = place
-  })
+    before = next
+  }
+  for (const { index, place } of history) {
+    if (place === null) missed.push(index)
+    else stand(place)
+  }
+  // It is the last word of the history, too, but for an answer to it while it still stands.
+  const present = rows.find(({ fromStatus, place }) => fromStatus && place !== null)?.place ?? null
+  if (present !== null && missed.every((index) => messages[index]?.role === 'agent')) stand(present)
   return places
 }
 
-/** How far apart so many stand between; null where there is no room, or where they stand the other way round. */
-function stepBetween(before: number | null, place: number, count: number): number | null {
-  if (before === null) return betweenRows
-  const step = Math.min(betweenRows, Math.floor((place - before) / (count + 1)))
+/** Some agents tell it so. One that repeats an id does it in one place. */
+function isNewestFirst(places: readonly number[]): boolean {
+  const rising = places.filter((place, nth) => nth > 0 && place > (places[nth - 1] ?? place)).length
+  return rising < places.length - 1 - rising
+}
+
+/**
+ * How far apart so many stand between; null where there is no room, or where they stand the other way round. Without anything before them
+ * they stand behind the row before, and never before the event that opened the task, which is what was asked.
+ */
+function stepBetween(before: number | null, next: number, count: number): number | null {
+  if (before === null && next < betweenEvents) return null
+  const room = before === null ? Math.max(betweenRows, count + 1) : Math.min(aside, next - before)
+  const step = Math.floor(room / (count + 1))
   return step >= 1 ? step : null
 }

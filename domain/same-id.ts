@@ -56,19 +56,19 @@ export function knownAs(message: SaidMessage, known: ReadonlyMap<string, KnownMe
 }
 
 /**
- * The name that it is kept by; null where these words are known. Of the same side only what is said now, `isOfNow`, is something new
- * under an id: histories and late events repeat what was said, in a form that may be another.
+ * The name that it is kept by; null where these words are known. Of the same side only a status that counts says something new under
+ * an id: histories and late events repeat what was said, in a form that may be another.
  */
 export function nameFor(
   message: SaidMessage,
   known: ReadonlyMap<string, KnownMessage>,
-  isOfNow: boolean,
+  counts: boolean,
   chain: Chain,
 ): string | null {
   const own = known.get(message.id)
   if (!own) return message.id
   const side = knownAs(message, known)
-  if (side && !isOfNow) return null
+  if (side && !(message.fromStatus && counts)) return null
   const digest = digestOf(message, chain)
   const areOthers = (than: KnownMessage): boolean => {
     const thanDigest = digestOf(than, chain)

@@ -47,14 +47,11 @@ export async function lockTasks(tx: Transaction, tasks: readonly RemoteTask[]): 
     order by t.id for update of t`)
 }
 
-/** A message of a task, by our id of that; `isOfNow`: under its id it may say something new (domain/same-id.ts). */
-export type ToldMessage = readonly [taskId: string, message: SaidMessage, isOfNow: boolean]
-
 /** What is already known of the messages and artifacts that a report names, by local task id. */
 export async function readKnown(
   tx: Transaction,
   names: {
-    messages: readonly ToldMessage[]
+    messages: readonly (readonly [string, SaidMessage])[]
     artifacts: readonly (readonly [string, string])[]
   },
 ): Promise<ReadonlyMap<string, Pick<KnownTask, 'messages' | 'artifacts'>>> {
@@ -96,16 +93,16 @@ const KnownMessageRow = z.custom<{
 }>()
 
 /** What it says is read where it is short, and may be other words than those that are told now (domain/same-id.ts). */
-const readMessages = (tx: Transaction, told: readonly ToldMessage[]) =>
+const readMessages = (tx: Transaction, told: readonly (readonly [string, SaidMessage])[]) =>
   tx.any(sql.type(KnownMessageRow)`
     select m.task_id as "taskId", m.message_id as "messageId", m.role, m.position,
-      case when (n.is_of_now or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
+      case when (n.from_status or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
     from ${sql.unnest(
-      told.flatMap(([taskId, message, isOfNow]) =>
-        namesOf(message, chainParts).map((name) => [taskId, name, message.role, isOfNow]),
+      told.flatMap(([taskId, message]) =>
+        namesOf(message, chainParts).map((name) => [taskId, name, message.role, message.fromStatus]),
       ),
       ['uuid', 'text', 'text', 'bool'],
-    )} n(task_id, message_id, role, is_of_now)
+    )} n(task_id, message_id, role, from_status)
     join task_message m on m.task_id = n.task_id and m.message_id = n.message_id`)
 
 /**

@@ -51,7 +51,7 @@ export function misdeeds(type: string, { floodBytes, bombBytes }: Sizes): readon
     bad('fails inside', { fault: 'status', status: 500 }),
     bad('redirects', { fault: 'redirect', location: 'http://127.0.0.1:9/' }),
     odd('announces its answer', { fault: 'interim', statuses: [100, 103, 100] }),
-    odd('says eight bytes at a time', { fault: 'drip', bytes: 8 }),
+    odd('begins eight bytes at a time', { fault: 'drip', bytes: 8 }),
     odd('starts with a BOM', { fault: 'prefix', text: '\u{feff}' }),
     odd('mixes its line ends', { fault: 'line-ends' }),
   ]

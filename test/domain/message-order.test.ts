@@ -10,17 +10,32 @@ import { chainParts } from '../../persistence/tasks.ts'
 import { observe } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
-const message = (id: string) => ({ messageId: id, role: 'ROLE_AGENT' as const, parts: [{ text: id }] })
-const said = (id: string): Observation => observe({ message: { taskId: 't', contextId: 'c', ...message(id) } })
-const history = (...ids: readonly string[]): Observation =>
-  observe({ task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' }, history: ids.map(message) } })
-const asks = (id: string, ...before: readonly string[]): Observation => {
-  const status = { state: 'TASK_STATE_INPUT_REQUIRED', message: message(id) }
-  return observe({ task: { id: 't', contextId: 'c', status, history: before.map(message) } })
+/** A person's where its id begins with u. */
+const message = (id: string) => ({
+  messageId: id,
+  role: id.startsWith('u') ? ('ROLE_USER' as const) : ('ROLE_AGENT' as const),
+  parts: [{ text: id }],
+})
+const status = (id: string | null) => ({
+  state: 'TASK_STATE_WORKING',
+  ...(id === null ? {} : { message: message(id) }),
+})
+
+type Told = readonly [Observation, Source]
+const sent = (id: string): Told => [observe({ message: { taskId: 't', contextId: 'c', ...message(id) } }), 'sent']
+const said = (id: string): Told => [observe({ message: { taskId: 't', contextId: 'c', ...message(id) } }), 'stream']
+const says = (id: string): Told => [
+  observe({ statusUpdate: { taskId: 't', contextId: 'c', status: status(id) } }),
+  'stream',
+]
+/** A look at the task: its history, and what stands in its status. */
+const seen = (ids: string, present: string | null = null): Told => {
+  const history = ids.split(' ').map(message)
+  return [observe({ task: { id: 't', contextId: 'c', status: status(present), history } }), 'poll']
 }
 
-/** Each in a commit of its own. Ids in the order of the view. */
-function orderOf(told: readonly (readonly [Observation, Source])[]): readonly string[] {
+/** Each in a commit of its own. */
+function rowsOf(told: readonly Told[]): readonly (readonly [id: string, position: number])[] {
   const messages = new Map<string, KnownMessage>()
   let task: Omit<KnownTask, 'messages'> = {
     state: 'TASK_STATE_UNSPECIFIED',
@@ -36,126 +51,101 @@ function orderOf(told: readonly (readonly [Observation, Source])[]): readonly st
     for (const each of folded.messages) messages.set(each.id, withoutWords(each, chainParts))
     task = { ...folded, events: folded.eventCount }
   }
-  const places = [...messages].toSorted(([a, { position: x }], [b, { position: y }]) => x - y || (a < b ? -1 : 1))
-  return places.map(([id]) => id)
+  const rows = [...messages].map(([id, { position }]) => [id, position] as const)
+  return rows.toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1))
 }
+const orderOf = (told: readonly Told[]): readonly string[] => rowsOf(told).map(([id]) => id)
 
 describe('messages of a task', () => {
-  it.each<[string, readonly (readonly [Observation, Source])[], string]>([
+  it.each<[string, readonly Told[], string]>([
+    ['as they are told', [sent('u'), said('b'), said('a')], 'u b a'],
+    ['a missed one between those around it', [sent('u'), said('a'), said('c'), seen('a b c')], 'u a b c'],
+    ['several missed ones in their order', [sent('u'), said('a'), said('e'), seen('u a d c b e')], 'u a d c b e'],
+    ['what was before the first that is known', [sent('u'), said('c'), seen('a b c')], 'u a b c'],
+    ['what is new behind all that is known', [sent('u'), said('a'), seen('u a b')], 'u a b'],
+    ['a cut history behind what it leaves out', [sent('u'), said('a'), said('c'), seen('b c')], 'u a b c'],
+    ['between messages of one event', [sent('u'), seen('a c'), seen('a b c'), seen('a aa b c')], 'u a aa b c'],
+    ['beside a message of the same event that is left out later', [sent('u'), seen('p q'), seen('x q')], 'u p x q'],
+    ['a new question last, wherever a history has it', [sent('u'), said('a'), seen('q a b', 'q')], 'u a b q'],
+    ['what was missed before a question that is known', [sent('u'), says('q'), seen('u a b', 'q')], 'u a b q'],
+    ['so, too, where the history ends with the question', [sent('u'), says('q'), seen('u a b q', 'q')], 'u a b q'],
+    ['an answer behind its question that still stands', [sent('u'), says('q'), seen('u a u2', 'q')], 'u q a u2'],
     [
-      'as they are told',
-      [
-        [said('b'), 'stream'],
-        [said('a'), 'stream'],
-      ],
-      'b a',
+      'what follows an answer behind a question that still stands',
+      [sent('u'), says('q'), sent('u2'), seen('u u2 a', 'q')],
+      'u q u2 a',
     ],
     [
-      'a missed one between those around it',
-      [
-        [said('a'), 'stream'],
-        [said('c'), 'stream'],
-        [history('a', 'b', 'c'), 'poll'],
-      ],
-      'a b c',
+      'between others, beside an old status that still stands',
+      [sent('u'), says('s'), sent('u2'), sent('u3'), seen('u2 x u3', 's')],
+      'u s u2 x u3',
     ],
     [
-      'several missed ones in their order',
-      [
-        [said('a'), 'stream'],
-        [said('e'), 'stream'],
-        [history('a', 'd', 'c', 'b', 'e'), 'poll'],
-      ],
-      'a d c b e',
+      'between others, where the history ends with an id that was used before',
+      [sent('u'), said('q'), sent('u2'), sent('u3'), seen('u2 x u3 q')],
+      'u q u2 x u3',
     ],
     [
-      'what was before the first that is known',
-      [
-        [said('c'), 'stream'],
-        [history('a', 'b', 'c'), 'poll'],
-      ],
-      'a b c',
+      'of an agent that tells the newest first, as heard',
+      [sent('u'), said('a'), said('b'), seen('c b a u')],
+      'u a b c',
     ],
     [
-      'what is new behind all that is known',
-      [
-        [said('a'), 'stream'],
-        [history('a', 'b'), 'poll'],
-      ],
-      'a b',
+      'of such an agent, beside its present status',
+      [sent('u'), said('a'), said('b'), says('s'), seen('c b a u', 's')],
+      'u a b s c',
     ],
-    [
-      'a part of a history, behind what it leaves out',
-      [
-        [said('a'), 'stream'],
-        [said('c'), 'stream'],
-        [history('b', 'c'), 'poll'],
-      ],
-      'a b c',
-    ],
-    [
-      'between messages of one event',
-      [
-        [history('a', 'c'), 'poll'],
-        [history('a', 'b', 'c'), 'poll'],
-        [history('a', 'aa', 'b', 'c'), 'poll'],
-      ],
-      'a aa b c',
-    ],
-    [
-      'the present question last, wherever a history has it',
-      [
-        [said('a'), 'stream'],
-        [asks('q', 'q', 'a', 'b'), 'poll'],
-      ],
-      'a b q',
-    ],
-    [
-      'of an agent that tells the newest first, as they were heard',
-      [
-        [said('a'), 'stream'],
-        [said('b'), 'stream'],
-        [history('c', 'b', 'a'), 'poll'],
-      ],
-      'a b c',
-    ],
-    [
-      'of an agent that changes its order, as they come',
-      [
-        [history('a', 'b', 'c'), 'poll'],
-        [history('a', 'c', 'x', 'b', 'c'), 'poll'],
-      ],
-      'a b c x',
-    ],
+    ['an answer behind what was asked, whatever its agent says', [sent('u'), seen('a u')], 'u a'],
+    ['what a person says behind what opened the task', [sent('u'), said('a'), seen('u2 u a'), sent('u2')], 'u a u2'],
+    ['of an agent that changes its order, as they come', [sent('u'), seen('a b c'), seen('a c x b c')], 'u a b c x'],
   ])('stand: %s', (_, told, order) => {
     expect(orderOf(told).join(' ')).toBe(order)
   })
 
   it('stand as their agent has them, whichever were missed and however much of its history each look shows', () => {
     const nameOf = (n: number): string => `m${String(n).padStart(2, '0')}`
-    const moments = fc.array(fc.record({ isHeard: fc.boolean(), shown: fc.option(fc.nat(12), { nil: null }) }), {
-      minLength: 1,
-      maxLength: 12,
-    })
+    const moments = fc.array(
+      fc.record({
+        how: fc.constantFrom('heard', 'heard in its status', 'missed'),
+        shown: fc.option(fc.nat(12), { nil: null }),
+        isStill: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 12 },
+    )
     fc.assert(
       fc.property(moments, (all) => {
-        const told = all.flatMap(({ isHeard, shown }, now): (readonly [Observation, Source])[] => {
-          const so = all.slice(0, now + 1).map((_, n) => nameOf(n))
+        let present: string | null = null
+        const told = all.flatMap(({ how, shown, isStill }, now): Told[] => {
+          const so = ['u', ...all.slice(0, now + 1).map((_, n) => nameOf(n))]
+          present = how === 'heard in its status' ? nameOf(now) : isStill ? null : present
           return [
-            ...(isHeard ? [[said(nameOf(now)), 'stream'] as const] : []),
-            ...(shown === null ? [] : [[history(...so.slice(-shown - 1)), 'poll'] as const]),
+            ...(how === 'heard' ? [said(nameOf(now))] : []),
+            ...(how === 'heard in its status' ? [says(nameOf(now))] : []),
+            // The present status is the last of the history, or is cleared.
+            ...(shown === null ? [] : [seen(so.slice(-shown - 1).join(' '), present === so.at(-1) ? present : null)]),
           ]
         })
-        const whole = [...told, [history(...all.map((_, n) => nameOf(n))), 'poll'] as const]
-        expect(orderOf(told)).toEqual(orderOf(told).toSorted())
-        expect(orderOf(whole)).toEqual(all.map((_, n) => nameOf(n)))
+        const whole = ['u', ...all.map((_, n) => nameOf(n))]
+        expect(orderOf([sent('u'), ...told])).toEqual(
+          orderOf([sent('u'), ...told]).toSorted((a, b) => whole.indexOf(a) - whole.indexOf(b)),
+        )
+        expect(orderOf([sent('u'), ...told, seen(whole.join(' '))])).toEqual(whole)
       }),
     )
   })
 
   it('keep their order however many come at once', () => {
     const many = Array.from({ length: 5_000 }, (_, n) => `m${(n * 7919) % 5_000}`)
-    expect(orderOf([[history(...many), 'reply']])).toEqual(many)
+    expect(orderOf([sent('u'), seen(['u', ...many].join(' '))])).toEqual(['u', ...many])
+    expect(orderOf([sent('u'), said('z'), seen([...many, 'z'].join(' '))])).toEqual(['u', ...many, 'z'])
+  })
+
+  it('have places of their own, also where a gap is filled one by one', () => {
+    const filled = Array.from({ length: 20 }, (_, n) => `m${String(n).padStart(2, '0')}`)
+    const looks = filled.map((_, n) => seen(['a', ...filled.slice(0, n + 1), 'z'].join(' ')))
+    const rows = rowsOf([sent('u'), said('a'), said('z'), ...looks])
+    expect(rows.map(([id]) => id)).toEqual(['u', 'a', ...filled, 'z'])
+    expect(new Set(rows.map(([, position]) => position)).size).toBe(rows.length)
   })
 
   it('have places that a double holds exactly, for eight million events of a million messages', () => {

@@ -317,7 +317,7 @@ export async function rowsOf(db: Connection): Promise<readonly string[]> {
 
 /** What a careless hand, a bug or a bad disk may do to projections. Each leaves the events alone. */
 const harms: Readonly<Record<string, (task: string) => ReturnType<typeof sql.unsafe>>> = {
-  'lost messages': (id) => sql.unsafe`delete from task_message where task_id = ${id} and position % 2 = 0`,
+  'lost messages': (id) => sql.unsafe`delete from task_message where task_id = ${id} and position / 1024 % 2 = 0`,
   'forged words': (id) =>
     sql.unsafe`update task_message set parts = '[]', role = 'user', said_at = now() where task_id = ${id}`,
   'a message too many': (

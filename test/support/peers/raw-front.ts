@@ -163,7 +163,7 @@ function rewriterOf(fault: CarriedFault | undefined): (chunk: Buffer) => Buffer 
 /** On a busy machine each takes some twenty milliseconds: what is met is to be the drip, and not how long an exchange may take. */
 const dripsLimit = 64
 
-/** The first of a chunk in so many pieces, and the rest. */
+/** The first half kilobyte or so of a chunk bit by bit, then the rest. */
 async function dripped(response: ServerResponse, chunk: Buffer, bytes: number): Promise<void> {
   const piecesEnd = Math.min(chunk.length, dripsLimit * bytes)
   for (let from = 0; from < piecesEnd && !response.destroyed; from += bytes) {
