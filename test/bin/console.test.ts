@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { bareEnvironment } from '../support/child.ts'
 import { placeDatabase } from '../support/migrated-dump.ts'
 import { type Running, watch } from './stage.ts'
 import { freePort } from '../support/free-port.ts'
@@ -32,7 +33,7 @@ const dataDir = () => join(home, 'data')
 function launch(port: number): Running {
   const args = ['--no-open', '--port', String(port), '--data-dir', dataDir()]
   const child = spawn(process.execPath, [launcher, ...args], {
-    env: { PATH: process.env.PATH, HOME: home, CI: 'true' },
+    env: { ...bareEnvironment(), HOME: home, CI: 'true' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const started = watch(child)

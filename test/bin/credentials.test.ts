@@ -15,7 +15,7 @@ import { lockDataDirectory } from '../../bin/directory-lock.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { Client } from '../support/api.ts'
 import { openAuthority } from '../support/certificates.ts'
-import { childArgs } from '../support/child.ts'
+import { bareEnvironment, childArgs } from '../support/child.ts'
 import { spawnConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { migratedDump } from '../support/migrated-dump.ts'
@@ -35,7 +35,7 @@ const keys = { k1: '11'.repeat(32), k2: '22'.repeat(32) }
 const generic = { code: 1, out: '', err: 'Credential operation failed.\n' }
 
 function run(env: Record<string, string>, args: readonly string[], input = ''): Promise<object> {
-  const child = spawn(process.execPath, childArgs(script, ...args), { env: { PATH: process.env['PATH'], ...env } })
+  const child = spawn(process.execPath, childArgs(script, ...args), { env: { ...bareEnvironment(), ...env } })
   const said = { out: '', err: '' }
   child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (said.err += chunk.toString()))

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { sql } from 'slonik'
 import { expect, test } from 'vitest'
-import { childArgs } from '../support/child.ts'
+import { bareEnvironment, childArgs } from '../support/child.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { systemOn } from '../support/system.ts'
@@ -41,7 +41,7 @@ test('a delivery that is under way when the start fails ends with its real outco
         cwd: root,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: {
-          PATH: process.env.PATH,
+          ...bareEnvironment(),
           NODE_ENV: 'development',
           A2A_AUTH_MODE: 'development',
           A2A_DATA_DIR: dataDirectory,

@@ -12,7 +12,7 @@ import { spawnConsole, type SpawnedConsole, type SpawnOptions } from '../support
 import { freshDatabase } from '../support/databases.ts'
 import { pageOrigin } from '../support/people.ts'
 import { client, SignInBrowser, TestProvider } from '../support/provider.ts'
-import { childArgs } from '../support/child.ts'
+import { bareEnvironment, childArgs } from '../support/child.ts'
 
 const script = fileURLToPath(new URL('../../bin/provision.ts', import.meta.url))
 const organization = 'acme'
@@ -40,7 +40,7 @@ function run(env: Environment, ...args: string[]) {
     execFile(
       process.execPath,
       childArgs(script, ...args),
-      { env: { PATH: process.env['PATH'], ...env } },
+      { env: { ...bareEnvironment(), ...env } },
       (error, out, err) => resolve({ code: error ? Number(error.code) : 0, out, err }),
     )
   })

@@ -10,7 +10,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import { listTaskIds } from '../../persistence/rebuild.ts'
 import { live } from '../persistence/histories.ts'
-import { childArgs } from '../support/child.ts'
+import { bareEnvironment, childArgs } from '../support/child.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { watch, type Running } from './stage.ts'
@@ -38,7 +38,7 @@ describe('a rebuild that is stopped', () => {
 
   function rebuild(): Running {
     const url = fresh.profile.kind === 'postgresql' ? fresh.profile.url : ''
-    const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+    const env = { ...bareEnvironment(), A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
     return watch(spawn(process.execPath, childArgs('bin/projections.ts'), { env }))
   }
 
@@ -104,7 +104,7 @@ describe.concurrent('the index of a rebuild', () => {
     await (await systemOn(fresh.db, { works: false })).close()
 
     function rebuild(url = ownUrl): Running {
-      const env = { PATH: process.env['PATH'], A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
+      const env = { ...bareEnvironment(), A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
       return watch(spawn(process.execPath, childArgs('bin/projections.ts'), { env }))
     }
 
