@@ -82,7 +82,7 @@ export const heldSkills = (viewer: Viewer, permission: GrantPermission, agent: F
     case when ${held(viewer, permission, agent, null)} then null else coalesce((
       select jsonb_agg(distinct g.skill_id order by g.skill_id) from access_grant g
       where g.agent_id = ${agent} and g.skill_id is not null and ${routed}
-        and ${names(holderOf(viewer), permission)}), '[]'::jsonb) end`
+        and ${byRole(viewer, permission) ?? names(holderOf(viewer), permission)}), '[]'::jsonb) end`
 
 /**
  * Agents and skills that the viewer holds, each once: rows of (agent_id, skill_id), the latter null for a whole agent. A list

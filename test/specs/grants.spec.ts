@@ -165,6 +165,20 @@ describe.each(bothDatabases)('grants on %s', (database) => {
     ])
   })
 
+  test('a role is the ceiling: who only looks may operate no skill, whatever was granted', async () => {
+    const [clerk, visitor] = [await house.person('operator'), await house.person('viewer')]
+    for (const person of [clerk, visitor]) await toPerson(person, routerId, 'operate', 'invoices')
+    const Operable = z.object({ id: z.string(), operableSkills: z.nullable(z.array(z.string())) })
+    const operable = async ({ api }: Person) => {
+      const { agents } = z.object({ agents: z.array(Operable) }).parse((await api.get('/api/agents')).body)
+      const one = Operable.parse((await api.get(`/api/agents/${routerId}`)).body)
+      return [...agents.filter(({ id }) => id === routerId), one].map(({ operableSkills }) => operableSkills)
+    }
+    expect(await operable(clerk)).toEqual([['invoices'], ['invoices']])
+    expect(await operable(visitor)).toEqual([[], []])
+    expect(await refusal(visitor.api, routerId, { text: 'hello', skillId: 'invoices' })).toEqual(forbidden)
+  })
+
   test('a reference to a task of another skill is unknown to who sends, and not named to who reads', async () => {
     const clerk = await house.person('operator')
     await toPerson(clerk, routerId, 'operate', 'invoices')
