@@ -325,9 +325,7 @@ export class Deliveries {
    * after that the outcome is in doubt, and its cause says why.
    */
   async #keep(blobs: readonly Blob[], held: Held): Promise<void> {
-    await whileHeld(held, () => Promise.all(blobs.map((blob) => this.#t.artifacts.put(blob))), {
-      triesLimit: keepsLimit,
-    })
+    await whileHeld(held, () => this.#t.artifacts.putAll(blobs), { triesLimit: keepsLimit })
   }
 
   async #replied({ ref, delivery, overrules }: Attempt, reply: Observation, held: Held): Promise<Done> {

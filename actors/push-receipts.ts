@@ -90,7 +90,7 @@ export class PushReceipts {
       throw new Refusal(event.kind === 'invalid' && event.fault === 'envelope' ? 'push.envelope' : 'push.payload')
     }
     checkScope(event, target)
-    await Promise.all(event.blobs.map((blob) => this.#t.artifacts.put(blob)))
+    await this.#t.artifacts.putAll(event.blobs)
     // Who names deliveries says which are the same: of two with one content both may be meant, a state for the second time.
     const key = deliveryId === null ? `content ${event.push?.digest ?? ''}` : `id ${deliveryId}`
     const { agentId, taskTenant: tenant, remoteId } = target

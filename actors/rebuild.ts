@@ -265,8 +265,9 @@ class Page {
   readonly #stored = new Map<string, number>()
 
   add(folded: Folded): void {
-    this.#messages.push(...folded.messages)
-    this.#transitions.push(...folded.transitions)
+    // One by one: arguments are on the stack, and one event may have a hundred thousand messages.
+    for (const message of folded.messages) this.#messages.push(message)
+    for (const transition of folded.transitions) this.#transitions.push(transition)
     for (const [digest, size] of folded.stored) this.#stored.set(digest, size)
     for (const [id, artifact] of folded.artifacts) {
       const earlier = this.#artifacts.get(id)

@@ -182,7 +182,7 @@ export async function commitSeen(
   const observations: Observation[] = []
   for (const event of events) {
     if (event.kind !== 'observation') continue
-    await Promise.all(event.blobs.map((blob) => artifacts.put(blob)))
+    await artifacts.putAll(event.blobs)
     observations.push(event.observation)
   }
   if (observations.length === 0) return

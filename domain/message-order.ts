@@ -36,6 +36,8 @@ export function placesFor(
   let missed: number[] = []
   let before: number | null = null
   const stand = (next: number): void => {
+    // Told before what the history has before it: it is no sign of where the missed ones stand, but the next one may be.
+    if (before !== null && next <= before) return
     const step = stepBetween(before, next, missed.length)
     if (step !== null) missed.forEach((each, nth) => (places[each] = next - (missed.length - nth) * step))
     missed = []
@@ -58,8 +60,8 @@ function isNewestFirst(places: readonly number[]): boolean {
 }
 
 /**
- * How far apart so many stand between; null where there is no room, or where they stand the other way round. Without anything before them
- * they stand behind the row before, and never before the event that opened the task, which is what was asked.
+ * How far apart so many stand between; null where there is no room. Without anything before them they stand behind the row before, and
+ * never before the event that opened the task, which is what was asked.
  */
 function stepBetween(before: number | null, next: number, count: number): number | null {
   if (before === null && next < betweenEvents) return null

@@ -43,6 +43,9 @@ export class ArtifactsUnavailable extends Error {
 /** A file that the sweep has set aside carries this behind its name until it is removed or put back. */
 export const setAside = '.swept'
 
+/** Twice as many as Node.js has threads for files. */
+const putsAtOnce = 8
+
 const digestShape = /^[0-9a-f]{64}$/
 /** Two hexadecimal characters: 256 folders, so that a million files are four thousand in each. */
 export const shardOf = (digest: string): string => digest.slice(0, 2)
@@ -76,6 +79,22 @@ export class ArtifactStore {
     } catch (error) {
       throw unavailable(error)
     }
+  }
+
+  /**
+   * Those of one event, some at a time: it may bring a hundred thousand, and each holds files open. Rejects as `put` does, once none
+   * is at work; the others are not begun then.
+   */
+  async putAll(all: readonly NewBytes[]): Promise<void> {
+    // Unlike an array's own iterator it is over for all lanes where one of them leaves it.
+    const queue = (function* () {
+      yield* all
+    })()
+    const lane = async (): Promise<void> => {
+      for (const each of queue) await this.put(each)
+    }
+    const ends = await Promise.allSettled(Array.from({ length: Math.min(putsAtOnce, all.length) }, lane))
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
   }
 
   /** The bytes of a digest, as they are taken; null when they are missing or are not what their name says. */

@@ -154,7 +154,7 @@ export function parseInThread({ task, began }: ThreadTask): unknown {
   }
   const events = parseTask(task).map((event) => {
     if (event.kind !== 'observation') return event
-    moved.push(...event.blobs.map(({ bytes }) => bytes.buffer))
+    for (const { bytes } of event.blobs) moved.push(bytes.buffer)
     return { ...event, observation: withTexts(event.observation, encoded) }
   })
   return move({ [transferableSymbol]: moved, [valueSymbol]: events })

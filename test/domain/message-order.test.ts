@@ -95,6 +95,11 @@ describe('messages of a task', () => {
       [sent('u'), said('a'), said('b'), says('s'), seen('c b a u', 's')],
       'u a b s c',
     ],
+    [
+      'before what comes later, where the one between was told too early',
+      [sent('u'), said('c'), said('a'), says('e'), seen('u a x c', 'e')],
+      'u c a x e',
+    ],
     ['an answer behind what was asked, whatever its agent says', [sent('u'), seen('a u')], 'u a'],
     ['what a person says behind what opened the task', [sent('u'), said('a'), seen('u2 u a'), sent('u2')], 'u a u2'],
     ['of an agent that changes its order, as they come', [sent('u'), seen('a b c'), seen('a c x b c')], 'u a b c x'],

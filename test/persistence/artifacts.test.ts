@@ -19,6 +19,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Refusal } from '../../domain/refusal.ts'
 import { sweepShard } from '../../persistence/artifact-sweep.ts'
 import { ArtifactsUnavailable, ArtifactStore, type NewBytes } from '../../persistence/artifacts.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
@@ -67,6 +68,26 @@ function elsewhere(code: string, limits = ''): Promise<string> {
 }
 
 describe('the store', () => {
+  it('keeps the many files of one event with few open at a time', async () => {
+    const many = 600
+    const code = `
+      const all = Array.from({ length: ${many} }, (_, n) => bytesOf(n, 8 + n))
+      await store.putAll(all)
+      const files = await Promise.all(all.slice(0, 8).map(({ digest }) => store.open(digest)))
+      console.log(files.filter((file) => file !== null).length)`
+    expect(await elsewhere(code, 'ulimit -n 96;')).toBe('8\n')
+    expect(filesIn(folder)).toHaveLength(many)
+  })
+
+  it('begins with none of the others of an event once one has failed', async () => {
+    const store = new ArtifactStore(folder, clock)
+    const others = Array.from({ length: 200 }, (_, n) => bytesOf(`other ${n}`))
+    await expect(store.putAll([{ digest: 'none', bytes: Buffer.alloc(1) }, ...others])).rejects.toThrow(Refusal)
+    const kept = await Promise.all(others.map(({ digest }) => store.open(digest)))
+    for (const file of kept) file?.bytes.destroy()
+    expect(kept.filter((file) => file !== null).length).toBeLessThan(20)
+  })
+
   it('gives back what it was given, and nothing that is damaged, missing or misnamed', async () => {
     const store = new ArtifactStore(folder, clock)
     const one = bytesOf('one')
