@@ -14,7 +14,7 @@ import { nothing } from './answers.ts'
 import { bodyLimitBytes } from './bodies.ts'
 import type { Door } from './door.ts'
 import { Bodies } from './push-bodies.ts'
-import { failureOf, logged } from './refusals.ts'
+import { failureOf, logged, sayWhenAgain } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -39,7 +39,6 @@ const bodyLimits = {
   togetherBytes: 4 * bodyLimitBytes,
   withinMs: 30_000,
 }
-const retryAfterSeconds = '60'
 const jsonTypes: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json'])
 /** Printable ASCII, the space included. */
 const deliveryIdShape = /^[\x20-\x7e]{1,255}$/
@@ -125,6 +124,6 @@ export function answerSender(error: unknown, request: FastifyRequest, reply: Fas
   if (request.raw.destroyed && !request.raw.complete) return void reply.hijack()
   const failure = logged(error, request)
   const { status, message } = failure.alarm === null ? failure : failureOf(new Refusal('push.unavailable'))
-  if (status === 429) reply.header('retry-after', retryAfterSeconds)
+  sayWhenAgain(reply, status)
   reply.code(status).send({ error: message })
 }

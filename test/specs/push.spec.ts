@@ -308,6 +308,7 @@ describe.each(bothDatabases)('the push receiver on %s', (database) => {
     const failed = await deliver(house, callback.registrationId, body)
     await house.db.pool.query(sql.unsafe`alter table task_event_away rename to task_event`)
     expect(failed).toMatchObject({ status: 503, body: { error: 'Push receipt unavailable; retry later.' } })
+    expect(failed.headers.get('retry-after')).toBe('1')
     expect((await view(callback)).artifacts).toEqual([])
     expect((await deliver(house, callback.registrationId, body)).status).toBe(204)
     expect((await view(callback)).artifacts).toHaveLength(1)
