@@ -5,7 +5,7 @@
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { placed, placesFor } from './message-order.ts'
-import { changesIn, type Observation, type ObservedArtifact } from './observation.ts'
+import { changesIn, type Observation, type ObservedArtifact, type ObservedMessage } from './observation.ts'
 import { nothingPassedOver, passedOver, toldBit, type Answer, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
 import { knownAs, nameFor, type KnownMessage } from './same-id.ts'
@@ -239,11 +239,15 @@ export class Fold {
   }
 
   #addMessages({ messages }: Observation, event: number, counts: boolean): boolean {
-    const stood = messages.map((message) => knownAs(message, this.#known)?.position ?? null)
+    const nameOf = (message: ObservedMessage): string | null => nameFor(message, this.#known, counts, this.#chain)
+    const stood = messages.map((message) => {
+      if (message.fromStatus && nameOf(message) !== null) return null
+      return knownAs(message, this.#known, this.#chain)?.position ?? null
+    })
     const places = placesFor(event, messages, stood)
     let news = false
     messages.forEach((message, index) => {
-      const id = nameFor(message, this.#known, counts, this.#chain)
+      const id = nameOf(message)
       if (id === null) return
       const position = places[index] ?? placed(event, index)
       this.#known.set(id, { ...message, position })

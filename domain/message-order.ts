@@ -36,11 +36,12 @@ export function placesFor(
   let missed: number[] = []
   let before: number | null = null
   const stand = (next: number): void => {
-    // Told before what the history has before it: it is no sign of where the missed ones stand, but the next one may be.
-    if (before !== null && next <= before) return
-    const step = stepBetween(before, next, missed.length)
-    if (step !== null) missed.forEach((each, nth) => (places[each] = next - (missed.length - nth) * step))
-    missed = []
+    // Told before what the history has before it: no sign of where the missed ones stand, but the next one may be.
+    if (before === null || next > before) {
+      const step = stepBetween(before, next, missed.length)
+      if (step !== null) missed.forEach((each, nth) => (places[each] = next - (missed.length - nth) * step))
+      missed = []
+    }
     before = next
   }
   for (const { index, place } of history) {
@@ -64,7 +65,7 @@ function isNewestFirst(places: readonly number[]): boolean {
  * never before the event that opened the task, which is what was asked.
  */
 function stepBetween(before: number | null, next: number, count: number): number | null {
-  if (before === null && next < betweenEvents) return null
+  if (before === null && next < betweenEvents - aside) return null
   const room = before === null ? Math.max(betweenRows, count + 1) : Math.min(aside, next - before)
   const step = Math.floor(room / (count + 1))
   return step >= 1 ? step : null

@@ -50,9 +50,20 @@ export function namesOf(message: SaidMessage, chain: Chain): readonly string[] {
 }
 
 /** The first message of the same side under its id. */
-export function knownAs(message: SaidMessage, known: ReadonlyMap<string, KnownMessage>): KnownMessage | undefined {
+function ofSide(message: SaidMessage, known: ReadonlyMap<string, KnownMessage>): KnownMessage | undefined {
   const own = known.get(message.id)
   return own && own.role !== message.role ? known.get(nameOfSide(message)) : own
+}
+
+/** The message that it is, where it is known: of a status, the one of these words where its id was used for several. */
+export function knownAs(
+  message: SaidMessage,
+  known: ReadonlyMap<string, KnownMessage>,
+  chain: Chain,
+): KnownMessage | undefined {
+  const side = ofSide(message, known)
+  const digest = side && message.fromStatus ? digestOf(message, chain) : null
+  return (digest === null ? undefined : known.get(nameOfWords(message, digest))) ?? side
 }
 
 /**
@@ -67,7 +78,7 @@ export function nameFor(
 ): string | null {
   const own = known.get(message.id)
   if (!own) return message.id
-  const side = knownAs(message, known)
+  const side = ofSide(message, known)
   if (side && !(message.fromStatus && counts)) return null
   const digest = digestOf(message, chain)
   const areOthers = (than: KnownMessage): boolean => {

@@ -100,11 +100,50 @@ describe('messages of a task', () => {
       [sent('u'), said('c'), said('a'), says('e'), seen('u a x c', 'e')],
       'u c a x e',
     ],
+    ['one before another that was missed before it', [sent('u'), said('c'), seen('b c'), seen('a b c')], 'u a b c'],
+    ['so, too, before a question', [sent('u'), says('q'), seen('b', 'q'), seen('a b', 'q')], 'u a b q'],
+    [
+      'between others, where the history begins with what stands last',
+      [sent('u'), said('a'), said('b'), said('x'), seen('x u a y b')],
+      'u a y b x',
+    ],
     ['an answer behind what was asked, whatever its agent says', [sent('u'), seen('a u')], 'u a'],
     ['what a person says behind what opened the task', [sent('u'), said('a'), seen('u2 u a'), sent('u2')], 'u a u2'],
-    ['of an agent that changes its order, as they come', [sent('u'), seen('a b c'), seen('a c x b c')], 'u a b c x'],
+    [
+      'before the next that stands later, of an agent that changes its order',
+      [sent('u'), seen('a b c'), seen('a c x b c')],
+      'u a b x c',
+    ],
   ])('stand: %s', (_, told, order) => {
     expect(orderOf(told).join(' ')).toBe(order)
+  })
+
+  it('stand before the question that stands, and not before an earlier one of its name', () => {
+    const question = (text: string, n: number) => ({
+      state: 'TASK_STATE_INPUT_REQUIRED',
+      timestamp: new Date(Date.parse(at) + n * 1000).toISOString(),
+      message: { ...message('q'), parts: [{ text }] },
+    })
+    const asks = (text: string, n: number): Told => [
+      observe({ statusUpdate: { taskId: 't', contextId: 'c', status: question(text, n) } }),
+      'stream',
+    ]
+    const asked = (ids: string, text: string, n: number): Told => {
+      const history = ids.split(' ').map(message)
+      return [observe({ task: { id: 't', contextId: 'c', status: question(text, n), history } }), 'poll']
+    }
+    const story = [sent('u'), said('a'), asks('Which?', 1), sent('u2')]
+    const second = expect.stringMatching(/^q#agent-/)
+    // Beside the question as it is asked, and beside one that was asked before.
+    expect(orderOf([...story, asked('a x', 'Really?', 2)])).toEqual(['u', 'a', 'q', 'u2', 'x', second])
+    expect(orderOf([...story, asks('Really?', 2), asked('a u2 x', 'Really?', 2)])).toEqual([
+      'u',
+      'a',
+      'q',
+      'u2',
+      'x',
+      second,
+    ])
   })
 
   it('stand as their agent has them, whichever were missed and however much of its history each look shows', () => {
