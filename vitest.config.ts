@@ -14,7 +14,7 @@ export default defineConfig({
     setupFiles: ['test/support/patience.ts'],
     /**
      * PGlite lives for some seconds in a test: V8's optimizing compiler for WebAssembly is still at work when it ends. Without
-     * it a file on PGlite takes some tenths of a second of a processor less, more on a busy machine. A process of the product that a test starts is not told.
+     * it a file on PGlite takes some tenths of a second of a processor less, more on a busy machine. Processes that a test starts are told as well (test/support/child.ts).
      */
     execArgv: ['--liftoff-only'],
     /**

@@ -240,11 +240,13 @@ export class Fold {
 
   #addMessages({ messages }: Observation, event: number, counts: boolean): boolean {
     const nameOf = (message: ObservedMessage): string | null => nameFor(message, this.#known, counts, this.#chain)
-    const stood = messages.map((message) => {
-      if (message.fromStatus && nameOf(message) !== null) return null
-      return knownAs(message, this.#known, this.#chain)?.position ?? null
+    const told = messages.map((message) => {
+      const { role, fromStatus } = message
+      // Other words of its status, under an id that is known, are new.
+      const stands = fromStatus && nameOf(message) !== null ? undefined : knownAs(message, this.#known, this.#chain)
+      return { role, fromStatus, place: stands?.position ?? null }
     })
-    const places = placesFor(event, messages, stood)
+    const places = placesFor(event, told)
     let news = false
     messages.forEach((message, index) => {
       const id = nameOf(message)

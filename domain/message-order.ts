@@ -16,23 +16,18 @@ const aside = 2 ** 24
 /** As it was told: the `index`th row of the event at that position. */
 export const placed = (event: number, index: number): number => event * betweenEvents + index * betweenRows
 
-type Told = Pick<ObservedMessage, 'fromStatus' | 'role'>
+/** `place`: where it stands that is known already; null for one that is to be kept. */
+type Told = Pick<ObservedMessage, 'fromStatus' | 'role'> & { readonly place: number | null }
 
 /**
- * Places for the messages of one event that are kept. `known`: where those stand that are known already, null for the others. A history
- * is in the order in which things were said: what was missed stands before the next that is known, and what has none behind it, last.
- * Where the same gap is filled one by one, a message before the last, it has room for some twenty.
+ * Places for the messages of one event that are kept. A history is in the order in which things were said: what was missed stands before
+ * the next that is known, and what has none behind it, last. Where the same gap is filled one by one, a message before the last, it has room for some twenty.
  */
-export function placesFor(
-  event: number,
-  messages: readonly Told[],
-  known: readonly (number | null)[],
-): readonly number[] {
+export function placesFor(event: number, messages: readonly Told[]): readonly number[] {
   const places = messages.map((_, index) => placed(event, index))
-  const rows = messages.map(({ role, fromStatus }, index) => ({ index, role, fromStatus, place: known[index] ?? null }))
   // A status's own message is the present one, wherever its history has it.
-  const history = rows.filter(({ fromStatus }) => !fromStatus)
-  if (isNewestFirst(history.flatMap(({ place }) => place ?? []))) return places
+  const known = messages.flatMap(({ fromStatus, place }) => (fromStatus ? [] : (place ?? [])))
+  if (isNewestFirst(known)) return places
   let missed: number[] = []
   let before: number | null = null
   const stand = (next: number): void => {
@@ -44,12 +39,13 @@ export function placesFor(
     }
     before = next
   }
-  for (const { index, place } of history) {
+  messages.forEach(({ fromStatus, place }, index) => {
+    if (fromStatus) return
     if (place === null) missed.push(index)
     else stand(place)
-  }
+  })
   // It is the last word of the history, too, but for an answer to it while it still stands.
-  const present = rows.find(({ fromStatus, place }) => fromStatus && place !== null)?.place ?? null
+  const present = messages.find(({ fromStatus }) => fromStatus)?.place ?? null
   if (present !== null && missed.every((index) => messages[index]?.role === 'agent')) stand(present)
   return places
 }

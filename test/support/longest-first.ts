@@ -1,5 +1,5 @@
 /**
- * The order of the test files: those that take long begin, whatever their project, and what waits stands beside what
+ * The order of the test files: those that take long begin, whatever their floor, and what waits stands beside what
  * computes. So a fresh clone, which has no durations to sort by, does not end with one worker on a minute's wait and the
  * others idle. Owns the order alone; everything that is not named follows in Vitest's own.
  */
