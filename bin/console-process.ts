@@ -6,8 +6,8 @@ import type { FastifyInstance } from 'fastify'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openAdmission, type Admission } from './admission.ts'
-import { openSystem, type Parts } from './composition.ts'
+import type { Admission } from './admission.ts'
+import type { Parts } from './composition.ts'
 import { readConfig } from './config.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
 import { listening } from './launcher-ready.ts'
@@ -56,10 +56,13 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
   const config = readConfig(environment)
   const log = openLog(config.logLevel)
   for (const name of config.unknownVariables) log.warn({ name }, 'an unknown A2A_ variable is ignored')
-  // Loading the HTTP floor takes about as long as opening the database, so the two go side by side.
-  const [{ buildServer }, running] = await Promise.all([
+  // Loaded only now: a refusal is said at once. Loading the HTTP floor takes about as long as opening the database: the two go side by side.
+  const [running, { openAdmission }, { buildServer }] = await Promise.all([
+    import('./composition.ts').then(({ openSystem }) =>
+      openSystem(config, log, config.worker.mode === 'embedded', true, parts),
+    ),
+    import('./admission.ts'),
     import('../http/server.ts'),
-    openSystem(config, log, config.worker.mode === 'embedded', true, parts),
   ])
   const drain = new AbortController()
   let admission: Admission | null = null

@@ -7,16 +7,23 @@ interface One {
   readonly holder: string
 }
 
+/** A holder's coming to the line: which of all comings it was, and how many turns there had been. */
+interface Coming {
+  readonly nth: number
+  readonly turns: number
+}
+
 /** The rule, read from lists anew each time. */
 class PlainLine {
-  readonly waiting: { readonly one: One; readonly since: number }[] = []
+  /** `came`: its holder, who stays in line as long as anybody of it waits. */
+  readonly waiting: { readonly one: One; readonly came: Coming }[] = []
   /** The holders of all turns, in their order. */
   readonly turns: string[] = []
+  #comings = 0
 
   enter(one: One): void {
-    // When its holder came to the line: whoever of it waits longest was there since.
-    const since = this.waiting.find((each) => each.one.holder === one.holder)?.since ?? this.turns.length
-    this.waiting.push({ one, since })
+    const standing = this.waiting.find((each) => each.one.holder === one.holder)
+    this.waiting.push({ one, came: standing?.came ?? { nth: this.#comings++, turns: this.turns.length } })
   }
 
   leave(one: One): void {
@@ -25,14 +32,11 @@ class PlainLine {
   }
 
   next(): One | undefined {
-    const order = [...new Set(this.waiting.map(({ one }) => one.holder))]
-    const rank = (holder: string): number => {
-      const since = this.waiting.find(({ one }) => one.holder === holder)?.since ?? 0
-      return Math.max(this.turns.lastIndexOf(holder) + 1, since - 1)
-    }
-    const least = Math.min(...order.map(rank))
-    const candidates = this.waiting.filter(({ one }) => rank(one.holder) === least)
-    const one = candidates[0]?.one
+    const rank = ({ one: { holder }, came }: (typeof this.waiting)[number]): number =>
+      Math.max(this.turns.lastIndexOf(holder) + 1, came.turns - 1)
+    // Of two equals the one whose holder came first; of one holder's whoever came first.
+    const [first] = this.waiting.toSorted((a, b) => rank(a) - rank(b) || a.came.nth - b.came.nth)
+    const one = first?.one
     if (one) {
       this.leave(one)
       this.turns.push(one.holder)
@@ -49,6 +53,8 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constant('next' as const) }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('leave' as const), which: fc.nat() }) },
 )
+
+const enter = (holder: string) => ({ does: 'enter' as const, holder })
 
 it('gives turns as the rule says, whoever comes and leaves, also twice', () => {
   fc.assert(
@@ -73,6 +79,7 @@ it('gives turns as the rule says, whoever comes and leaves, also twice', () => {
         expect(line.size).toBe(plain.waiting.length)
       }
     }),
+    { examples: [[[enter('b'), enter('a'), enter('b'), { does: 'leave', which: 0 }, { does: 'next' }]]] },
   )
 })
 
