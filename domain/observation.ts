@@ -143,32 +143,8 @@ const nothing = (kind: Observation['kind'], taskId?: string, contextId?: string)
   artifacts: [],
 })
 
-/**
- * Messages of one history that are taken into a task's view: the last ones. Those that an earlier look has shown stay; the others are kept in the
- * event, and a message says so in their place. An agent that shows a hundred thousand would otherwise keep the process from all else for seconds.
- */
-export const historyLimit = 5_000
-const historyCut: ObservedMessage = {
-  id: 'signalbox-history-cut',
-  role: 'agent',
-  parts: JSON.stringify([
-    {
-      kind: 'unknown',
-      value: `The agent shows more than ${historyLimit} messages at once. Those before them that were not seen earlier are kept in the task's events and are not shown.`,
-      mediaType: 'text/plain',
-    },
-  ]),
-  timestamp: null,
-  fromStatus: false,
-}
-
-function historyOf({ history = [] }: Task): readonly ObservedMessage[] {
-  const told = history.slice(-historyLimit).map((message) => ofMessage(message, null, false))
-  return told.length < history.length ? [historyCut, ...told] : told
-}
-
 function ofTask(task: Task, parts: readonly PartText[]): Changes {
-  const told = historyOf(task)
+  const told = (task.history ?? []).map((message) => ofMessage(message, null, false))
   const said = statusMessage(task.status)
   const asked = new Set(said.map((m) => m.id))
   const isWhole = isTerminal(stateSaid(task.status.state))

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeText } from '../../domain/json-text.ts'
 import { Fold, partsLimit, type Folded, type KnownTask } from '../../domain/fold.ts'
-import { historyLimit, type Observation } from '../../domain/observation.ts'
+import type { Observation } from '../../domain/observation.ts'
 import { longValue } from '../../domain/part-text.ts'
 import { chainParts } from '../../persistence/tasks.ts'
 import { observe } from '../support/observing.ts'
@@ -162,32 +162,6 @@ describe('folding', () => {
     })
     expect(fold([update(0, partsLimit + 6)]).artifacts.get('a')?.partsDigest).not.toBe(whole?.partsDigest)
     expect(fold([update(0, 2)], known).artifacts.get('a')).toMatchObject({ partCount: 2, isShorter: true })
-  })
-
-  it('takes the last so many messages of a history and says that there are more; what was seen before stays', () => {
-    const history = Array.from({ length: historyLimit + 30 }, (_, n) => ({
-      messageId: `m${n}`,
-      role: 'ROLE_AGENT' as const,
-      parts: [{ text: `${n}` }],
-    }))
-    const shown = (upTo: number): Observation =>
-      observe({
-        task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' }, history: history.slice(0, upTo) },
-      })
-    const looks = [shown(3), shown(historyLimit + 20), shown(historyLimit + 20), shown(historyLimit + 30)]
-    const folded = fold(looks)
-    expect(folded.events.map(({ event }) => JSON.parse(decodeText(event)).task.history.length)).toEqual([
-      3,
-      historyLimit + 20,
-      historyLimit + 30,
-    ])
-    const seen = folded.messages.toSorted((a, b) => a.position - b.position).map(({ id }) => id)
-    const told = history.map(({ messageId }) => messageId)
-    expect(seen).toEqual([...told.slice(0, 3), 'signalbox-history-cut', ...told.slice(20)])
-    expect(decodeText(folded.messages.find(({ id }) => id === 'signalbox-history-cut')?.parts ?? '')).toContain(
-      `more than ${historyLimit} messages at once`,
-    )
-    expect(fold([shown(historyLimit)]).messages.map(({ id }) => id)).toEqual(told.slice(0, historyLimit))
   })
 
   it.each([longValue, 1024 * 1024])(
