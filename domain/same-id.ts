@@ -42,9 +42,9 @@ const nameOfSide = ({ id, role }: SaidMessage): string => `${id}#${role}`
 const nameOfWords = (message: SaidMessage, digest: string): string =>
   `${nameOfSide(message)}-${digest.slice(0, digestCharacters)}`
 
-/** What may be known of it stands under these. */
+/** What may be known of it stands under these. Only words of a status are told apart from others of the same side. */
 export function namesOf(message: SaidMessage, chain: Chain): readonly string[] {
-  const digest = digestOf(message, chain)
+  const digest = message.fromStatus ? digestOf(message, chain) : null
   const names = [message.id, nameOfSide(message)]
   return digest === null ? names : [...names, nameOfWords(message, digest)]
 }
