@@ -51,7 +51,7 @@ export async function lockTasks(tx: Transaction, tasks: readonly RemoteTask[]): 
 export async function readKnown(
   tx: Transaction,
   names: {
-    messages: readonly (readonly [string, SaidMessage])[]
+    messages: readonly Told[]
     artifacts: readonly (readonly [string, string])[]
   },
 ): Promise<ReadonlyMap<string, Pick<KnownTask, 'messages' | 'artifacts'>>> {
@@ -92,8 +92,20 @@ const KnownMessageRow = z.custom<{
   readonly parts: string | null
 }>()
 
+type Told = readonly [taskId: string, message: SaidMessage]
+
+/** Messages of one statement. One history may show a hundred thousand: as one, they would keep the process from all else for seconds. */
+const toldAtOnce = 5_000
+
+async function readMessages(tx: Transaction, told: readonly Told[]) {
+  const rows: z.infer<typeof KnownMessageRow>[] = []
+  for (let from = 0; from < told.length; from += toldAtOnce)
+    rows.push(...(await readMessagesAtOnce(tx, told.slice(from, from + toldAtOnce))))
+  return rows
+}
+
 /** What it says is read where it is short, and may be other words than those that are told now (domain/same-id.ts). */
-const readMessages = (tx: Transaction, told: readonly (readonly [string, SaidMessage])[]) =>
+const readMessagesAtOnce = (tx: Transaction, told: readonly Told[]) =>
   tx.any(sql.type(KnownMessageRow)`
     select m.task_id as "taskId", m.message_id as "messageId", m.role, m.position,
       case when (n.from_status or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts

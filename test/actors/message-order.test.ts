@@ -69,9 +69,13 @@ describe.each(bothDatabases)('a task’s messages on %s', (kind) => {
 
   it('keep their order when thousands of them come at once', async () => {
     const { localId, remoteId } = await sent('hold')
-    const many = Array.from({ length: 3_000 }, (_, n) => `${(n * 7_919) % 3_000}`)
+    const many = Array.from({ length: 6_000 }, (_, n) => `${(n * 7_919) % 6_000}`)
     await looked(localId, remoteId, many)
     expect(await textsOf(localId)).toEqual(['hold', ...many])
+    // All of them are known now, and are read in several statements.
+    const more = [...many.slice(0, 10), 'missed', ...many.slice(10), 'last']
+    await looked(localId, remoteId, more)
+    expect(await textsOf(localId)).toEqual(['hold', ...more])
     await isRebuiltAlike(localId)
   })
 })
