@@ -8,14 +8,14 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { z } from 'zod'
 import { rebuildTask } from '../../actors/rebuild.ts'
 import { instruments } from '../../actors/system.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { startPatientAgent } from './patient-agent.ts'
 import { patience, Scopes } from './reconciliation-turns.ts'
 
 const State = z.object({ state: z.string() })
 
-describe.each(bothDatabases)('an agent whose clock runs back, on %s', (kind) => {
+describe.each(eitherDatabase)('an agent whose clock runs back, on %s', (kind) => {
   let running: RunningSystem
   /** The process' own clock, which no lease is so short of. */
   let aheadMs = 0

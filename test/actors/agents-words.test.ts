@@ -11,7 +11,7 @@ import { rebuildTask } from '../../actors/rebuild.ts'
 import { commandErrors } from '../../domain/command.ts'
 import type { Report } from '../../domain/fact.ts'
 import { readActorLog } from '../../persistence/actor-views.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
@@ -21,7 +21,7 @@ const sse = { 'content-type': 'text/event-stream' }
 const Failures = z.object({ failures: z.number() })
 const Told = z.object({ kind: z.string() })
 
-describe.each(bothDatabases)('on %s', (kind) => {
+describe.each(eitherDatabase)('on %s', (kind) => {
   let fresh: FreshDatabase
   let running: RunningSystem
   let peer: RawPeer

@@ -12,7 +12,7 @@ import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { credentialSentences as sentences, type Binding, type Credential } from '../../domain/credential.ts'
 import type { Command } from '../../domain/command.ts'
 import { openAuthority, type Authority, type KeyPair } from '../support/certificates.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startGate, type Gate, type Visit } from '../support/peers/gate.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startTokenEndpoint, type TokenEndpoint } from '../support/peers/token-endpoint.ts'
@@ -23,7 +23,7 @@ const ring: KeyRing = { keys: { k1: '11'.repeat(32) }, activeKey: 'k1' }
 const at = '2026-01-01T00:00:00.000Z'
 const clientSecret = 'a client secret: with %, + and more'
 
-describe.each(bothDatabases)('credentials on %s', (kind) => {
+describe.each(eitherDatabase)('credentials on %s', (kind) => {
   let authority: Authority
   let tls: KeyPair
   let fresh: FreshDatabase

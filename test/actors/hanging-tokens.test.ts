@@ -12,7 +12,7 @@ import { instruments } from '../../actors/system.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { credentialSentences as sentences } from '../../domain/credential.ts'
 import { openAuthority, type Authority, type KeyPair } from '../support/certificates.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startGate, type Gate } from '../support/peers/gate.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startTokenEndpoint, type TokenEndpoint } from '../support/peers/token-endpoint.ts'
@@ -28,7 +28,7 @@ interface Behind {
   readonly gate: Gate
 }
 
-describe.each(bothDatabases)('a token endpoint that hangs, on %s', (kind) => {
+describe.each(eitherDatabase)('a token endpoint that hangs, on %s', (kind) => {
   let authority: Authority
   let tls: KeyPair
   let running: RunningSystem

@@ -9,7 +9,7 @@ import { aborted } from '../../actors/loop/bell.ts'
 import { HeavyTurns, type HeavyText } from '../../actors/threads/heavy-turns.ts'
 import type { ParsedEvent } from '../../actors/threads/messages.ts'
 import { ParserPool, type StreamFormat, type StreamParser, type WholeFrames } from '../../actors/threads/pool.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { patience } from './reconciliation-turns.ts'
@@ -30,7 +30,7 @@ class NotedTurns extends HeavyTurns {
   }
 }
 
-describe.each(bothDatabases)('beside streams that wait for their turns, on %s', (database) => {
+describe.each(eitherDatabase)('beside streams that wait for their turns, on %s', (database) => {
   let fresh: FreshDatabase
   let running: RunningSystem
   let talker: RawPeer

@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Kinds } from '../../actors/loop/kinds.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { rowsOf, sendLarge } from './large-rows.ts'
@@ -15,7 +15,7 @@ const largeSends = { all: 6_000, each: 3_000, largeBytes: 1_000, waitingEach: 3 
 const asksForNothing = (kinds: Kinds): Kinds =>
   Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, { ...kind, pollMs: 3_600_000 }]))
 
-describe.each(bothDatabases)('large sends on %s', (kind) => {
+describe.each(eitherDatabase)('large sends on %s', (kind) => {
   let fresh: FreshDatabase
   let hanging: RawPeer
   let running: RunningSystem

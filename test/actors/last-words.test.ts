@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { LastWords } from '../../actors/last-words.ts'
 import type { TaskView } from '../../domain/task.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { statusOf } from './models/stage.ts'
@@ -20,7 +20,7 @@ const notes = (taskId: string, text: string) => ({
 })
 const said = ({ artifacts }: TaskView): unknown[] => artifacts.flatMap(({ parts }) => parts.map(({ value }) => value))
 
-const houses = bothDatabases.flatMap((database) =>
+const houses = eitherDatabase.flatMap((database) =>
   (['this process', 'another process'] as const)
     .filter((who) => database === 'postgresql' || who === 'this process')
     .map((who) => ({ database, who })),

@@ -15,7 +15,7 @@ import { ActorAnswer } from '../../domain/actor.ts'
 import type { Binding } from '../../domain/credential.ts'
 import type { TaskView } from '../../domain/task.ts'
 import { spawnConsole, startConsole, type TestConsole } from '../support/console.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { openDoorway, type Doorway } from '../support/doorway.ts'
 import { startFront } from '../support/peers/raw-front.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -41,7 +41,7 @@ const dialects = [
 const registrationsOf = async ({ db }: TestConsole, localId: string): Promise<readonly string[]> =>
   db.pool.anyFirst(sql.type(z.object({ id: z.string() }))`select id from push_registration where task_id = ${localId}`)
 
-describe.each(bothDatabases)('push with agents, on %s', (database) => {
+describe.each(eitherDatabase)('push with agents, on %s', (database) => {
   let house: TestConsole
   let doorway: Doorway
   let peer: RawPeer

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Latecomers } from '../../actors/push-latecomers.ts'
 import type { Runtime } from '../../actors/loop/runtime.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import type { CardOverlay } from '../support/peers/card.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { callsOnly, pushStateOf, signingKey } from '../support/push.ts'
@@ -14,7 +14,7 @@ const create = 'CreateTaskPushNotificationConfig'
 const push = { callbackOrigin: 'https://console.example', signingKey }
 const Told = z.object({ params: z.object({ taskId: z.string() }) })
 
-describe.each(bothDatabases)('where push is turned on, on %s', (kind) => {
+describe.each(eitherDatabase)('where push is turned on, on %s', (kind) => {
   let fresh: FreshDatabase
   const open: { close(): Promise<unknown> }[] = []
   beforeEach(async () => {

@@ -6,14 +6,14 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { startPatientAgent, type PatientOptions } from './patient-agent.ts'
 import { patience, Scopes } from './reconciliation-turns.ts'
 
 const State = z.object({ state: z.string() })
 
-describe.each(bothDatabases)('a held stream on %s', (kind) => {
+describe.each(eitherDatabase)('a held stream on %s', (kind) => {
   let running: RunningSystem
   beforeAll(async () => {
     running = await freshSystem(kind)

@@ -9,7 +9,7 @@ import { Room } from '../../actors/loop/room.ts'
 import type { PlaceTimes } from '../../actors/loop/place-time.ts'
 import { endTurns, lanesOf, whoYields, type Queue } from '../../actors/loop/turns.ts'
 import { claimFor, type Turn } from '../../persistence/leases.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
 
@@ -165,7 +165,7 @@ describe('whose turn it is', () => {
     expect(times(3_700_000)('there')).toBe(times(3_700_000)('new') + 30_000)
   })
 
-  it.each(bothDatabases)('is told to the claim, on %s', async (database) => {
+  it.each(eitherDatabase)('is told to the claim, on %s', async (database) => {
     const { db, close } = await freshDatabase(database)
     const [first, second, third] = [uuidv7(), uuidv7(), uuidv7()]
     for (const [i, lane] of [first, first, first, second, third].entries())
@@ -187,7 +187,7 @@ describe('whose turn it is', () => {
   })
 })
 
-describe.each(bothDatabases)('streams on %s', (kind) => {
+describe.each(eitherDatabase)('streams on %s', (kind) => {
   it('of an agent with more tasks than there are places make room for another agent, and for one another', async () => {
     const running = await freshSystem(kind, {
       rhythm: ({ subscription, ...kinds }) =>
@@ -219,7 +219,7 @@ describe.each(bothDatabases)('streams on %s', (kind) => {
   })
 })
 
-it.concurrent.each(bothDatabases)(
+it.concurrent.each(eitherDatabase)(
   'a new agent’s stream need not wait until a turn is over, however many wait, on %s',
   async (kind) => {
     const running = await freshSystem(kind, {
@@ -249,7 +249,7 @@ it.concurrent.each(bothDatabases)(
   },
 )
 
-it.concurrent.each(bothDatabases)('a look that others cut short is no failure of its agent, on %s', async (kind) => {
+it.concurrent.each(eitherDatabase)('a look that others cut short is no failure of its agent, on %s', async (kind) => {
   const running = await freshSystem(kind, {
     rhythm: ({ subscription, ...kinds }) =>
       subscription ? { ...kinds, subscription: { ...subscription, concurrency: 1, turnMs: 100 } } : kinds,

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
@@ -26,7 +26,7 @@ class OpenReads {
   }
 }
 
-describe.each(bothDatabases)(`%s: of ${agentsCount} agents that are due at once`, (database) => {
+describe.each(eitherDatabase)(`%s: of ${agentsCount} agents that are due at once`, (database) => {
   let running: RunningSystem
   let scopes: Scopes
   let reads: OpenReads

@@ -5,7 +5,8 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { axeOn, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
 import { readAccess } from '../../persistence/access.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -18,7 +19,6 @@ import { startTlsFront, type TlsFront } from '../support/tls-front.ts'
 
 const roles = { ada: 'admin', bob: 'operator', vic: 'viewer' } as const
 type Name = keyof typeof roles
-const axeRules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 let provider: TestProvider
 let house: SignInConsole
@@ -74,8 +74,7 @@ async function signOut(page: Page): Promise<void> {
 }
 
 async function expectClean(page: Page): Promise<void> {
-  const { violations } = await axeOn(page).withTags(axeRules).analyze()
-  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+  expect(await axeFindings(page)).toEqual([])
 }
 
 const confirm = async (page: Page, word: string, sentence: RegExp): Promise<void> => {

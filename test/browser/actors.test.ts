@@ -3,7 +3,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
-import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -301,8 +302,7 @@ describe('the Actors page', () => {
     const page = await open(`${pathOf(resting)}?step=1`, { colorScheme, viewport: { width, height: 900 } })
     await page.getByText('Looking at step 1', { exact: true }).waitFor()
     await page.getByRole('group', { name: /Statechart of subscription/ }).waitFor()
-    const { violations } = await axeOn(page).analyze()
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target)])).toEqual([])
+    expect(await axeFindings(page)).toEqual([])
     const overflow = await page.evaluate(
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
     )

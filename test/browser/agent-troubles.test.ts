@@ -6,7 +6,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
-import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -43,8 +44,7 @@ describe('an agent that cannot be read', () => {
     return watched.page
   }
   async function expectClean(page: Page): Promise<void> {
-    const { violations } = await axeOn(page).analyze()
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+    expect(await axeFindings(page)).toEqual([])
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
   }
   const troubles = (page: Page) => page.getByRole('region', { name: 'What stands in its way' })
@@ -285,7 +285,7 @@ describe('an agent whose places are all taken', () => {
       const note = page.getByRole('note').filter({ hasText: 'All its places for delivering messages are taken' })
       await note.getByText('64 of 64 places are taken. 1 waits for one, and begins as soon as one is free.').waitFor()
       await note.getByText('The first place is free by about').waitFor()
-      expect((await axeOn(page).analyze()).violations).toEqual([])
+      expect(await axeFindings(page)).toEqual([])
       await note.getByRole('link', { name: 'What waits' }).click()
       const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')
       await expect.poll(() => rows.count(), patience).toBe(1)

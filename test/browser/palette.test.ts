@@ -1,7 +1,8 @@
 /** The palette finds what is older than its lists, says how far it looked, and has what was typed before it was there. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { axeOn, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -48,8 +49,7 @@ it('finds a task that is not among the newest by its title, and says what it loo
   // The message that opened it is called as it is, and is not told beside it.
   const older = page.getByRole('option', { name: /^ask\b/ })
   expect(await older.allInnerTexts()).toEqual([expect.stringMatching(/^ask\s+task$/)])
-  const { violations } = await axeOn(page).analyze()
-  expect(violations.map(({ id }) => id)).toEqual([])
+  expect(await axeFindings(page)).toEqual([])
   await older.click()
   await page.waitForURL(`**/tasks/${localId}`)
   await page.context().close()

@@ -11,7 +11,8 @@ import { instruments } from '../../actors/system.ts'
 import { supervisedOf } from '../../actors/vitals.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { tellOfProcess } from '../../persistence/processes.ts'
-import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -68,7 +69,7 @@ describe('the processes of the System page', () => {
         .last()
     expect(await told('Parsing').innerText()).toMatch(/^Parsing\s+1 thread, nothing under way$/)
     expect(await told('Database').innerText()).toMatch(/^Database\s+PostgreSQL: \d+ connections? in use, \d+ idle$/)
-    expect((await axeOn(page).analyze()).violations).toEqual([])
+    expect(await axeFindings(page)).toEqual([])
 
     const own = web.system.worker.owner
     await nameOf(own).click()
@@ -180,7 +181,7 @@ describe('the processes of the System page', () => {
       expect(new Set(names)).toEqual(new Set([1]))
       const cut = await system.evaluate((region) => region.scrollWidth - region.clientWidth)
       expect(cut).toBeLessThanOrEqual(0)
-      expect((await axeOn(page).analyze()).violations).toEqual([])
+      expect(await axeFindings(page)).toEqual([])
     }
   })
 })

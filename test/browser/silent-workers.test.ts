@@ -5,7 +5,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { axeOn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 const patience = { timeout: 20_000, interval: 200 }
@@ -36,8 +37,7 @@ describe('a worker that is not heard of any more', () => {
     return watched.page
   }
   async function expectClean(page: Page): Promise<void> {
-    const { violations } = await axeOn(page).analyze()
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(' '))])).toEqual([])
+    expect(await axeFindings(page)).toEqual([])
   }
 
   it('is told before its lease ends, also beside what it holds', async () => {

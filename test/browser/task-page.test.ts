@@ -5,7 +5,8 @@
 import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { axeOn, drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { axeFindings } from '../support/axe.ts'
+import { drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -146,8 +147,7 @@ describe('a conversation longer than the screen', () => {
     expect(box?.height).toBeGreaterThan(200)
     const field = await page.getByRole('textbox', { name: 'Message' }).boundingBox()
     expect((field?.y ?? Infinity) + (field?.height ?? 0)).toBeLessThanOrEqual(height)
-    const { violations } = await axeOn(page).analyze()
-    expect(violations.map(({ id }) => id)).toEqual([])
+    expect(await axeFindings(page)).toEqual([])
   })
 })
 

@@ -11,9 +11,9 @@ import { Client } from '../support/api.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { runScript } from '../support/scripts.ts'
 import { dialectNames } from './dialects.ts'
-import { isLong, sized } from './seed.ts'
 import type { Stage } from './stage.ts'
 import { expectMostSucceeded, storm, usualWords } from './storm.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const senders = 6
 const lives = sized(2, 60)

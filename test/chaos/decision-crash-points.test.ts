@@ -13,9 +13,9 @@ import { deathAt, heir } from './deaths.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import type { Member } from './fleet.ts'
 import type { Load } from './load.ts'
-import { isLong, sized } from './seed.ts'
 import type { Stage } from './stage.ts'
 import { storm } from './storm.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const Trail = z.object({ entries: z.array(AuditRecord) })
 

@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
 import { hasDisks, makeDisk } from './disk.ts'
-import { sized } from './seed.ts'
 import { expectMostSucceeded, expectNoDoubt, sayLeftOut, storm, usualWords } from './storm.ts'
+import { sized } from '../support/pass.ts'
 
 const senders = 12
 const minuteMs = 60_000

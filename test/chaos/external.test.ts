@@ -9,11 +9,12 @@ import { z } from 'zod'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import type { Member } from './fleet.ts'
 import type { Load } from './load.ts'
-import { type Chance, isLong, sized } from './seed.ts'
+import { type Chance } from './seed.ts'
 import { cutOff, freshUrlOn, killBackend } from './server-faults.ts'
 import type { Stage } from './stage.ts'
 import { expectMostSucceeded, meanOf, storm, usualWords } from './storm.ts'
 import { freePort } from '../support/free-port.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const senders = 12
 const workersCount = 3

@@ -5,9 +5,9 @@
 import { describe, expect, it } from 'vitest'
 import { startPostgres, unprivileged } from '../support/postgres.ts'
 import { hasDisks, makeDisk } from './disk.ts'
-import { sized } from './seed.ts'
 import { freshUrlOn } from './server-faults.ts'
 import { expectMostSucceeded, expectNoDoubt, sayLeftOut, storm, usualWords } from './storm.ts'
+import { sized } from '../support/pass.ts'
 
 const senders = 8
 const megabytes = 192

@@ -14,8 +14,8 @@ import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
 import { deliveries, endOf, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
-import { sized } from './seed.ts'
 import { readView } from '../support/views.ts'
+import { sized } from '../support/pass.ts'
 
 const numRuns = sized(15, 300)
 

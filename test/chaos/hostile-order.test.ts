@@ -11,7 +11,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isTerminal } from '../../domain/task.ts'
 import { delivered, deliveries, endOf, storyOf, stories, Telling, viewOf } from './hostile-stories.ts'
-import { sized } from './seed.ts'
+import { sized } from '../support/pass.ts'
 
 const runs = sized(1_000, 25_000)
 

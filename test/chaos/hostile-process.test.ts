@@ -10,9 +10,10 @@ import { Client, commandIn } from '../support/api.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { deepJson, garbage, type AnswerFault } from '../support/peers/raw-faults.ts'
 import { longSizes, shortSizes } from './hostile-faults.ts'
-import { isLong, sized, type Chance } from './seed.ts'
+import { type Chance } from './seed.ts'
 import type { Stage } from './stage.ts'
 import { expectMostSucceeded, expectNoDoubt, storm, usualWords } from './storm.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const MiB = 1024 * 1024
 const senders = 4

@@ -5,8 +5,8 @@
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
 import type { History } from './checker.ts'
-import { isLong, sized } from './seed.ts'
 import { expectMostSucceeded, meanOf, say, storm, usualWords } from './storm.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const senders = 12
 const sendsARound = 40

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { fair, startProxy, type Proxy } from './proxy.ts'
 import { cutOff, freshUrlOn } from './server-faults.ts'
-import { isLong, sized } from './seed.ts'
 import { expectMostSucceeded, expectNoDoubt, storm, usualWords } from './storm.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const senders = 12
 

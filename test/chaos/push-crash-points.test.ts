@@ -12,9 +12,9 @@ import { dialects } from './dialects.ts'
 import type { CrashPoint } from './doomed/doom.ts'
 import type { Member } from './fleet.ts'
 import type { Load } from './load.ts'
-import { isLong } from './seed.ts'
 import { storm } from './storm.ts'
 import type { Stage } from './stage.ts'
+import { isLong } from '../support/pass.ts'
 
 interface Case {
   readonly point: CrashPoint
@@ -33,7 +33,7 @@ const events = ['turned', 'turned back', 'chunk', 'second chunk', 'end'] as cons
 type Event = (typeof events)[number]
 
 const ofRegistering: readonly Case[] = [
-  { point: 'callback/before-commit', event: null, told: 1, brief: true },
+  { point: 'callback/before-commit', event: null, told: 1 },
   // Nobody was told of the row; whoever comes next tells of that one and not of another.
   { point: 'callback/after-commit', event: null, told: 1, brief: true },
   { point: 'register/before-commit', event: null, told: 2, brief: true, everywhere: true },
@@ -46,7 +46,6 @@ const ofDeliveries = events.flatMap((event): readonly Case[] => [
     event,
     told: 1,
     ...(event === 'end' ? { brief: true } : {}),
-    ...(event === 'turned' ? { everywhere: true } : {}),
   },
 ])
 /** The end of a task takes its callback back. */

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'
-import { sized } from './seed.ts'
 import { storm } from './storm.ts'
+import { sized } from '../support/pass.ts'
 
 const atOnce = 64
 const keysCount = 20

@@ -1,15 +1,10 @@
 /**
  * Where a storm's chance comes from: one number, printed when a scenario begins and settable, so that a failing run can be
- * run again; and whether the pass is the long one. Owns the generator, not what it decides.
+ * run again. Owns the generator, not what it decides.
  */
 
 /** `SIGNALBOX_CHAOS_SEED` of the tests' own environment; a fixed one otherwise, so that the suite is the same every day. */
 export const suiteSeed = Number(process.env['SIGNALBOX_CHAOS_SEED'] ?? 20_261_121)
-
-export const isLong = process.env['SIGNALBOX_CHAOS_PASS'] === 'long'
-
-/** A scenario's size: what the suite can afford, and what a night can. */
-export const sized = (short: number, long: number): number => (isLong ? long : short)
 
 export interface Chance {
   readonly seed: number

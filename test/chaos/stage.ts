@@ -16,8 +16,9 @@ import { dialectNames } from './dialects.ts'
 import { launch, type Member, type Order } from './fleet.ts'
 import { Load, type LoadOptions } from './load.ts'
 import { endLeases } from './leases.ts'
-import { isLong, type Chance } from './seed.ts'
+import { type Chance } from './seed.ts'
 import { freePort } from '../support/free-port.ts'
+import { isLong } from '../support/pass.ts'
 
 export type DatabaseKind = (typeof bothDatabases)[number]
 

@@ -1,23 +1,25 @@
 /**
- * The long pass: the same scenarios at a night's sizes (`sized` in seed.ts), one at a time, so that one does not disturb the
- * other's clocks. About an hour. `SIGNALBOX_CHAOS_SEED` chooses another storm.
+ * The long pass: whatever plays more in it than in the test command (test/support/pass.ts), one at a time, so that one does not disturb
+ * the other's clocks. About an hour. `SIGNALBOX_CHAOS_SEED` chooses another storm.
  */
+import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
+const root = resolve(import.meta.dirname, '../..')
 const hour = 3_600_000
 
+/** Storms, and every other file with a longer form. */
+const isOfIt = (file: string): boolean =>
+  file.startsWith('test/chaos/') ||
+  file.startsWith('test/actors/models/') ||
+  /\b(?:isLong|sized|eitherDatabase)\b/.test(readFileSync(resolve(root, file), 'utf8'))
+
 export default defineConfig({
-  root: resolve(import.meta.dirname, '../..'),
+  root,
   test: {
     name: 'storm',
-    include: [
-      'test/chaos/**/*.{test,storm}.ts',
-      'test/actors/models/*.test.ts',
-      'test/persistence/rebuild.test.ts',
-      'test/specs/{freshness-streams,torrents,visibility}.spec.ts',
-      'test/browser/accessibility.test.ts',
-    ],
+    include: globSync('test/**/*.{test,spec}.ts', { cwd: root }).filter(isOfIt),
     globalSetup: ['test/support/global.ts'],
     provide: { sharesModules: false },
     env: { SIGNALBOX_CHAOS_PASS: 'long' },

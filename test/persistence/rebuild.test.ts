@@ -11,7 +11,6 @@ import { rebuildAll, rebuildTask, type Rebuilt, type Unreadable } from '../../ac
 import { instruments } from '../../actors/system.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
-import { sized } from '../chaos/seed.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
 import { migratedDump } from '../support/migrated-dump.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
@@ -19,6 +18,7 @@ import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { damage, harm, histories, live, rowsOf, type History } from './histories.ts'
 import { runScript, type Outcome } from '../support/scripts.ts'
 import { readView } from '../support/views.ts'
+import { sized } from '../support/pass.ts'
 
 const never = new AbortController().signal
 

@@ -9,9 +9,9 @@ import fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { sendEvents } from '../../http/event-stream.ts'
 import { rateLimits } from '../../actors/rate-counter.ts'
-import { isLong, sized } from '../chaos/seed.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { heldBytes } from '../support/held-memory.ts'
+import { isLong, sized } from '../support/pass.ts'
 
 const clientsCount = sized(200, 2_000)
 /** Opening is a read: in the worst case a window of a minute sees half of all streams open twice. */

@@ -11,7 +11,7 @@ import { TaskView } from '../../domain/task.ts'
 import { sendEvents, type StreamLimit } from '../../http/event-stream.ts'
 import { LargeRoom } from '../../http/large-room.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { heldBytes } from '../support/held-memory.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { openTestLog } from '../support/test-log.ts'
@@ -44,7 +44,7 @@ interface Held {
   readonly path: string
 }
 
-describe.each(bothDatabases)('a stream of a heavy task on %s', (database) => {
+describe.each(eitherDatabase)('a stream of a heavy task on %s', (database) => {
   let house: TestConsole
   let peer: RawPeer
   let agentId: string

@@ -6,12 +6,12 @@ import { z } from 'zod'
 import { TaskAnswer, TaskViewsAnswer } from '../../http/answers.ts'
 import { pageBytes, viewBytes } from '../../persistence/task-weights.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
 const MiB = 1024 * 1024
 
-describe.each(bothDatabases)('heavy tasks on %s', (database) => {
+describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
   let house: TestConsole
   let peer: RawPeer
   const ids: string[] = []

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Document, idsIn, type Operation, type Request, type There } from '../support/openapi-fuzz.ts'
 import type { Client, Reply } from '../support/api.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startOrganization, type Organization } from '../support/people.ts'
 import { signingKey } from '../support/push.ts'
@@ -32,7 +32,7 @@ function documentIn(text: string): Document {
   return document
 }
 
-describe.each(bothDatabases)('the document on %s', (database) => {
+describe.each(eitherDatabase)('the document on %s', (database) => {
   let house: Organization
   let peer: RawPeer
   let document: Document

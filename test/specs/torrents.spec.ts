@@ -7,10 +7,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { TaskAnswer, TasksAnswer } from '../../http/answers.ts'
 import { startChild, type Child } from '../bench/child.ts'
 import type { TorrentMethods } from '../bench/torrent-agent.ts'
-import { sized } from '../chaos/seed.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { heldBytes } from '../support/held-memory.ts'
+import { sized } from '../support/pass.ts'
 
 const MiB = 1024 * 1024
 const taskBytes = sized(12, 100) * MiB
@@ -22,7 +22,7 @@ const cutOffBytes = 32 * MiB
 const keptBytes = 20 * MiB
 const patienceMs = sized(90_000, 600_000)
 
-describe.each(bothDatabases)('a torrent about one task on %s', (database) => {
+describe.each(eitherDatabase)('a torrent about one task on %s', (database) => {
   let agent: Child<TorrentMethods>
   let house: TestConsole
   beforeAll(async () => {

@@ -17,7 +17,6 @@ import { readEvidence } from '../../persistence/evidence.ts'
 import { readEvents } from '../../persistence/stored-events.ts'
 import { listTasks, listViewIds } from '../../persistence/task-views.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import { sized } from '../chaos/seed.ts'
 import { crowd } from '../support/crowd.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { Model } from './visibility-model.ts'
@@ -25,6 +24,7 @@ import { write } from './visibility-rows.ts'
 import { Asked, Visit } from './visibility-visit.ts'
 import { plans, skillIds, worldOf, type Person, type World } from './visibility-world.ts'
 import { readView } from '../support/views.ts'
+import { sized } from '../support/pass.ts'
 
 const seed = 20_261_122
 const worlds = sized(1, 10)

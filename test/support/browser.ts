@@ -2,7 +2,6 @@
  * A headless Chromium without a system package: unpacked once from the npm package, else the machine's own. Owns finding and
  * starting it, and a page that collects what must not happen: CSP and Trusted Types violations, page errors.
  */
-import AxeBuilder from '@axe-core/playwright'
 import {
   chmodSync,
   createReadStream,
@@ -132,12 +131,6 @@ export interface WatchedPage {
   /** What the page did that it must not: CSP and Trusted Types violations, errors nobody caught. Empty is good. */
   readonly violations: string[]
 }
-
-/**
- * axe, which runs in the page itself: its usual way opens another page for each analysis, for frames of other sites,
- * which these pages do not have; that is a quarter of what an analysis takes.
- */
-export const axeOn = (page: Page): AxeBuilder => new AxeBuilder({ page }).setLegacyMode(true)
 
 /** A page of its own context, so that storage, theme and width are this test's alone. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {

@@ -6,9 +6,16 @@ import { openDatabase, type Database, type Profile } from '../../persistence/dat
 import { PgliteServer } from '../../persistence/drivers/pglite-server.ts'
 import { empty, remember, type Untouched } from './emptied-database.ts'
 import { migratedDump } from './migrated-dump.ts'
+import { isLong } from './pass.ts'
 import { databaseUrl, withClient } from './pg-client.ts'
 
 export const bothDatabases = ['pglite', 'postgresql'] as const
+
+/**
+ * Where what is looked at is an agent, a reader or the network, and what the databases have to do with it is proven on both elsewhere:
+ * the test command takes the cheaper one, the long pass both.
+ */
+export const eitherDatabase: readonly (typeof bothDatabases)[number][] = isLong ? bothDatabases : ['postgresql']
 
 export interface FreshDatabase {
   readonly db: Database

@@ -9,16 +9,19 @@ export class Query<T> implements ReactiveController {
   readonly #ask: () => { queries: Queries; question: Question<T> } | undefined
   #path: string | undefined
   #queries: Queries | undefined
+  #isConnected = false
   #watched: { get(): Answer<T>; stop(): void } | undefined
 
-  /** `ask` is called before every update; another path, or none, ends the watching of the one before. */
+  /** `ask` is called before every update and every look; another path, or none, ends the watching of the one before. */
   constructor(host: ReactiveControllerHost, ask: () => { queries: Queries; question: Question<T> } | undefined) {
     this.#host = host
     this.#ask = ask
     host.addController(this)
   }
 
+  /** Also right in `willUpdate`, which Lit calls before `hostUpdate`: an answer that is known already brings no update of its own. */
   get answer(): Answer<T> {
+    this.#follow()
     return this.#watched?.get() ?? unasked
   }
 
@@ -31,10 +34,16 @@ export class Query<T> implements ReactiveController {
   }
 
   hostConnected(): void {
+    this.#isConnected = true
     this.#host.requestUpdate()
   }
 
   hostUpdate(): void {
+    this.#follow()
+  }
+
+  #follow(): void {
+    if (!this.#isConnected) return
     const asked = this.#ask()
     if (asked?.question.path === this.#path && asked?.queries === this.#queries) return
     this.#stop()
@@ -53,6 +62,7 @@ export class Query<T> implements ReactiveController {
   }
 
   hostDisconnected(): void {
+    this.#isConnected = false
     this.#stop()
   }
 

@@ -3,8 +3,9 @@
  * so that `SIGNALBOX_CHAOS_SEED` chooses other ones (test/chaos/seed.ts). Owns no model.
  */
 import fc from 'fast-check'
-import { sized, suiteSeed } from '../../chaos/seed.ts'
+import { suiteSeed } from '../../chaos/seed.ts'
 import type { Stage } from './stage.ts'
+import { sized } from '../../support/pass.ts'
 
 const longRuns = 400
 

@@ -1,0 +1,24 @@
+/**
+ * axe in the page that is looked at: what it finds, by its rules for WCAG 2.2 A and AA and for good practice. Owns which rules
+ * those are. axe's own driver for Playwright brings its half a megabyte anew for each look, and everything that a look found
+ * in order back: together half of what a look takes.
+ */
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** Each broken rule with the elements that break it. None is good. Pages of the console have no frames. */
+export async function axeFindings(page: Page): Promise<(readonly [rule: string, elements: readonly string[]])[]> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source)
+  const violations = await page.evaluate(async (values) => {
+    const there = Reflect.get(window, 'axe') as typeof axe
+    const { violations } = await there.run(document, {
+      runOnly: { type: 'tag', values },
+      resultTypes: ['violations'],
+      iframes: false,
+    })
+    return violations.map(({ id, nodes }) => ({ id, targets: nodes.map(({ target }) => target.flat().join(' ')) }))
+  }, tags)
+  return violations.map(({ id, targets }) => [id, targets] as const)
+}
