@@ -12,6 +12,9 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 export async function axeFindings(page: Page): Promise<(readonly [rule: string, elements: readonly string[]])[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source)
   const violations = await page.evaluate(async (values) => {
+    // A colour on its way to another is nobody's colour.
+    const passing = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity)
+    await Promise.allSettled(passing.map(({ finished }) => finished))
     const there = Reflect.get(window, 'axe') as typeof axe
     const { violations } = await there.run(document, {
       runOnly: { type: 'tag', values },

@@ -50,6 +50,11 @@ const text = css`
   a.link:hover {
     text-decoration: underline;
   }
+  /* A line of its own, and no word in a sentence: as high as a finger's target has to be [WCAG 2.2, 2.5.8]. */
+  .grow > a.link {
+    display: inline-block;
+    line-height: 24px;
+  }
   .icon {
     flex: none;
     display: block;
