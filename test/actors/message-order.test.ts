@@ -4,14 +4,14 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { rebuildTask } from '../../actors/rebuild.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { followsNothing, Scopes } from './reconciliation-turns.ts'
 
 const json = { 'content-type': 'application/json' }
 
-describe.each(bothDatabases)('a task’s messages on %s', (kind) => {
+describe.each(eitherDatabase)('a task’s messages on %s', (kind) => {
   let fresh: FreshDatabase
   let running: RunningSystem
   let peer: RawPeer

@@ -16,7 +16,7 @@ import type { Operation } from '../../actors/loop/operation.ts'
 import { Runtime } from '../../actors/loop/runtime.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { claimActors } from '../../persistence/leases.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { durableMachines, shortestPaths } from '../support/machine-events.ts'
 import { capturedLog } from '../support/system.ts'
 
@@ -56,7 +56,7 @@ const Stored = z.object({
   archived: z.boolean(),
 })
 
-describe.each(bothDatabases)('machines through the runtime on %s', (kind) => {
+describe.each(eitherDatabase)('machines through the runtime on %s', (kind) => {
   let fresh: FreshDatabase
   let runtime: Runtime
 

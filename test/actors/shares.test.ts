@@ -12,7 +12,7 @@ import { Room } from '../../actors/loop/room.ts'
 import { usualPatience } from '../../actors/reconciliation-turn.ts'
 import { shareOf } from '../../domain/shares.ts'
 import { commandMachine } from '../../machines/command.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
 import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
@@ -101,7 +101,7 @@ const agents = 6
 const sendsEach = 6
 const { quickMs } = usualPatience
 
-describe.each(bothDatabases)('%s: while six agents hang, with more for each than it may have', (database) => {
+describe.each(eitherDatabase)('%s: while six agents hang, with more for each than it may have', (database) => {
   async function agentOf(running: RunningSystem): Promise<{ peer: RawPeer; agentId: string }> {
     const peer = await startRawPeer()
     // A test may have closed it.

@@ -12,7 +12,7 @@ import type { Report } from '../../domain/fact.ts'
 import { DatabaseBusy } from '../../persistence/admission.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { archivedSubscription } from '../support/archive.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { statusOf } from './models/stage.ts'
@@ -21,7 +21,7 @@ import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 const Id = z.object({ id: z.string() })
 const later = '2030-01-01T00:00:00.000Z'
 
-describe.each(bothDatabases)('the end of a task on %s', (kind) => {
+describe.each(eitherDatabase)('the end of a task on %s', (kind) => {
   let fresh: FreshDatabase
   let peer: RawPeer
   const alive = new Set<RunningSystem>()

@@ -9,7 +9,7 @@ import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { signer, signText } from '../a2a/signing.ts'
 import { axeFindings } from '../support/axe.ts'
-import { drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -131,8 +131,7 @@ describe('accessibility', () => {
         ['/nowhere', 'There is no such page'],
       ]
       for (const [path, shown] of pages) {
-        // As a person goes from one to the next: nothing is loaded again.
-        await page.evaluate((to) => document.querySelector('signalbox-console')?.app?.router.go(to), path)
+        await goTo(page, path)
         await page.getByText(shown).locator('visible=true').first().waitFor()
         await expectClean(page, path)
         const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
@@ -180,8 +179,7 @@ describe('accessibility', () => {
       }
       await expectClean(page, 'agents')
       for (const [trust, word, shown] of pages) {
-        const path = `/agents/${ids.get(trust)}`
-        await page.evaluate((to) => document.querySelector('signalbox-console')?.app?.router.go(to), path)
+        await goTo(page, `/agents/${ids.get(trust)}`)
         const about = page.getByRole('region', { name: 'About this agent' })
         for (const each of shown) await about.getByText(each).first().waitFor()
         expect(await page.locator('signalbox-agent header').innerText()).toContain(word)

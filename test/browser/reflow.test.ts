@@ -4,7 +4,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { goTo, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -111,8 +111,9 @@ it.each([
     [actors.get('failed'), 'Not delivered'],
     [actors.get('followed'), 'Go live'],
   ]
+  await page.goto(`${server.url}/tasks`)
   for (const [path = '', shown] of pages) {
-    await page.goto(server.url + path)
+    await goTo(page, path)
     await page.getByText(shown).locator('visible=true').first().waitFor()
     expect.soft(await misfits(page), path).toEqual([])
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0)

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { spaced } from '../../domain/chart.ts'
-import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { goTo, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -52,9 +52,10 @@ describe('a chart that is larger than its pane', () => {
 
   it.each(sizes)('has its map beside everything that is read, at %d × %d px', async (width, height) => {
     let maps = 0
+    const { page } = await openPage(browser, { viewport: { width, height } })
+    await page.goto(`${server.url}/actors`)
     for (const { kind, id, value } of actors) {
-      const { page } = await openPage(browser, { viewport: { width, height } })
-      await page.goto(`${server.url}/actors/${kind}/${id}`)
+      await goTo(page, `/actors/${kind}/${id}`)
       await page.getByRole('group', { name: new RegExp(`Current state: ${spaced(value)}`) }).waitFor()
       const covered = await page.locator('signalbox-statechart').evaluate((chart) => {
         const map = chart.shadowRoot?.querySelector('.overview')?.getBoundingClientRect()
@@ -68,8 +69,8 @@ describe('a chart that is larger than its pane', () => {
       })
       if (covered) maps++
       expect([kind, value, covered ?? []]).toEqual([kind, value, []])
-      await page.context().close()
     }
+    await page.context().close()
     expect(maps).toBeGreaterThan(0)
   })
 

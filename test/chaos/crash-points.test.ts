@@ -28,7 +28,7 @@ interface Case {
   readonly receipts: 0 | 1
   /**
    * In the short pass: on PostgreSQL one before and one behind each commit and each end of the exchange, on the embedded database,
-   * where a start costs 2 s of a processor, one of each kind. The rest in the long pass.
+   * where a start costs 2 s of a processor, the two behind which an agent has it. The rest in the long pass.
    */
   readonly brief?: 'on PostgreSQL' | 'everywhere'
 }
@@ -42,7 +42,7 @@ const cases: readonly Case[] = [
   { point: 'accept/before-commit', card: 'unknown', ...unharmed, brief: 'on PostgreSQL' },
   { point: 'accept/after-commit', card: 'unknown', ...unharmed },
   { point: 'accept/before-commit', card: 'known', ...unharmed },
-  { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0, brief: 'everywhere' },
+  { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0, brief: 'on PostgreSQL' },
   { point: 'begin/before-commit', card: 'unknown', ...unharmed, brief: 'on PostgreSQL' },
   { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0, brief: 'on PostgreSQL' },
   { point: 'send/before-first-byte', card: 'unknown', ...doubted, receipts: 0 },
@@ -55,7 +55,7 @@ const cases: readonly Case[] = [
   { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task', brief: 'on PostgreSQL' },
   { point: 'accept/after-commit', card: 'known', ...doubted, words: 'reply', receipts: 0 },
   { point: 'send/after-body', card: 'known', ...doubted, words: 'reply', receipts: 1 },
-  { point: 'send/after-body', card: 'known', ...doubted, words: 'cancel', receipts: 1, brief: 'everywhere' },
+  { point: 'send/after-body', card: 'known', ...doubted, words: 'cancel', receipts: 1, brief: 'on PostgreSQL' },
   { point: 'result/before-commit', card: 'known', ...doubted, words: 'cancel', receipts: 1 },
   { point: 'result/after-commit', card: 'known', ...unharmed, words: 'reply' },
   ...(isLong ? [{ point: 'artifact/stored', card: 'unknown', ...doubted, words: 'file', receipts: 1 } as const] : []),

@@ -61,7 +61,7 @@ describe.each(bothDatabases)('a rebuild on %s', (kind) => {
         expect(await rowsOf(running.db.pool)).toEqual(rows)
       }),
       // A history is told once: another run with its names would go on with the same tasks.
-      { numRuns: sized(12, 150), endOnFailure: true },
+      { numRuns: sized(6, 150), endOnFailure: true },
     )
   })
 

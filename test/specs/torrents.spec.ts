@@ -13,7 +13,7 @@ import { heldBytes } from '../support/held-memory.ts'
 import { sized } from '../support/pass.ts'
 
 const MiB = 1024 * 1024
-const taskBytes = sized(12, 100) * MiB
+const taskBytes = sized(8, 100) * MiB
 /** Of words: with what is around them less than the 25 MiB that a stream may bring. */
 const streamBytes = 5 * MiB
 /** More than a stream may bring. */

@@ -29,7 +29,7 @@ import { sized } from '../support/pass.ts'
 const seed = 20_261_122
 const worlds = sized(1, 10)
 /** Below HTTP, where one costs a tenth. */
-const worldsBelow = sized(8, 60)
+const worldsBelow = sized(4, 60)
 const patienceMs = sized(180_000, 1_800_000)
 
 /** What no person asks for: the way in, and the door for agents. Everything else that the document knows is asked. */

@@ -145,6 +145,10 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, violations }
 }
 
+/** Another page of the console, as a person goes there: nothing is loaded again, which is most of what opening one takes. */
+export const goTo = (page: Page, path: string): Promise<void> =>
+  page.evaluate((to) => document.querySelector('signalbox-console')?.app?.router.go(to), path)
+
 /** Whatever was on its way to the screen is there. */
 export const drawn = (page: Page): Promise<void> =>
   page.evaluate(

@@ -152,6 +152,15 @@ const pathsLimit = 20_000
  * `ignored` names a context field that only counts up.
  */
 export function shortestPaths(machine: AnyStateMachine, events: readonly EventObject[]): readonly Path[] {
+  const known = shortest.get(machine) ?? searched(machine, events)
+  shortest.set(machine, known)
+  return known
+}
+
+/** To search takes seconds, and several files of a worker walk the same paths: a machine's events are those of `durableMachines`. */
+const shortest = new WeakMap<AnyStateMachine, readonly Path[]>()
+
+function searched(machine: AnyStateMachine, events: readonly EventObject[]): readonly Path[] {
   const ignored = new Set(['level'])
   const identity = (state: AnyMachineSnapshot): string =>
     JSON.stringify([state.value, state.status, state.context], (key, value: unknown) => (ignored.has(key) ? 0 : value))
@@ -170,12 +179,12 @@ export function shortestPaths(machine: AnyStateMachine, events: readonly EventOb
       if (found.length > pathsLimit) throw new Error(`${machine.id} has more than ${pathsLimit} states.`)
     }
   }
-  const shortest = new Map<string, Path>()
+  const byState = new Map<string, Path>()
   for (const path of found) {
     const key = JSON.stringify([path.state.value, path.state.status])
-    if (!shortest.has(key)) shortest.set(key, path)
+    if (!byState.has(key)) byState.set(key, path)
   }
-  return [...shortest.values()]
+  return [...byState.values()]
 }
 
 /** Work reports only while it is wanted, and a timer rings only in the state that set it. */
