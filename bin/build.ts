@@ -43,7 +43,7 @@ const isFresh = (inputs: string): boolean =>
 
 /**
  * Runs TypeScript's compiler in a process of its own, beside vite; rejects when it reports an error. What it writes does not depend on
- * types, and they are looked at by `npm run check`: a sixth of the time, for everybody who starts a fresh clone.
+ * types, and they are looked at by `npm run check`: that would take six times as long, of everybody who starts a fresh clone.
  */
 function compile(): Promise<void> {
   return new Promise((done, fail) => {

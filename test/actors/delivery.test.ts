@@ -1,7 +1,7 @@
 /** What a command says afterwards is what is known: one row a fault, with the agent's own receipt log as the witness. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandErrors } from '../../domain/command.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { deepJson, garbage, wrongTypes } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawFault, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
@@ -39,7 +39,7 @@ const cases: readonly (readonly [string, RawFault, 'succeeded' | 'failed' | 'unc
   ['a redirect', { fault: 'redirect', location: 'http://127.0.0.1:1/' }, 'uncertain', commandErrors.uncertain, 1],
 ]
 
-describe.each(bothDatabases)('delivery on %s', (kind) => {
+describe.each(eitherDatabase)('delivery on %s', (kind) => {
   let running: RunningSystem
   let peer: RawPeer
   let agentId: string

@@ -4,12 +4,12 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DatabaseBusy } from '../../persistence/admission.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 import { rowsOf, sendLarge } from './large-rows.ts'
 
-describe.each(bothDatabases)('a large send without room, and an outage on %s', (kind) => {
+describe.each(eitherDatabase)('a large send without room, and an outage on %s', (kind) => {
   let fresh: FreshDatabase
   let hanging: RawPeer
   let running: RunningSystem

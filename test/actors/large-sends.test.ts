@@ -5,13 +5,13 @@ import { z } from 'zod'
 import { acceptCommand, newCommand } from '../../actors/command.ts'
 import { charactersLimit } from '../../actors/loop/flight-weight.ts'
 import { acceptInPlace } from '../../actors/replacing.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { administratorOf } from '../support/viewers.ts'
 
 const Commit = z.object({ commands: z.number(), characters: z.number() })
 
-describe.each(bothDatabases)('messages sent at once on %s', (kind) => {
+describe.each(eitherDatabase)('messages sent at once on %s', (kind) => {
   let running: RunningSystem
   let agentId: string
   beforeAll(async () => {

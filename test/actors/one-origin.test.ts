@@ -5,7 +5,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { freshSystem } from '../support/system.ts'
 import { web } from './listeners.ts'
 
@@ -49,7 +49,7 @@ async function serverOf(hangs: (path: string, method: string) => boolean) {
   return { held, cardUrl: (agent: string) => `${url}${agent}/.well-known/agent-card.json` }
 }
 
-it.each(bothDatabases)(
+it.each(eitherDatabase)(
   'an agent with all its deliveries hanging keeps no other of its origin waiting, on %s',
   async (kind) => {
     const { held, cardUrl } = await serverOf((path) => path === '/mute')
@@ -69,7 +69,7 @@ it.each(bothDatabases)(
   },
 )
 
-it.each(bothDatabases)('reads that hang keep no card of their origin from being found, on %s', async (kind) => {
+it.each(eitherDatabase)('reads that hang keep no card of their origin from being found, on %s', async (kind) => {
   const { held, cardUrl } = await serverOf((path, method) => path === '/mute' && method === 'GetTask')
   const running = await freshSystem(kind)
   try {

@@ -4,12 +4,12 @@ import type { Operation } from '../../actors/loop/operation.ts'
 import type { TaskFilter } from '../../domain/task.ts'
 import type { ActorRef } from '../../persistence/actors.ts'
 import { listTasks } from '../../persistence/task-views.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 
-describe.each(bothDatabases)('lists of owned tasks on %s', (kind) => {
+describe.each(eitherDatabase)('lists of owned tasks on %s', (kind) => {
   let running: RunningSystem
   let peer: Peer
   const tasks: { localId: string; taskId: string }[] = []

@@ -1,7 +1,7 @@
 /** When a list is read where no task can be: by the minute of an agent that says anything, and after four passes of one that is silent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { instruments } from '../../actors/system.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { followsNothing, Scopes } from './reconciliation-turns.ts'
@@ -10,7 +10,7 @@ const refusal = JSON.stringify({ error: { code: 500, status: 'INTERNAL', message
 /** An agent that fails is asked every 60 s in the end. */
 const passMs = 60_000
 
-describe.each(bothDatabases)('an agent that shows none of its tasks, on %s', (kind) => {
+describe.each(eitherDatabase)('an agent that shows none of its tasks, on %s', (kind) => {
   let running: RunningSystem
   let scopes: Scopes
   let peer: RawPeer

@@ -93,8 +93,9 @@ export class Scopes {
     return before
   }
 
-  /** One whole turn: the scope as it is when it waits or rests again. */
+  /** One whole turn: the scope as it is when it waits or rests again. One that is under way read who is due before: it is let end. */
   async turn(agentId: string, tenant = ''): Promise<ScopeRow> {
+    await expect.poll(async () => (await this.row(agentId, tenant))?.work ?? null, patience).toBeNull()
     const before = await this.begin(agentId, tenant)
     const ended = async (): Promise<ScopeRow | null> => {
       const row = await this.row(agentId, tenant)

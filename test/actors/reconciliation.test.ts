@@ -8,7 +8,7 @@ import { v7 as newToken } from 'uuid'
 import { z } from 'zod'
 import { openDatabase } from '../../persistence/database.ts'
 import { readEvidence } from '../../persistence/evidence.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { deepJson } from '../support/peers/raw-faults.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem, systemOn, type RunningSystem } from '../support/system.ts'
@@ -25,7 +25,7 @@ const working = (id: string, messageIds: readonly string[]) => ({
 const page = (tasks: readonly unknown[], nextPageToken = '') =>
   ({ fault: 'body', body: JSON.stringify({ tasks, nextPageToken }) }) as const
 
-describe.each(bothDatabases)('reconciling on %s', (kind) => {
+describe.each(eitherDatabase)('reconciling on %s', (kind) => {
   let running: RunningSystem
   let scopes: Scopes
   let peer: RawPeer
@@ -280,7 +280,7 @@ describe('two workers on one PostgreSQL', () => {
   })
 })
 
-describe.each(bothDatabases)('a subscription that misses the end on %s', (kind) => {
+describe.each(eitherDatabase)('a subscription that misses the end on %s', (kind) => {
   it('is ended by reconciliation, and the task shows what it made', async () => {
     const running = await freshSystem(kind)
     const scopes = new Scopes(running)

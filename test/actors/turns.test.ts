@@ -9,7 +9,7 @@ import { Room } from '../../actors/loop/room.ts'
 import type { PlaceTimes } from '../../actors/loop/place-time.ts'
 import { endTurns, lanesOf, whoYields, type Queue } from '../../actors/loop/turns.ts'
 import { claimFor, type Turn } from '../../persistence/leases.ts'
-import { eitherDatabase, freshDatabase } from '../support/databases.ts'
+import { bothDatabases, eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
 
@@ -165,7 +165,7 @@ describe('whose turn it is', () => {
     expect(times(3_700_000)('there')).toBe(times(3_700_000)('new') + 30_000)
   })
 
-  it.each(eitherDatabase)('is told to the claim, on %s', async (database) => {
+  it.each(bothDatabases)('is told to the claim, on %s', async (database) => {
     const { db, close } = await freshDatabase(database)
     const [first, second, third] = [uuidv7(), uuidv7(), uuidv7()]
     for (const [i, lane] of [first, first, first, second, third].entries())

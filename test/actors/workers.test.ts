@@ -6,7 +6,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandErrors } from '../../domain/command.ts'
 import { openDatabase } from '../../persistence/database.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 
@@ -59,7 +59,7 @@ describe('two workers on one PostgreSQL', () => {
   })
 })
 
-describe.each(bothDatabases)('ending and beginning again on %s', (kind) => {
+describe.each(eitherDatabase)('ending and beginning again on %s', (kind) => {
   let fresh: FreshDatabase
   let peer: RawPeer
   beforeAll(async () => {

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
 import { readAccess } from '../../persistence/access.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -51,7 +51,7 @@ afterAll(async () => {
 async function tab(): Promise<Page> {
   const watched = await openPage(browser, { ignoreHTTPSErrors: true, acceptDownloads: true })
   onTestFinished(async () => {
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
   })
   return watched.page
@@ -245,7 +245,7 @@ test('the audit trail: filters, the chain, exports, and a task’s own history',
 
   // Everything but the trail itself is known when it is opened from here.
   await page.getByRole('link', { name: 'Access', exact: true }).click()
-  await page.getByText('Ada').first().waitFor()
+  await page.getByText('People who may sign in').waitFor()
   await page.getByRole('link', { name: 'Audit', exact: true }).click()
   await page.getByRole('listitem').filter({ hasText: 'signed in' }).first().waitFor()
   await page.getByRole('button', { name: 'Messages' }).click()

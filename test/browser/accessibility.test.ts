@@ -9,7 +9,7 @@ import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { signer, signText } from '../a2a/signing.ts'
 import { axeFindings } from '../support/axe.ts'
-import { drawn, goTo, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -85,7 +85,7 @@ describe('accessibility', () => {
     await server.close()
   })
   afterEach(async () => {
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
   })
 

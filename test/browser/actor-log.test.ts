@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ActorLogPage } from '../../domain/actor.ts'
 import type { SignalboxActor } from '../../ui/pages/actors-detail.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 const rounds = '00000000-0000-7000-8000-0000000000a1'
@@ -51,7 +51,7 @@ describe('the log of an actor that goes rounds by itself', () => {
     await server.close()
   })
   afterEach(async () => {
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
   })
 

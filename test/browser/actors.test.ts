@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -56,7 +56,7 @@ describe('the Actors page', () => {
     await server.close()
   })
   afterEach(async () => {
-    await watched.page.context().close()
+    await leavePage(watched.page)
     if (watched.violations.length > 0) throw new Error(watched.violations.join('\n'))
   })
 
@@ -231,7 +231,10 @@ describe('the Actors page', () => {
   })
 
   it('does not judge what is old, when no answer comes', async () => {
-    const page = await open('about:blank')
+    // What its clock is told is told to its whole context.
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    watched = { page, violations: [] }
     await page.clock.install()
     await page.goto(`${server.url}/actors?show=system`)
     const system = page.getByRole('region', { name: 'System' })

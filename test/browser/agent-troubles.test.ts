@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -34,7 +34,7 @@ describe('an agent that cannot be read', () => {
     await peer.close()
   })
   afterEach(async () => {
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
   })
 
@@ -257,7 +257,7 @@ describe('an agent whose places are all taken', () => {
   })
   afterAll(async () => {
     for (const { page, violations } of watched) {
-      await page.context().close()
+      await leavePage(page)
       expect(violations).toEqual([])
     }
     await leaveBrowser(browser)

@@ -1,7 +1,7 @@
 /** Code that is loaded when it is first shown, and does not come: its absence is said, and what is there stays. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 let server: TestConsole
@@ -40,7 +40,7 @@ it('is said to be absent in its place, not asked for by each drawing, and there 
   await absence(page).getByRole('button', { name: 'Reload' }).click()
   await page.getByRole('heading', { name: 'New task' }).waitFor()
   expect(await absence(page).count()).toBe(0)
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('is missed beside what is there: the page stays, and a line says that a part of it is absent', async () => {
@@ -50,5 +50,5 @@ it('is missed beside what is there: the page stays, and a line says that a part 
   await absence(page).getByText('A part of this page could not be loaded.').waitFor()
   await page.getByRole('heading', { name: 'Agents' }).waitFor()
   await absence(page).getByRole('button', { name: 'Reload' }).waitFor()
-  await page.context().close()
+  await leavePage(page)
 })

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type DemoAgents, startDemoAgents } from '../../bin/demo-agent.ts'
 import type { Role } from '../../domain/access.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -47,7 +47,7 @@ describe('the console', () => {
   afterEach(async () => {
     signedIn = true
     role = 'admin'
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
   })
 

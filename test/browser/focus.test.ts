@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -53,7 +53,7 @@ it('is in the page of an agent that was opened, and back at its row', async () =
   await page.keyboard.type('no such agent')
   await press(page, 'button', 'Clear filter')
   await expect.poll(() => focused(page)).toBe('Filter agents')
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('is at the first row of the last page that was asked for', async () => {
@@ -71,7 +71,7 @@ it('is at the first row of the last page that was asked for', async () => {
   const page = await open('/actors?kind=subscription&q=resting')
   await press(page, 'button', 'Load more')
   await expect.poll(() => focused(page)).toBe(oldest)
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('is in the page of a task whose cancel took its own button away', async () => {
@@ -82,5 +82,5 @@ it('is in the page of a task whose cancel took its own button away', async () =>
   await page.getByRole('button', { name: 'Cancel task' }).waitFor({ state: 'detached' })
   await page.locator('signalbox-task .chips').getByText('Canceled').waitFor()
   await expect.poll(() => focused(page)).toBe('main')
-  await page.context().close()
+  await leavePage(page)
 })

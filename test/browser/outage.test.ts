@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, type Database } from '../../persistence/database.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -46,7 +46,7 @@ describe('the database is away', () => {
   })
   afterEach(async () => {
     wire.mend()
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
     // What a test left undone is done once the pool has its connections again.
     await expect.poll(async () => (await server.api.get('/api/tasks')).status, patience).toBe(200)

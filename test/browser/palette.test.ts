@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -52,7 +52,7 @@ it('finds a task that is not among the newest by its title, and says what it loo
   expect(await axeFindings(page)).toEqual([])
   await older.click()
   await page.waitForURL(`**/tasks/${localId}`)
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('leaves what somebody is about to choose where it is when older ones come', async () => {
@@ -71,7 +71,7 @@ it('leaves what somebody is about to choose where it is when older ones come', a
   held.resolve()
   await page.getByRole('option', { name: /^zebra\b/ }).waitFor()
   expect(await chosen.innerText()).toMatch(/^All actors with these words/)
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('leads to all that have these words, and says when it could not look for older ones', async () => {
@@ -81,7 +81,7 @@ it('leads to all that have these words, and says when it could not look for olde
   await page.getByText('Older ones could not be asked for.').waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL('**/actors?q=no+such+words')
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('opens where its code is there, although a page’s could not be loaded', async () => {
@@ -94,7 +94,7 @@ it('opens where its code is there, although a page’s could not be loaded', asy
   await page.getByText('This page could not be loaded.').waitFor()
   await page.keyboard.press('Control+k')
   await find(page).waitFor()
-  await page.context().close()
+  await leavePage(page)
 })
 
 it('has what was typed before its code was there, and nothing of that reaches the page below', async () => {
@@ -123,5 +123,5 @@ it('has what was typed before its code was there, and nothing of that reaches th
   await expect.poll(() => page.evaluate(() => document.activeElement?.localName)).toBe('body')
   await page.keyboard.press('n')
   await page.getByRole('textbox', { name: 'Agent Card URL' }).waitFor()
-  await page.context().close()
+  await leavePage(page)
 })

@@ -4,7 +4,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { goTo, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -118,5 +118,5 @@ it.each([
     expect.soft(await misfits(page), path).toEqual([])
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0)
   }
-  await page.context().close()
+  await leavePage(page)
 })

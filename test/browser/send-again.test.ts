@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -36,7 +36,7 @@ describe('a message that is sent again', () => {
   })
   afterEach(async () => {
     for (const { page, violations } of open_.splice(0)) {
-      await page.context().close()
+      await leavePage(page)
       expect(violations).toEqual([])
     }
   })

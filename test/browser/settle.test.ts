@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -41,7 +41,7 @@ describe('a send that needs a person', () => {
   })
   afterEach(async () => {
     for (const { page, violations } of open_.splice(0)) {
-      await page.context().close()
+      await leavePage(page)
       expect(violations).toEqual([])
     }
   })

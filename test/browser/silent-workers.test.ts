@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 const patience = { timeout: 20_000, interval: 200 }
@@ -27,7 +27,7 @@ describe('a worker that is not heard of any more', () => {
     await idle.close()
   })
   afterEach(async () => {
-    await watched.page.context().close()
+    await leavePage(watched.page)
     expect(watched.violations).toEqual([])
   })
 

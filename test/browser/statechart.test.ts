@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { spaced } from '../../domain/chart.ts'
-import { goTo, launchBrowser, leaveBrowser, openPage } from '../support/browser.ts'
+import { goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -70,7 +70,7 @@ describe('a chart that is larger than its pane', () => {
       if (covered) maps++
       expect([kind, value, covered ?? []]).toEqual([kind, value, []])
     }
-    await page.context().close()
+    await leavePage(page)
     expect(maps).toBeGreaterThan(0)
   })
 
@@ -82,7 +82,7 @@ describe('a chart that is larger than its pane', () => {
       .locator('signalbox-statechart .canvas')
       .evaluate((canvas) => [...canvas.querySelectorAll('.line, .pill')].map((part) => part.classList.contains('line')))
     expect(drawn.lastIndexOf(true)).toBeLessThan(drawn.indexOf(false))
-    await page.context().close()
+    await leavePage(page)
   })
 
   it('says states in words, in the list and the picture, and finds them by their own names too', async () => {
@@ -131,6 +131,6 @@ describe('a chart that is larger than its pane', () => {
     expect(await outline.locator('.leaf .key').innerText()).toBe('backing off')
     expect(await outline.locator('.leaf .key').getAttribute('title')).toBe('backingOff')
     expect(await outline.getByTitle('taskFinished').first().innerText()).toBe('if the task is finished')
-    await page.context().close()
+    await leavePage(page)
   })
 })

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, v
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { crowd } from '../support/crowd.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => leaveBrowser(browser))
 afterEach(async () => {
-  await watched.page.context().close()
+  await leavePage(watched.page)
   expect(watched.violations).toEqual([])
 })
 

@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playw
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { axeFindings } from '../support/axe.ts'
-import { drawn, launchBrowser, leaveBrowser, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 afterEach(async () => {
   agent.script.heal()
-  await watched.page.context().close()
+  await leavePage(watched.page)
   expect(watched.violations).toEqual([])
 })
 

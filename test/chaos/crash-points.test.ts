@@ -27,7 +27,7 @@ interface Case {
   readonly status: 'succeeded' | 'uncertain'
   readonly receipts: 0 | 1
   /**
-   * In the short pass: on PostgreSQL one before and one behind each commit and each end of the exchange, on the embedded database,
+   * In the short pass: on PostgreSQL one of each kind, before, behind and between its commits, on the embedded database,
    * where a start costs 2 s of a processor, the two behind which an agent has it. The rest in the long pass.
    */
   readonly brief?: 'on PostgreSQL' | 'everywhere'
@@ -51,7 +51,7 @@ const cases: readonly Case[] = [
   { point: 'answer/received', card: 'unknown', ...doubted, receipts: 1 },
   { point: 'result/before-commit', card: 'unknown', ...doubted, receipts: 1, brief: 'everywhere' },
   { point: 'result/after-commit', card: 'unknown', ...unharmed, brief: 'on PostgreSQL' },
-  { point: 'observation/before-commit', card: 'unknown', ...unharmed, words: 'task', brief: 'on PostgreSQL' },
+  { point: 'observation/before-commit', card: 'unknown', ...unharmed, words: 'task' },
   { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task', brief: 'on PostgreSQL' },
   { point: 'accept/after-commit', card: 'known', ...doubted, words: 'reply', receipts: 0 },
   { point: 'send/after-body', card: 'known', ...doubted, words: 'reply', receipts: 1 },

@@ -81,13 +81,14 @@ interface Case {
   readonly dialect: Dialect
 }
 
-const operations = ['send', 'card', 'stream', 'get'] as const
+/** Which half of the faults an operation meets in the short pass; odd line ends matter to a stream, and a drip to whoever waits for an end. */
+const evenly = { send: true, card: false, stream: false, get: true } as const
 
-function casesOf(operation: (typeof operations)[number], type: string): readonly Case[] {
+function casesOf(operation: keyof typeof evenly, type: string): readonly Case[] {
   const list = misdeeds(type, sizes)
   if (isLong) return dialects.flatMap((dialect) => list.map((misdeed) => ({ misdeed, dialect })))
   const chance = chanceOf(`hostile ${operation}`)
-  const met = list.filter((_, n) => n % 2 === operations.indexOf(operation) % 2)
+  const met = list.filter((_, n) => (n % 2 === 0) === evenly[operation])
   return met.map((misdeed) => ({ misdeed, dialect: chance.pick<Dialect>(dialects) }))
 }
 

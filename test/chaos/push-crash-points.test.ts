@@ -1,7 +1,8 @@
 /**
  * F3 of push: death around everything by which a task's agent comes to call, and around the commit of what it delivers, on both
- * databases. The witness calls and does not stream, in both versions and bindings, repeats what was not answered 2xx, and shows
- * a task to nobody who asks until its end was delivered: what is known of it came by a call, once. Invariants are checker.ts's.
+ * databases (in the short pass one that registers on the embedded one). The witness calls and does not stream, in both versions and
+ * bindings, repeats what was not answered 2xx, and shows a task to nobody who asks until its end was delivered: what is known of it
+ * came by a call, once. Invariants are checker.ts's.
  */
 import { describe, expect, it } from 'vitest'
 import { bothDatabases } from '../support/databases.ts'

@@ -66,7 +66,7 @@ describe('F8: a claim whose answer is lost', () => {
 describe('F13: workers whose clocks jump', () => {
   const hourMs = 60 * 60_000
 
-  /** In the short pass a console's clock jumps, and that of its database with it (embedded.test.ts). */
+  /** In the short pass: a process beside a database of another clock (test/actors/clocks.test.ts). */
   it.runIf(isLong)(
     'by hours, one ahead and one back, take nothing before its time, nothing twice, and leave nothing in doubt',
     async () => {

@@ -18,7 +18,7 @@ import { readEvents } from '../../persistence/stored-events.ts'
 import { listTasks, listViewIds } from '../../persistence/task-views.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { crowd } from '../support/crowd.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { Model } from './visibility-model.ts'
 import { write } from './visibility-rows.ts'
 import { Asked, Visit } from './visibility-visit.ts'
@@ -70,7 +70,7 @@ const viewerOf = ({ organizationId }: World, { personId, membershipId, role, nam
   displayName: name,
 })
 
-describe.each(bothDatabases)('what people see on %s', { timeout: patienceMs }, (database) => {
+describe.each(eitherDatabase)('what people see on %s', { timeout: patienceMs }, (database) => {
   let house: TestConsole
   let cards: Awaited<ReturnType<typeof serveCards>>
   const viewers = new Map<string, Viewer>()

@@ -22,7 +22,16 @@ export async function axeFindings(page: Page): Promise<Findings> {
 
 async function look(page: Page): Promise<Findings> {
   const violations = await page.evaluate(async (values) => {
-    const passing = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity)
+    // A document tells the animations of its own tree, and not those in shadows.
+    const trees: DocumentOrShadowRoot[] = []
+    const visit = (root: Document | ShadowRoot): void => {
+      trees.push(root)
+      for (const { shadowRoot } of root.querySelectorAll('*')) if (shadowRoot) visit(shadowRoot)
+    }
+    visit(document)
+    const passing = trees
+      .flatMap((tree) => tree.getAnimations())
+      .filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity)
     await Promise.allSettled(passing.map(({ finished }) => finished))
     const there = Reflect.get(window, 'axe') as typeof axe
     const { violations } = await there.run(document, {

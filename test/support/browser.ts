@@ -18,8 +18,16 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import { createBrotliDecompress } from 'node:zlib'
-import { chromium, type Browser, type BrowserContextOptions, type LaunchOptions, type Page } from 'playwright-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type LaunchOptions,
+  type Page,
+} from 'playwright-core'
 import { extract } from 'tar-fs'
 
 const quiet = [
@@ -122,8 +130,52 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
 
 /** Nothing that was opened in it is left. It ends with the worker, whose end is the end of its pipe. */
 export async function leaveBrowser(browser: Browser): Promise<void> {
-  if (browser !== shared) await browser.close()
-  else await Promise.all(browser.contexts().map((context) => context.close()))
+  if (browser !== shared) return browser.close()
+  const isResting = (context: BrowserContext): boolean => resting.some((each) => each.context === context)
+  const forgotten = browser.contexts().filter((context) => !isResting(context))
+  await Promise.all(forgotten.map((context) => context.close()))
+}
+
+/** A context of the shared browser, and the page in it that is never shown: with it a process stays, and what that has loaded. */
+interface Profile {
+  readonly context: BrowserContext
+  readonly options: string
+  readonly anchor: Page
+}
+/** Profiles whose pages are closed: the next page of the same options takes half of what it takes in a new one. */
+const resting: Profile[] = []
+const RESTING_LIMIT = 3
+const profiles = new WeakMap<BrowserContext, Profile>()
+
+async function profileWith(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
+  const key = JSON.stringify(options)
+  const at = browser === shared ? resting.findIndex((each) => each.options === key) : -1
+  const [rested] = at < 0 ? [] : resting.splice(at, 1)
+  if (rested) return rested.context
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  if (browser === shared) profiles.set(context, { context, options: key, anchor: await context.newPage() })
+  return context
+}
+
+/** A page that cannot be emptied by then is not worth waiting for. */
+const emptiedMs = 5_000
+
+/** Closes a page and all others of its context, and forgets what they kept. A context that was made otherwise is closed. */
+export async function leavePage(page: Page): Promise<void> {
+  const context = page.context()
+  const profile = profiles.get(context)
+  const emptied = profile && Promise.race([emptiedOf(profile), setTimeout(emptiedMs, false, { ref: false })])
+  if (!profile || !(await emptied)) return context.close()
+  resting.push(profile)
+  if (resting.length > RESTING_LIMIT) await resting.shift()?.context.close()
+}
+
+async function emptiedOf({ context, anchor }: Profile): Promise<boolean> {
+  const pages = context.pages().filter((each) => each !== anchor)
+  // What a session keeps goes with its page; a page without an origin keeps nothing, and says so.
+  await Promise.allSettled(pages.map((each) => each.evaluate(() => localStorage.clear())))
+  const closed = await Promise.allSettled([context.clearCookies(), ...pages.map((each) => each.close())])
+  return closed.every(({ status }) => status === 'fulfilled')
 }
 
 export interface WatchedPage {
@@ -132,10 +184,9 @@ export interface WatchedPage {
   readonly violations: string[]
 }
 
-/** A page of its own context, so that storage, theme and width are this test's alone. */
+/** A page that is alone in its context, so that storage, theme and width are this test's. `leavePage` is its end. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
-  const page = await context.newPage()
+  const page = await (await profileWith(browser, options)).newPage()
   const violations: string[] = []
   page.on('pageerror', (error) => violations.push(`page error: ${error.message}`))
   page.on('console', (message) => {
