@@ -128,12 +128,14 @@ export async function launchBrowser(more: readonly string[] = []): Promise<Brows
   return shared
 }
 
-/** Nothing that was opened in it is left. It ends with the worker, whose end is the end of its pipe. */
+/**
+ * Nothing that was opened in it is left, nor a connection to a server that is to end. It ends with the worker, whose end is the
+ * end of its pipe.
+ */
 export async function leaveBrowser(browser: Browser): Promise<void> {
   if (browser !== shared) return browser.close()
-  const isResting = (context: BrowserContext): boolean => resting.some((each) => each.context === context)
-  const forgotten = browser.contexts().filter((context) => !isResting(context))
-  await Promise.all(forgotten.map((context) => context.close()))
+  resting.length = 0
+  await Promise.all(browser.contexts().map((context) => context.close()))
 }
 
 /** A context of the shared browser, and the page in it that is never shown: with it a process stays, and what that has loaded. */
@@ -142,7 +144,7 @@ interface Profile {
   readonly options: string
   readonly anchor: Page
 }
-/** Profiles whose pages are closed: the next page of the same options takes half of what it takes in a new one. */
+/** A file's profiles whose pages are closed: the next page of the same options takes half of what it takes in a new one. */
 const resting: Profile[] = []
 const RESTING_LIMIT = 3
 const profiles = new WeakMap<BrowserContext, Profile>()
