@@ -68,8 +68,8 @@ it('each page shows what it shows when it is the first', { timeout: 600_000 }, a
   const { page } = await openPage(browser)
   await page.goto(`${server.url}/agents`)
   const walked = ['/agents']
-  // Each once, and then as chance has it.
-  const drawn = Array.from({ length: sized(6, 400) }, () => chance.pick(paths))
+  // Each once, and then as chance has it: not so often that a person's reads of a minute are used up.
+  const drawn = Array.from({ length: sized(6, 100) }, () => chance.pick(paths))
   for (const path of [...paths, ...drawn]) {
     walked.push(path)
     await goTo(page, path)
