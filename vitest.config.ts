@@ -1,4 +1,4 @@
-/** How the tests run: six files at a time, whatever their floor, each with a real PostgreSQL of its own (test/support/global.ts). */
+/** How the tests run: five files at a time, whatever their floor, each with a real PostgreSQL of its own (test/support/global.ts). */
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './test/support/longest-first.ts'
@@ -23,8 +23,8 @@ export default defineConfig({
      */
     isolate: false,
     provide: { sharesModules: true },
-    // For two cores: of what five took an eighth was waiting for the product's own clocks. A PGlite takes 0.5 GB.
-    maxWorkers: 6,
+    // For two cores: six keep both busy, too, and take an eighth more of them, in each other's way. A PGlite takes 0.5 GB.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     expect: { poll: { timeout: 10_000 } },
     // The published push sender tells every call on the console; the OpenID provider, and Lit, that they are none for production.

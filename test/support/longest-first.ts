@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Some twenty seconds and more where six share two cores. */
+/** Some twenty seconds and more where five share two cores. */
 const longest = [
   'browser/console.test.ts',
   'chaos/crash-points.test.ts',

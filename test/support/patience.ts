@@ -1,4 +1,4 @@
-/** For how long a test may take, by its floor. Patience, not a promise: six files share two cores, and some start processes. */
+/** For how long a test may take, by its floor. Patience, not a promise: five files share two cores, and some start processes. */
 import { relative, resolve, sep } from 'node:path'
 import { expect, vi } from 'vitest'
 
