@@ -37,7 +37,7 @@ const quiet = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Pages of one browser share a process that is warm already, as tabs of one site do: a sixth of what a page takes.
+  // Pages of one context share a process that is warm already, as tabs of one site do.
   '--renderer-process-limit=1',
 ]
 
@@ -166,13 +166,14 @@ const emptiedMs = 5_000
 export async function leavePage(page: Page): Promise<void> {
   const context = page.context()
   const profile = profiles.get(context)
-  const emptied = profile && Promise.race([emptiedOf(profile), setTimeout(emptiedMs, false, { ref: false })])
-  if (!profile || !(await emptied)) return context.close()
+  if (!profile) return context.close()
+  const isEmpty = await Promise.race([emptied(profile), setTimeout(emptiedMs, false, { ref: false })])
+  if (!isEmpty) return context.close()
   resting.push(profile)
   if (resting.length > RESTING_LIMIT) await resting.shift()?.context.close()
 }
 
-async function emptiedOf({ context, anchor }: Profile): Promise<boolean> {
+async function emptied({ context, anchor }: Profile): Promise<boolean> {
   const pages = context.pages().filter((each) => each !== anchor)
   // What a session keeps goes with its page; a page without an origin keeps nothing, and says so.
   await Promise.allSettled(pages.map((each) => each.evaluate(() => localStorage.clear())))
