@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
-import { axeFindings } from '../support/axe.ts'
+import { axeFindings, expectClean } from '../support/axe.ts'
 import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -42,10 +42,6 @@ describe('an agent that cannot be read', () => {
     watched = await openPage(browser, options)
     await watched.page.goto(server.url + path)
     return watched.page
-  }
-  async function expectClean(page: Page): Promise<void> {
-    expect(await axeFindings(page)).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
   }
   const troubles = (page: Page) => page.getByRole('region', { name: 'What stands in its way' })
 

@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
-import { axeFindings } from '../support/axe.ts'
+import { expectClean } from '../support/axe.ts'
 import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -51,10 +51,6 @@ describe('a send that needs a person', () => {
     open_.push(watched)
     await watched.page.goto(server.url + path)
     return watched.page
-  }
-  async function expectClean(page: Page): Promise<void> {
-    expect(await axeFindings(page)).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
   }
   const lost = async (body: Parameters<TestConsole['send']>[1]): Promise<Command> => {
     faulty.script.fault('SendMessage', { fault: 'reset', performed: false })

@@ -7,7 +7,7 @@ import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
-import { axeFindings } from '../support/axe.ts'
+import { expectClean } from '../support/axe.ts'
 import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { crowd } from '../support/crowd.ts'
@@ -33,11 +33,6 @@ async function open(url: string, options: BrowserContextOptions = {}): Promise<P
   watched = await openPage(browser, options)
   await watched.page.goto(url)
   return watched.page
-}
-
-async function expectClean(page: Page): Promise<void> {
-  expect(await axeFindings(page)).toEqual([])
-  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
 }
 
 describe('a send whose outcome is unknown', () => {

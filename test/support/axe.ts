@@ -5,6 +5,7 @@
  */
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
 
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
@@ -42,4 +43,10 @@ async function look(page: Page): Promise<Findings> {
     return violations.map(({ id, nodes }) => ({ id, targets: nodes.map(({ target }) => target.flat().join(' ')) }))
   }, tags)
   return violations.map(({ id, targets }) => [id, targets] as const)
+}
+
+/** Nothing is found, and nothing scrolls sideways. */
+export async function expectClean(page: Page): Promise<void> {
+  expect(await axeFindings(page)).toEqual([])
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
 }
