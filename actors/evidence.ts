@@ -37,6 +37,8 @@ const pageSize = 25
 const pagesLimit = 4
 /** Tasks asked for one by one, where a list shows no history or there is no list. */
 const tasksLimit = 10
+/** Of those that a list seems to show whole, for an agent may show less there than it is asked for, and than it has. */
+const samplesLimit = 3
 
 const noTask = 'The agent does not know the task.'
 const noList = 'The agent cannot list its tasks, so only tasks that are known here could be looked at.'
@@ -100,7 +102,8 @@ export class Searching {
       state: status?.state ?? null,
       isRead: true,
       reached: true,
-      isWhole: messages.length < taskHistory,
+      // An agent may show less than it is asked for, or nothing; a task begins with what a person said.
+      isWhole: messages.length < taskHistory && messages[0]?.role === 'user',
       reason: null,
     }
   }
@@ -113,7 +116,7 @@ export class Searching {
     const common = { ...within, pageSize, includeArtifacts: false }
     let historyLength = listHistory
     const findings = new Findings(sought)
-    const mute: string[] = []
+    const listed: ListedTask[] = []
     let pageToken = ''
     let isWhole = false
     let seen = 0
@@ -129,8 +132,10 @@ export class Searching {
       if (read.kind === 'unsupported') return this.#lookInKnown(line, sought, asking, endMs)
       if (read.kind === 'unread')
         return { looks: findings.looks({ ...unreadable, reason: read.message }), reached: read.answered }
-      for (const task of read.page.tasks) findings.see(namesIn(task))
-      mute.push(...read.page.tasks.filter(({ history }) => historyLength === 0 || isCut(history)).map(({ id }) => id))
+      for (const task of read.page.tasks) {
+        findings.see(namesIn(task))
+        listed.push({ id: task.id, shown: shownIn(task), isCut: historyLength === 0 || isCut(task.history) })
+      }
       pageToken = read.page.nextPageToken
       seen += read.page.tasks.length
       unread ??= read.page.unread?.reason ?? null
@@ -139,9 +144,15 @@ export class Searching {
     }
     if (seen === 0 && unread !== null)
       return { looks: findings.looks({ ...unreadable, reason: plainWords(unread) }), reached: true }
-    // A list may show no history, or its end only: the newest of such tasks are read one by one.
-    const each = await this.#readEach(line, mute, findings, asking, endMs)
-    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && unread === null && each.isWhole } as const
+    // A list may show no history, or its end only: the newest of such tasks are read one by one, and some of the others.
+    const whole = listed.filter((task) => !task.isCut)
+    const cut = listed.filter((task) => task.isCut)
+    const asked = [...cut.slice(0, tasksLimit), ...whole.slice(0, samplesLimit)].map(({ id }) => id)
+    const each = await this.#readEach(line, asked, findings, asking, endMs)
+    const isRead = ({ id }: ListedTask): boolean => each.read.get(id)?.isWhole === true
+    const showsLess = whole.some(({ id, shown }) => (each.read.get(id)?.messages.size ?? 0) > shown)
+    const isAll = cut.every(isRead) && (!showsLess || whole.every(isRead))
+    const absent = { ...nothing, outcome: 'absent', isWhole: isWhole && unread === null && isAll } as const
     return { looks: findings.looks(absent), reached: each.reached }
   }
 
@@ -167,18 +178,22 @@ export class Searching {
     findings: Findings,
     asking: Asking,
     endMs: number,
-  ): Promise<{ readonly reached: boolean; readonly failure: string | null; readonly isWhole: boolean }> {
+  ): Promise<{
+    readonly reached: boolean
+    readonly failure: string | null
+    readonly read: ReadonlyMap<string, SeenTask>
+  }> {
     let failure: string | null = null
-    let wholes = 0
-    for (const taskId of taskIds.slice(0, tasksLimit)) {
+    const read = new Map<string, SeenTask>()
+    for (const taskId of taskIds) {
       if (findings.complete || this.#t.monotonic() >= endMs) break
       const seen = await this.#readTask(line, taskId, asking)
       if (!seen.isRead) failure = seen.reason
-      if (!seen.reached) return { reached: false, failure, isWhole: false }
-      if (seen.isWhole) wholes += 1
+      if (!seen.reached) return { reached: false, failure, read }
+      read.set(taskId, seen)
       findings.see(seen)
     }
-    return { reached: true, failure, isWhole: wholes === taskIds.length }
+    return { reached: true, failure, read }
   }
 }
 
@@ -203,7 +218,18 @@ const namesIn = ({ id, history, status }: Task): NamedTask => ({
   state: status.state,
 })
 
-const isCut = (history: Task['history']): boolean => history === undefined || history.length >= listHistory
+/** A task as a list shows it, with how many messages. */
+interface ListedTask {
+  readonly id: string
+  readonly shown: number
+  readonly isCut: boolean
+}
+
+const shownIn = ({ history = [], status: { message } }: Task): number =>
+  new Set([...history, ...(message ? [message] : [])].map(({ messageId }) => messageId)).size
+
+const isCut = (history: Task['history']): boolean =>
+  history === undefined || history.length >= listHistory || history[0]?.role !== 'ROLE_USER'
 
 /** Ours is a person's message; an agent that repeats our id in a message of its own proves as much. */
 class Findings {

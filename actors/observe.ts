@@ -208,7 +208,8 @@ function foldIn(subject: Subject, report: Report, teller: string, overtaken: Rea
   }
   if (report.command?.sent) told(report.command.sent, 'sent')
   for (const observation of report.observations) {
-    if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId) continue
+    if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId && !isUnnamed(observation, report))
+      continue
     if (isForeign(observation, subject.contextId, report.source)) continue
     // What leaves its skill is nobody's to see here, and no news of this task.
     if (!claimsAnother(observation, subject.skillId)) told(observation, report.source)
@@ -217,6 +218,10 @@ function foldIn(subject: Subject, report: Report, teller: string, overtaken: Rea
   subject.sources.add(report.source)
   subject.isSeenAgain ||= report.isSeenAgain === true
 }
+
+/** A message need not name its task [a2a.proto v1.0.1, Message.task_id is optional]: on a task's own stream it is of that one. */
+const isUnnamed = ({ kind, taskId }: Observation, { source }: Report): boolean =>
+  kind === 'message' && taskId === null && source === 'stream'
 
 /**
  * An event of another conversation, whatever task it names: an agent has mixed up what it tells. What we asked for by the task's own

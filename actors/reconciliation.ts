@@ -72,7 +72,9 @@ export class Reconciling {
     const fromStart = after !== null && rest.length === 0
     const tasks = fromStart ? await readUnfinished(db.pool, scope, { after: null, ...page }) : rest
     if (sought.length + tasks.length === 0) return checked(this.#dated(actor, await this.#rest(scope), false))
-    const line = await this.#line(scope, actor, held)
+    // Who does not know what was found there before may only be who lives at its old address now.
+    const mayHaveMoved = tasks.some(({ isLost }) => isLost) || sought.some(({ looks }) => looks > 0)
+    const line = await this.#line(scope, actor, held, mayHaveMoved)
     if ('kind' in line) {
       const reason = line.kind === 'gone' ? agentRemoved : plainWords(line.message)
       const told = sought.map((command) => vainLook(command, reason))
@@ -191,8 +193,13 @@ export class Reconciling {
    * it is asked first and alone, for it would be waited for again by whatever is asked of the agent without its token. But for no agent
    * that was removed: its secret would be sent for ever, and its scope would never rest.
    */
-  async #line(scope: Scope, { context }: LeasedActor, { signal }: Held): Promise<AgentLine | NoLine> {
-    const kept = context['failures'] === 0 ? await openKeptLine(this.#t, scope) : null
+  async #line(
+    scope: Scope,
+    { context }: LeasedActor,
+    { signal }: Held,
+    mayHaveMoved = false,
+  ): Promise<AgentLine | NoLine> {
+    const kept = context['failures'] === 0 && !mayHaveMoved ? await openKeptLine(this.#t, scope) : null
     if (kept) return kept
     const agent = await readAgent(this.#t.db.pool, scope.agentId)
     if (!agent?.enabled) return { kind: 'gone' }

@@ -5,7 +5,7 @@
  */
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../machines/subscription.ts'
-import { readProgress, toldSince } from '../persistence/following.ts'
+import { readProgress, type Progress } from '../persistence/following.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
 import { limits } from './outbound.ts'
@@ -77,7 +77,7 @@ export class Following {
     // Whether somebody has to look at the whole of it is known where its end was told.
     if (over.kind === 'over') return ended({ kind: 'ended', news: true })
     // Before our own look: a task that moves is no proof of a stream that tells nothing of it.
-    const told = await toldSince(this.#t.db.pool, line.task.id, before, line.task.state)
+    const after = await readProgress(this.#t.db.pool, line.task.id)
     // What a stream missed, and what it said last, is settled by one look at the whole task.
     const known = { ...line, task: (await readFollowed(this.#t.db.pool, line.task.id)) ?? line.task }
     const look = over.kind === 'yielded' ? await this.#part(known, held) : await this.#look(known, held)
@@ -88,7 +88,18 @@ export class Following {
     if (settled) return ended(settled)
     if (end.kind === 'unsupported') return ended({ kind: 'unsupported' })
     const lasted = wasOpen(end) && performance.now() - startedAt >= goodStreamMs
-    return ended(outcomeOf(end, look, lasted || told))
+    return ended(outcomeOf(end, look, lasted || (await this.#isNews(line, before, after))))
+  }
+
+  /**
+   * Whether a stream told anything that was not known. A state does where the look at the whole agrees: some agents tell theirs from
+   * the start whenever they are asked, or lag behind, and each round would be opened as soon as the last is over.
+   */
+  async #isNews(line: TaskLine, before: Progress | null, after: Progress | null): Promise<boolean> {
+    if (!before || !after) return false
+    if (after.messages > before.messages || after.updates > before.updates) return true
+    if (after.state === before.state) return false
+    return (await readFollowed(this.#t.db.pool, line.task.id))?.state !== before.state
   }
 
   async read(actor: LeasedActor, held: Held): Promise<Done> {

@@ -5,7 +5,7 @@
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
 import { placed, placesFor } from './message-order.ts'
-import { changesIn, type Observation, type ObservedArtifact, type ObservedMessage } from './observation.ts'
+import type { Observation, ObservedArtifact, ObservedMessage } from './observation.ts'
 import { nothingPassedOver, passedOver, toldBit, type Answer, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
 import { knownAs, nameFor, type KnownMessage } from './same-id.ts'
@@ -375,12 +375,6 @@ export const isLater = (at: string, than: string | null, byMs = 0): boolean =>
 /** The time alone, for an event that brings nothing else: whole, one artifact would be kept again with every look at its task. */
 const stampOf = ({ taskId, contextId, status }: Observation): string =>
   JSON.stringify({ statusUpdate: { taskId, ...(contextId === null ? {} : { contextId }), status } })
-
-/** Whether a kept event is a new time of the same state, and nothing else. */
-export function isStamp(event: string, state: string): boolean {
-  const { status, messages, hasArtifacts } = changesIn(event)
-  return status?.state === state && messages.length === 0 && !hasArtifacts
-}
 
 /** An agent's timestamp as a sortable instant; null where it gave none or nonsense. */
 function instant(timestamp: string | null): string | null {

@@ -72,14 +72,6 @@ export function observationOf(event: string, digestOf: DigestOf): Observation {
   return again.event === event ? again : observed(slim, digestOf, event)
 }
 
-/** What a stored event changes besides artifacts, and whether it brings any of those. */
-export function changesIn(
-  event: string,
-): Pick<Observation, 'status' | 'messages'> & { readonly hasArtifacts: boolean } {
-  const { status, messages, artifacts } = changesOf(slimOf(event), [])
-  return { status, messages, hasArtifacts: artifacts.length > 0 }
-}
-
 const slimOf = (event: string): StreamResponse => JSON.parse(event) as StreamResponse
 
 function observed(slim: StreamResponse, digestOf: DigestOf, stored?: string): Observation {

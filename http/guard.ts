@@ -21,6 +21,8 @@ declare module 'fastify' {
      * route proves its callers by a credential of their own.
      */
     permission?: Permission | 'public' | 'agent'
+    /** Whose windows its requests are counted in, where that is not the permission's: looks that an open page repeats. */
+    countedAs?: Permission
     /** `with its commit`: the route ends in one that asks who it acts for (accepting.ts); until then that may be presumed. */
     proves?: 'with its commit'
     /** `unneeded`: the route answers by what this process knows, also while the database is away. */
@@ -94,11 +96,11 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
  * now. Nobody is told no, or anything else that was looked up, before this or the commit that asks.
  */
 export async function prove(request: FastifyRequest, reply: FastifyReply): Promise<Viewer> {
-  const { permission } = request.routeOptions.config
-  if (!isOfRole(permission)) throw new Error('Nobody is asked for here.')
+  const { permission, countedAs = permission } = request.routeOptions.config
+  if (!isOfRole(permission) || !isOfRole(countedAs)) throw new Error('Nobody is asked for here.')
   settle(request)
   reply.removeHeader('x-viewer-id')
-  const arrival = await request.server.arrive(request, permission)
+  const arrival = await request.server.arrive(request, countedAs)
   request.identity = arrival?.viewer ?? null
   const viewer = viewerOf(request)
   sayWho(reply, viewer)

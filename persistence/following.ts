@@ -5,7 +5,6 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
-import { isStamp } from '../domain/fold.ts'
 import { followingFrom, type Following } from '../domain/following.ts'
 import type { Timer } from './actors.ts'
 import type { Connection } from './connection.ts'
@@ -17,24 +16,15 @@ interface Row {
   readonly isHeld: boolean
 }
 
-const Progress = z.object({ version: z.number() })
+const Progress = z.object({ state: z.string(), messages: z.number(), updates: z.number() })
+export type Progress = z.infer<typeof Progress>
 
-/** The task's version: it grows with every committed change. 0 for a task that is no more. */
-export async function readProgress(db: Connection, taskId: string): Promise<number> {
-  return (await db.maybeOneFirst(sql.type(Progress)`select version from task where id = ${taskId}`)) ?? 0
-}
-
-const Piece = z.object({ event: z.nullable(z.string()) })
-/** Bytes. A new time alone has two ids and is shorter; of what is longer the server reads its length, which stands beside it. */
-const stampLimit = 8_000
-const piecesLimit = 50
-
-/** Whether anything was told since a version but a new time of `state`: of some agents every word has one. */
-export async function toldSince(db: Connection, taskId: string, version: number, state: string): Promise<boolean> {
-  const pieces = await db.any(sql.type(Piece)`
-    select case when octet_length(event) < ${stampLimit} then event end as event
-    from task_event where task_id = ${taskId} and position >= ${version} order by position limit ${piecesLimit}`)
-  return pieces.length === piecesLimit || pieces.some(({ event }) => event === null || !isStamp(event, state))
+/** What is known of a task, in figures: its state, its messages, and how often an artifact of it changed. Null: it is no more. */
+export async function readProgress(db: Connection, taskId: string): Promise<Progress | null> {
+  return db.maybeOne(sql.type(Progress)`
+    select t.state, (select count(*) from task_message m where m.task_id = t.id)::int as messages,
+      (select coalesce(sum(a.update_count), 0) from task_artifact a where a.task_id = t.id)::float8 as updates
+    from task t where t.id = ${taskId}`)
 }
 
 /** Null for a task that nobody ever followed: a direct reply, or one that came finished. `taskId` is ours. */

@@ -239,18 +239,18 @@ export class Load {
 
   /**
    * After the storm: every key is asked for once more, and every command waited for until it has ended. Then people do what the
-   * console leaves to them: a reply that is in doubt, or was never made, is made anew.
+   * console leaves to them: a reply that is in doubt, or was never made, is made anew. Each is waited for by itself: to ask for ten
+   * thousand takes minutes on a busy machine, and what is sent last has begun by then.
    */
   async settle(senders: number, patienceMs: number): Promise<void> {
-    const deadline = performance.now() + patienceMs
-    await this.#conclude(this.asks, senders, deadline)
+    await this.#conclude(this.asks, senders, patienceMs)
     for (let round = 0; round < repliesLimit; round++) {
       const replies = this.#unanswered().flatMap((wish) => {
         const final = this.#finalOf(wish)
         return (final && this.nextOf(wish, final)) ?? []
       })
       if (replies.length === 0) return
-      await this.#conclude(replies, senders, deadline)
+      await this.#conclude(replies, senders, patienceMs)
     }
   }
 
@@ -271,13 +271,13 @@ export class Load {
     return asking.filter((wish) => !replied.has(this.#finalOf(wish)?.answer?.id ?? ''))
   }
 
-  async #conclude(wishes: readonly Wish[], senders: number, deadline: number): Promise<void> {
+  async #conclude(wishes: readonly Wish[], senders: number, patienceMs: number): Promise<void> {
     const queue = [...wishes]
     const sender = async (): Promise<void> => {
       for (let wish = queue.pop(); wish; wish = queue.pop()) {
         const id = await this.insist(wish)
         if (id === null) continue
-        const command = await this.#outcome(id, deadline)
+        const command = await this.#outcome(id, performance.now() + patienceMs)
         if (command) this.finals.set(id, finalOf(command))
       }
     }

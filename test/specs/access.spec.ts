@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { rateLimits } from '../../actors/rate-counter.ts'
 import type { Role } from '../../domain/access.ts'
 import { cookieNames } from '../../http/cookies.ts'
 import type { Client } from '../support/api.ts'
@@ -102,6 +103,18 @@ describe('access', () => {
       expect([path, answer === 403]).toEqual([path, !reaches])
       expect(answer).toBeLessThan(500)
     }
+  })
+
+  test('looking at the system leaves an administrator their places to act', async () => {
+    const limits = { ...rateLimits, administer: 2 }
+    // Of its own: windows are the database's.
+    const house = await startConsole({ database: 'postgresql', system: { works: false, limits } })
+    open.push(house)
+    // As an open page does, every few seconds.
+    for (let look = 0; look < 3; look++)
+      for (const path of ['/api/supervisor', '/api/queues']) expect((await house.api.get(path)).status).toBe(200)
+    const acts = [await status(house.api, 'GET', '/api/admin/security'), await status(house.api, 'POST', '/api/agents')]
+    expect([...acts, await status(house.api, 'POST', '/api/agents')]).toEqual([200, 400, 429])
   })
 
   test('what is not there is 404 for whoever may ask', async () => {

@@ -1,0 +1,129 @@
+/**
+ * Agents that are not what they were: moved to another address, behind a list that shows less than there is, or with a stream that
+ * tells its story from the start each time. What was sent to them is found all the same, and they are not asked for ever.
+ */
+import { sql } from 'slonik'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import type { Command } from '../../domain/command.ts'
+import { instruments, type SystemOptions } from '../../actors/system.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { systemOn, type RunningSystem } from '../support/system.ts'
+import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
+
+const json = { 'content-type': 'application/json' }
+const sse = { 'content-type': 'text/event-stream' }
+const working = 'TASK_STATE_WORKING'
+const says = (value: unknown) => ({ fault: 'body', headers: json, body: JSON.stringify(value) }) as const
+const unknownTask = says({ error: { code: 404, status: 'NOT_FOUND', message: 'Never heard of it.' } })
+
+describe.each(eitherDatabase)('an agent on %s', (kind) => {
+  let fresh: FreshDatabase
+  let running: RunningSystem
+  let peer: RawPeer
+  let agentId: string
+  beforeEach(async () => {
+    fresh = await freshDatabase(kind)
+    peer = await startRawPeer({ binding: 'HTTP+JSON' })
+  })
+  afterEach(async () => {
+    await running.close()
+    await peer.close()
+    await fresh.close()
+  })
+
+  async function begin(options: Partial<SystemOptions> = {}): Promise<Scopes> {
+    running = await systemOn(fresh.db, options)
+    agentId = (await running.system.agents.register(running.viewer, peer.cardUrl)).id
+    return new Scopes(running)
+  }
+  const sent = async (text: string): Promise<Command> => running.finished((await running.send(agentId, { text })).id)
+
+  it('that moved is found at its new address, though the old one only says that it knows no task', async () => {
+    const next = await startRawPeer({ binding: 'HTTP+JSON' })
+    onTestFinished(() => next.close())
+    let aheadMs = 0
+    const monotonic = (): number => performance.now() + aheadMs
+    const scopes = await begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic } })
+    const { result } = await sent('hold')
+    const localId = String(result?.localId)
+    peer.script.fault('GetAgentCard', says(await (await fetch(next.cardUrl)).json()), Infinity)
+    peer.script.fault('GetTask', unknownTask, Infinity)
+    peer.script.fault('ListTasks', says({ tasks: [], nextPageToken: '' }), Infinity)
+    const ended = { id: result?.taskId, status: { state: 'TASK_STATE_COMPLETED' } }
+    next.script.fault('GetTask', says(ended), Infinity)
+    await scopes.turn(agentId)
+    expect(await scopes.facts(localId)).toContain('task.lost')
+    // A card of some seconds ago is no news.
+    aheadMs = 15_000
+    await scopes.dueLooks()
+    await scopes.turn(agentId)
+    expect((await running.task(localId, () => true)).state).toBe('TASK_STATE_COMPLETED')
+  })
+
+  it.each(['ROLE_AGENT', 'ROLE_USER'])(
+    'whose list shows less of a task than it has is asked for the task, whoever said what is shown: %s',
+    async (role) => {
+      const scopes = await begin({ rhythm: followsNothing })
+      peer.script.fault('ListTasks', { fault: 'status', status: 503 }, Infinity)
+      peer.script.fault('SendMessage', { fault: 'reset', performed: true })
+      const { id, status } = await sent('hold')
+      expect(status).toBe('uncertain')
+      await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('unreadable')
+      peer.script.heal()
+      const history = [{ messageId: 'the last', role, parts: [{ text: 'x' }] }]
+      const task = { id: peer.taskIds().at(-1), status: { state: working }, history }
+      peer.script.fault('ListTasks', says({ tasks: [task], nextPageToken: '' }), Infinity)
+      await scopes.dueLooks()
+      await scopes.begin(agentId)
+      await expect.poll(async () => (await evidenceOf(id))?.outcome, patience).toBe('found')
+    },
+  )
+
+  it('that shows no words anywhere is not said to have been looked at whole', async () => {
+    await begin({ rhythm: followsNothing })
+    const task = { id: 'mute', status: { state: working } }
+    peer.script.fault('ListTasks', says({ tasks: [task], nextPageToken: '' }), Infinity)
+    peer.script.fault('GetTask', says(task), Infinity)
+    peer.script.fault('SendMessage', { fault: 'reset', performed: false })
+    const { id } = await sent('hold')
+    await expect.poll(() => evidenceOf(id), patience).toMatchObject({ outcome: 'absent', isWhole: false })
+  })
+
+  it.each([
+    ['states without times', [{ state: 'TASK_STATE_SUBMITTED' }, { state: working }]],
+    ['a state that the task has left', [{ state: 'TASK_STATE_SUBMITTED' }]],
+  ])('whose stream begins anew each time, with %s, is followed less and less often', async (_what, statuses) => {
+    await begin()
+    const { result } = await sent('ask')
+    const taskId = String(result?.taskId)
+    await running.task(String(result?.localId), ({ state }) => state === 'TASK_STATE_INPUT_REQUIRED')
+    const body = statuses.map((status) => `data: ${JSON.stringify({ statusUpdate: { taskId, status } })}\n\n`).join('')
+    peer.script.fault('SubscribeToTask', { fault: 'body', headers: sse, body }, Infinity)
+    const task = { id: taskId, status: { state: working } }
+    peer.script.fault('GetTask', says(task), Infinity)
+    peer.script.fault('SendMessage', says({ task }))
+    await running.finished((await running.send(agentId, { text: 'green', taskId })).id)
+    await expect.poll(() => failuresOf(String(result?.localId)), patience).toBeGreaterThanOrEqual(3)
+  })
+
+  it('whose message on the stream of a task does not name it speaks of that one', async () => {
+    await begin()
+    const { result } = await sent('hold')
+    await expect.poll(() => peer.subscribed().length, patience).toBe(1)
+    const said = { messageId: 'unnamed', role: 'ROLE_AGENT', parts: [{ text: 'Half of it is done.' }] }
+    peer.script.emit(String(result?.taskId), { message: said })
+    const view = await running.task(String(result?.localId), ({ messages }) => messages.length > 1)
+    expect(view.messages.map(({ id }) => id)).toContain('unnamed')
+  })
+
+  const Failures = z.object({ failures: z.number() })
+  const failuresOf = (localId: string): Promise<number> =>
+    fresh.db.pool.oneFirst(sql.type(Failures)`
+      select (snapshot->'context'->>'failures')::int as failures from actor where kind = 'subscription' and id = ${localId}`)
+  const Evidence = z.object({ outcome: z.string().nullable(), isWhole: z.boolean().nullable() })
+  const evidenceOf = (id: string) =>
+    fresh.db.pool.maybeOne(sql.type(Evidence)`
+      select outcome, is_whole as "isWhole" from command_evidence where command_id = ${id}`)
+})
