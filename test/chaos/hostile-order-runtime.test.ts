@@ -1,5 +1,5 @@
 /**
- * F11 through the real runtime on both databases: two tasks are told at once, in shuffled, repeated, interleaved batches from
+ * F11 through the real runtime: two tasks are told at once, in shuffled, repeated, interleaved batches from
  * a stream, a push and a poll, each batch with a word about the other task in it. What is promised is written in
  * hostile-order.test.ts; here besides: what a source says of a task that it does not read changes nothing.
  */
@@ -9,7 +9,7 @@ import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Operation } from '../../actors/loop/operation.ts'
 import type { Report, ToldFact } from '../../domain/fact.ts'
 import { findRemoteTask } from '../../persistence/task-views.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
@@ -40,7 +40,7 @@ const report = (
   observations: events.map((event) => observe(event)),
 })
 
-describe.each(bothDatabases)('two tasks told in any order on %s', (kind) => {
+describe.each(eitherDatabase)('two tasks told in any order on %s', (kind) => {
   let running: RunningSystem
   let agentId: string
   let tellerId: string

@@ -30,8 +30,9 @@ function verdictsMs({ finals, books, faults }: History): number[] {
   })
 }
 
-describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
-  const rounds = database === 'pglite' ? sized(1, 100) : sized(1, 300)
+/** In the short pass a console on PostgreSQL is killed beside workers and a server that dies (external.test.ts), and at points that have names. */
+describe.each(isLong ? bothDatabases : (['pglite'] as const))('kill -9 under load on %s', (database) => {
+  const rounds = database === 'pglite' ? sized(1, 100) : 300
 
   it(`loses nothing and delivers nothing twice, killed ${rounds} times over`, async () => {
     const recoveries: number[] = []
@@ -50,8 +51,6 @@ describe.each(bothDatabases)('kill -9 under load on %s', (database) => {
       }
       await load.reached(load.accepted + sendsARound)
       await stop()
-      // A dead process keeps its leases for a minute. The long pass waits for that; the short one says that it is over.
-      if (!isLong) await stage.leasesOver()
       return {
         load,
         figures: { kills: rounds, meanRecoveryMs: meanOf(recoveries), maxRecoveryMs: Math.max(...recoveries) },

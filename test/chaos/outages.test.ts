@@ -125,7 +125,7 @@ describe('F7: a PostgreSQL that is slow', () => {
 
 describe('F8: a commit whose acknowledgement is lost', () => {
   it('is neither assumed nor repeated: what it wrote is found and goes on, what it did not write is done', async () => {
-    const losses = sized(10, 500)
+    const losses = sized(6, 500)
     const history = await storm('lost acknowledgements', await throughProxy(), async (stage, chance) => {
       const console_ = await stage.console()
       const load = await stage.load(() => [console_.url], chance, usualWords)
