@@ -10,7 +10,7 @@ import { AccessRecord, Reviewer, type AccessChange } from '../../domain/grant.ts
 import { TaskRow } from '../../domain/task.ts'
 import { commandIn, type Client } from '../support/api.ts'
 import { crowd } from '../support/crowd.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startOrganization, type Organization, type Person } from '../support/people.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -24,7 +24,8 @@ const Agents = z.object({ agents: z.array(z.object({ id: z.string(), skills: Ski
 const Audit = z.object({ kind: z.string(), data: z.record(z.string(), z.unknown()) })
 type Given = Omit<Extract<AccessChange, { action: 'grant' }>, 'action' | 'skillId'> & { skillId?: string }
 
-describe.each(bothDatabases)('grants on %s', (database) => {
+/** Who may do what is decided before a database is asked; that it is recorded is tried on both (audit.spec.ts). */
+describe.each(eitherDatabase)('grants on %s', (database) => {
   let house: Organization
   let admin: Person
   let router: RawPeer

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { rateLimits } from '../../actors/rate-counter.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { Client } from '../support/api.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { cookieNames } from '../../http/cookies.ts'
 import { pageOrigin, startOrganization, type Organization, type Person } from '../support/people.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -22,7 +22,8 @@ const withoutEnd = (db: Database, { viewer }: Person) =>
   db.pool.query(sql.unsafe`
     insert into rate_window (bucket, starts_at, taken) values (${`operate/${viewer.userId}`}, now() + interval '1 minute', 0)`)
 
-describe.each(bothDatabases)('senders on %s', (database) => {
+/** At the door; the commit that asks is tried on both (test/actors/presumptions.test.ts). */
+describe.each(eitherDatabase)('senders on %s', (database) => {
   let fresh: FreshDatabase
   let house: Organization
   let peer: RawPeer

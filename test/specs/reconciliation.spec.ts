@@ -10,7 +10,7 @@ import { scopeId } from '../../actors/reconciliation-scopes.ts'
 import { commandErrors, type Command } from '../../domain/command.ts'
 import { followsNothing, patience, Scopes } from '../actors/reconciliation-turns.ts'
 import { commandIn } from '../support/api.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startOldPeer } from '../actors/reconciliation-peers.ts'
 import { garbage } from '../support/peers/raw-faults.ts'
@@ -20,7 +20,8 @@ import { startSdkPeer } from '../support/peers/sdk.ts'
 const Count = z.object({ count: z.number() })
 const message = (text: string) => ({ messageId: `foreign-${text}`, role: 'ROLE_USER', parts: [{ text }] })
 
-describe.each(bothDatabases)('reconciliation on %s', (kind) => {
+/** What is looked at here is agents; how the database keeps what is asked of them is tried on both (test/actors/models/push-and-reconciliation.test.ts). */
+describe.each(eitherDatabase)('reconciliation on %s', (kind) => {
   let house: TestConsole
   let scopes: Scopes
   let peer: RawPeer

@@ -13,7 +13,7 @@ import { settlementRefusals } from '../../domain/settlement.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { commandIn, type Reply } from '../support/api.ts'
 import { crowd } from '../support/crowd.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startOrganization, type Organization, type Person } from '../support/people.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -24,7 +24,8 @@ const sentenceOf = ({ status, body }: Reply): [number, string] => [
 ]
 const key = () => crypto.randomUUID()
 
-describe.each(bothDatabases)('sending in the place of another on %s', (database) => {
+/** At the door; its statements are tried on both (test/persistence/settlements.test.ts). */
+describe.each(eitherDatabase)('sending in the place of another on %s', (database) => {
   let house: Organization
   let admin: Person
   let grace: Person

@@ -14,7 +14,7 @@ import type { Credential } from '../../domain/credential.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { openAuthority, type Authority, type KeyPair } from '../support/certificates.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { migratedDump } from '../support/migrated-dump.ts'
 import { startGate, type Gate, type Visit } from '../support/peers/gate.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -24,7 +24,8 @@ const ring: KeyRing = { keys: { k1: randomBytes(32).toString('hex') }, activeKey
 const policy = { profile: 'development', allowPrivateNetworks: false, allowedOrigins: [] } as const
 const planted = (name: string): string => `planted-${name}-${randomBytes(16).toString('hex')}`
 
-describe.each(bothDatabases)('secrets on %s', (kind) => {
+/** What an embedded database's files hold is also searched behind a process of its own (test/bin/credentials.test.ts). */
+describe.each(eitherDatabase)('secrets on %s', (kind) => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-secrecy-'))
   const dataDir = join(folder, 'pglite')
   const clientSecret = planted('client-secret')

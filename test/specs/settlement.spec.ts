@@ -17,7 +17,7 @@ import { openDatabase } from '../../persistence/database.ts'
 import { commandIn, type Reply } from '../support/api.ts'
 import { crowd } from '../support/crowd.ts'
 import { startConsole } from '../support/console.ts'
-import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { startOrganization, type Organization, type Person } from '../support/people.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -28,7 +28,8 @@ const sentenceOf = ({ status, body }: Reply): [number, string] => [
   z.object({ error: z.object({ message: z.string() }) }).parse(body).error.message,
 ]
 
-describe.each(bothDatabases)('settling a send on %s', (database) => {
+/** At the door; its statements are tried on both (test/persistence/settlements.test.ts). */
+describe.each(eitherDatabase)('settling a send on %s', (database) => {
   let house: Organization
   let admin: Person
   let grace: Person

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { z } from 'zod'
 import { cookieNames } from '../../http/cookies.ts'
 import type { Reply } from '../support/api.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { pageOrigin } from '../support/people.ts'
 import { SignInBrowser, TestProvider } from '../support/provider.ts'
 import { startSignIn, type SignInConsole } from '../support/sign-in.ts'
@@ -22,7 +22,8 @@ const browserAt = ({ url }: { url: string }): SignInBrowser => {
   return browser
 }
 
-describe.each(bothDatabases)('sign-in on %s', (database) => {
+/** Between a browser and a provider; its statements are tried on both (test/persistence/sign-in.test.ts). */
+describe.each(eitherDatabase)('sign-in on %s', (database) => {
   let house: SignInConsole
   beforeAll(async () => {
     house = await startSignIn({ database, provider, system: { works: false } })
