@@ -7,6 +7,7 @@ import { TaskAnswer, TaskViewsAnswer } from '../../http/answers.ts'
 import { pageBytes, viewBytes } from '../../persistence/task-weights.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { eitherDatabase } from '../support/databases.ts'
+import { sized } from '../support/pass.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
 const MiB = 1024 * 1024
@@ -32,14 +33,14 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
   })
 
   /** As a stream of large values leaves them; made in the database, for what crosses to it is not what is looked at. */
-  const grow = (taskId: string, artifactId: string, parts: number, bytes: number) =>
+  const grow = (taskId: string, artifactId: string, ...megabytes: readonly number[]) =>
     house.db.pool.query(sql.unsafe`
       with a as (
         insert into task_artifact (task_id, artifact_id, position, extensions, complete, update_count, part_count, parts_digest)
-        values (${taskId}, ${artifactId}, ${artifactId === 'first' ? 5000 : 6000}, '[]', false, 1, ${parts}, ''))
+        values (${taskId}, ${artifactId}, ${artifactId === 'first' ? 5000 : 6000}, '[]', false, 1, ${megabytes.length}, ''))
       insert into task_artifact_part (task_id, artifact_id, position, part)
-      select ${taskId}, ${artifactId}, n, '{"kind":"text","value":"' || repeat('x', ${bytes}) || '","mediaType":"text/plain"}'
-      from generate_series(0, ${parts - 1}) n`)
+      select ${taskId}, ${artifactId}, n - 1, '{"kind":"text","value":"' || repeat('x', megabytes * ${MiB}) || '","mediaType":"text/plain"}'
+      from unnest(${sql.array([...megabytes], 'int4')}) with ordinality as part (megabytes, n)`)
   const page = async (after: string | null) => {
     const reply = await house.api.get(`/api/task-views${after === null ? '' : `?after=${after}`}`)
     expect(reply.status).toBe(200)
@@ -49,7 +50,8 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
 
   test('come on pages that are shorter, and none is left out', async () => {
     const [, second = '', third = ''] = ids
-    for (const id of [second, third]) await grow(id, 'first', 3, pageBytes / 4)
+    const quarter = pageBytes / 4 / MiB
+    for (const id of [second, third]) await grow(id, 'first', quarter, quarter, quarter)
     const pages: string[][] = []
     for (let after: string | null = null; ;) {
       const { tasks, next } = await page(after)
@@ -64,8 +66,10 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
 
   test('show so much of what was made, and say that there is more', { timeout: 240_000 }, async () => {
     const [, , , last = ''] = ids
-    await grow(last, 'first', 4, 24 * MiB)
-    await grow(last, 'second', 2, 24 * MiB)
+    // The first that is beyond is not read. Before it there is as much as fits, in the long pass; in the short one it is the larger.
+    const [each, beyond] = [sized(2, 24), sized(120, 24)]
+    await grow(last, 'first', 24, each, each, each)
+    await grow(last, 'second', each, beyond)
     // A stream of small ones behind them, some of which have no parts yet.
     await house.db.pool.query(sql.unsafe`
       with a as (
@@ -74,7 +78,7 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
       insert into task_artifact_part (task_id, artifact_id, position, part)
       select ${last}, 'behind-' || n, 0, '{"kind":"text","value":"x","mediaType":"text/plain"}' from generate_series(1, 3000) n
       where n % 2 = 1`)
-    // It is still a page of its own, and the one before it another. Read once: it is 128 MiB of JSON.
+    // It is still a page of its own, and the one before it another. Read once: it is up to 128 MiB of JSON.
     const { tasks, next } = await page(ids[2] ?? '')
     expect([tasks.map(({ localId }) => localId), next]).toEqual([[last], null])
     const [{ artifacts } = { artifacts: [] }] = tasks
