@@ -1,12 +1,13 @@
 /**
  * The launcher's promises [console-http-api: Command-line surface]: its words, refusals, data directory, readiness,
- * signals and exit codes, on real processes. Not what the console behind it does.
+ * signals and exit codes, on real processes, and each wrong word by itself. Not what the console behind it does.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parseCommand } from '../../bin/launcher-options.ts'
 import { Stage } from './stage.ts'
 import { freePort } from '../support/free-port.ts'
 
@@ -67,7 +68,15 @@ describe('words', () => {
       ['--host', '127.0.0.1.example'],
       '"127.0.0.1.example" is not a loopback address; other hosts need A2A_AUTH_MODE=oidc.',
     ],
-  ])('%j is refused', async (args, sentence) => {
+  ])('%j is refused', (args, sentence) => {
+    expect(() => parseCommand(args, {})).toThrow(new Error(sentence))
+  })
+
+  test.each([
+    [['--colour'], 'Unknown option "--colour".'],
+    [['stop'], 'Unexpected argument "stop".'],
+    [['demo-agent', 'x'], '"x" is not a valid port.'],
+  ])('%j, like all that is refused, ends the command in one line, and nothing is made', async (args, sentence) => {
     expect(await stage.run(args)).toEqual({ code: 1, stdout: '', stderr: `signalbox: ${sentence}\n` })
     expect(existsSync(stage.dataDir)).toBe(false)
   })

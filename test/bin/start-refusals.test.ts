@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { requireArtifactDirectory } from '../../bin/composition.ts'
-import { ConfigError } from '../../bin/config.ts'
+import { ConfigError, readConfig, readWorkerConfig } from '../../bin/config.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
 import { childArgs } from '../support/child.ts'
 import { spawnConsole } from '../support/console.ts'
@@ -22,17 +22,16 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 /** Nobody listens there: a start that comes as far as its database says so. */
-const worker = (env: Record<string, string> = {}) =>
-  runWorker({
-    NODE_ENV: 'production',
-    A2A_AUTH_MODE: 'development',
-    A2A_ALLOW_DEVELOPMENT_AUTH: 'true',
-    A2A_COMMAND_WORKER_MODE: 'external',
-    A2A_DATABASE_PROFILE: 'postgresql',
-    A2A_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
-    A2A_DATA_DIR: home,
-    ...env,
-  })
+const workerEnv = (): Record<string, string> => ({
+  NODE_ENV: 'production',
+  A2A_AUTH_MODE: 'development',
+  A2A_ALLOW_DEVELOPMENT_AUTH: 'true',
+  A2A_COMMAND_WORKER_MODE: 'external',
+  A2A_DATABASE_PROFILE: 'postgresql',
+  A2A_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+  A2A_DATA_DIR: home,
+})
+const worker = (env: Record<string, string> = {}) => runWorker({ ...workerEnv(), ...env })
 /** Runs a console that is to refuse to its end. */
 async function refusedConsole(env: Record<string, string>) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('A2A_'))
@@ -152,13 +151,25 @@ const refusals: readonly (readonly [env: Record<string, string>, sentence: strin
   [{ ...push('http://console.example'), A2A_PUSH_ALLOW_LOOPBACK_HTTP: 'true' }, originRule],
 ]
 
-test.each(refusals)('a console refuses %j word for word, and makes nothing', async (env, sentence) => {
-  expect(await refusedConsole(env)).toEqual({ code: 1, stdout: '', stderr: `signalbox: ${sentence}\n` })
-  expect(readdirSync(home)).toEqual([])
+test.each(refusals)('%j is refused word for word', (env, sentence) => {
+  expect(() => readConfig({ NODE_ENV: 'development', ...env })).toThrow(new ConfigError(sentence))
 })
 
 // A worker is told the same of push: it is who registers with agents.
-test.each(refusals.slice(1))('a worker refuses %j word for word, and makes nothing', async (env, sentence) => {
+test.each(refusals.slice(1))('%j is refused to a worker in the same words', (env, sentence) => {
+  expect(() => readWorkerConfig({ ...workerEnv(), ...env })).toThrow(new ConfigError(sentence))
+})
+
+/** A start costs a third of a second of a processor: all that is refused comes out by the same door. */
+test.each([...refusals.slice(0, 1), ...refusals.slice(3, 4)])(
+  'a console refuses %j in one line, and makes nothing',
+  async (env, sentence) => {
+    expect(await refusedConsole(env)).toEqual({ code: 1, stdout: '', stderr: `signalbox: ${sentence}\n` })
+    expect(readdirSync(home)).toEqual([])
+  },
+)
+
+test.each(refusals.slice(3, 4))('a worker refuses %j in one line, and makes nothing', async (env, sentence) => {
   expect(await worker(env)).toEqual({ code: 1, stdout: '', stderr: `signalbox worker: ${sentence}\n` })
   expect(readdirSync(home)).toEqual([])
 })

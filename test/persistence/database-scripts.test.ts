@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { lockDataDirectory } from '../../bin/directory-lock.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { isLong } from '../support/pass.ts'
 import { runScript, type Outcome } from '../support/scripts.ts'
 
 const script = fileURLToPath(new URL('../../bin/database.ts', import.meta.url))
@@ -15,6 +16,8 @@ const run = (variables: Record<string, string>, ...args: string[]): Promise<Outc
   runScript(script, variables, ...args)
 
 describe.each(bothDatabases)('%s', (kind) => {
+  // A run on the embedded database costs 1.5 s of a processor. What is only read is read in the same words: in the long pass.
+  const isThorough = isLong || kind === 'postgresql'
   it('is taken down, shown, checked and migrated', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'signalbox-scripts-'))
     const fresh = await freshDatabase('postgresql')
@@ -22,11 +25,13 @@ describe.each(bothDatabases)('%s', (kind) => {
     const env: Record<string, string> =
       kind === 'pglite' ? { A2A_DATA_DIR: folder } : { A2A_DATABASE_PROFILE: 'postgresql', A2A_DATABASE_URL: url }
     expect(await run(env, 'migrate')).toMatchObject({ code: 0, err: '' })
-    expect((await run(env, 'migrate')).out).toMatch(/^Nothing to apply: the schema is at v\d+\.\n$/)
-    expect((await run(env, 'list')).out).toMatch(/^1 the-house applied \d{4}-\S+Z\n/)
-    expect(await run(env, 'check')).toMatchObject({ code: 0, err: '' })
+    if (isThorough) {
+      expect((await run(env, 'migrate')).out).toMatch(/^Nothing to apply: the schema is at v\d+\.\n$/)
+      expect((await run(env, 'list')).out).toMatch(/^1 the-house applied \d{4}-\S+Z\n/)
+      expect(await run(env, 'check')).toMatchObject({ code: 0, err: '' })
+    }
     expect((await run(env, 'down')).out).toMatch(/^Took back \d+ \S+\n$/)
-    expect((await run(env, 'pending')).out).toMatch(/^\d+ \S+\n$/)
+    if (isThorough) expect((await run(env, 'pending')).out).toMatch(/^\d+ \S+\n$/)
     expect(await run(env, 'check')).toMatchObject({
       code: 1,
       out: '',

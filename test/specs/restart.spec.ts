@@ -10,12 +10,15 @@ import { commandErrors } from '../../domain/command.ts'
 import { Client, commandIn } from '../support/api.ts'
 import { spawnConsole, type SpawnOptions } from '../support/console.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
+import { placeDatabase } from '../support/migrated-dump.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 
 test.each(bothDatabases)('%s: stopped politely and started again', { timeout: 120_000 }, async (kind) => {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'signalbox-restart-'))
   const fresh = kind === 'postgresql' ? await freshDatabase(kind) : null
   const profile = fresh?.profile.kind === 'postgresql' ? fresh.profile : null
+  // A first start that makes its database is test/bin/console.test.ts's.
+  if (kind === 'pglite') await placeDatabase(dataDirectory)
   const options: SpawnOptions = { dataDirectory, database: profile ?? 'pglite' }
   const peer = await startRawPeer()
 
@@ -51,6 +54,7 @@ test(
   { timeout: 120_000 },
   async () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'signalbox-restart-'))
+    await placeDatabase(dataDirectory)
     const peer = await startRawPeer()
     const first = await spawnConsole({ dataDirectory, database: 'pglite' })
     const agentId = await new Client(first.url).register(peer.cardUrl)
