@@ -15,6 +15,7 @@ import {
 import { unwatchedScopes } from '../../persistence/scopes.ts'
 import { openModelStage, statusOf, type Stage } from '../actors/models/stage.ts'
 import { bothDatabases } from '../support/databases.ts'
+import { isLong } from '../support/pass.ts'
 import { rowsRead } from '../support/rows-read.ts'
 
 const hourMs = 3_600_000
@@ -176,34 +177,38 @@ describe.each(bothDatabases)('a lost task on %s', (kind) => {
     expect(await isWatched()).toBe(true)
   })
 
-  it('is read by nobody who looks for what is to be asked for, however many there are', async () => {
-    const ids = await loseMany(stage.agentId, 3_000)
-    await lose(-hourMs)
-    await keepGivenUp(stage.db.pool)
-    const scope = { agentId: stage.agentId, tenant: '' }
-    const now = new Date().toISOString()
-    const page = { after: null, quietSince: now, at: now, readElsewhere: [], limit: 100 }
-    const read = async (query: FragmentSqlToken): Promise<number> => {
-      const { task = 0, lost_task = 0 } = await rowsRead(stage.db, query)
-      return task + lost_task
-    }
-    const reads = [unwatchedScopes(now, [], 500), unfinishedPage(scope, page), anyUnfinished(scope)]
-    const analyze = () => stage.db.raw((client) => client.query('vacuum analyze task, lost_task'))
-    await analyze()
-    for (const query of reads) expect(await read(query)).toBeLessThan(10)
-    const [first = '', second = ''] = ids
-    await forgetLost(stage.db.pool, first)
-    await moved(second)
-    for (const query of reads) expect(await read(query)).toBeLessThan(10)
-    const asked = await readUnfinished(stage.db.pool, scope, page)
-    expect(asked.map(({ id }) => id)).toEqual([first, second].toSorted())
-    // Beside many that are asked for: of those each is looked up by itself, and no more of them than a page has.
-    await stage.db.pool.query(
-      sql.unsafe`update task set version = version + 1 where id = any(${sql.array(ids.slice(0, 1_500), 'uuid')})`,
-    )
-    await analyze()
-    const [unwatched, ofPage, any] = await Promise.all(reads.map(read))
-    expect([unwatched, any].map((rows) => (rows ?? 0) < 10)).toEqual([true, true])
-    expect(ofPage).toBeLessThan(4 * page.limit)
-  })
+  // What its planner makes of three thousand rows, which take the embedded database seconds: there in the long pass.
+  it.runIf(isLong || kind === 'postgresql')(
+    'is read by nobody who looks for what is to be asked for, however many there are',
+    async () => {
+      const ids = await loseMany(stage.agentId, 3_000)
+      await lose(-hourMs)
+      await keepGivenUp(stage.db.pool)
+      const scope = { agentId: stage.agentId, tenant: '' }
+      const now = new Date().toISOString()
+      const page = { after: null, quietSince: now, at: now, readElsewhere: [], limit: 100 }
+      const read = async (query: FragmentSqlToken): Promise<number> => {
+        const { task = 0, lost_task = 0 } = await rowsRead(stage.db, query)
+        return task + lost_task
+      }
+      const reads = [unwatchedScopes(now, [], 500), unfinishedPage(scope, page), anyUnfinished(scope)]
+      const analyze = () => stage.db.raw((client) => client.query('vacuum analyze task, lost_task'))
+      await analyze()
+      for (const query of reads) expect(await read(query)).toBeLessThan(10)
+      const [first = '', second = ''] = ids
+      await forgetLost(stage.db.pool, first)
+      await moved(second)
+      for (const query of reads) expect(await read(query)).toBeLessThan(10)
+      const asked = await readUnfinished(stage.db.pool, scope, page)
+      expect(asked.map(({ id }) => id)).toEqual([first, second].toSorted())
+      // Beside many that are asked for: of those each is looked up by itself, and no more of them than a page has.
+      await stage.db.pool.query(
+        sql.unsafe`update task set version = version + 1 where id = any(${sql.array(ids.slice(0, 1_500), 'uuid')})`,
+      )
+      await analyze()
+      const [unwatched, ofPage, any] = await Promise.all(reads.map(read))
+      expect([unwatched, any].map((rows) => (rows ?? 0) < 10)).toEqual([true, true])
+      expect(ofPage).toBeLessThan(4 * page.limit)
+    },
+  )
 })
