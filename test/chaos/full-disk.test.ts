@@ -7,9 +7,10 @@ import { startPostgres, unprivileged } from '../support/postgres.ts'
 import { hasDisks, makeDisk } from './disk.ts'
 import { freshUrlOn } from './server-faults.ts'
 import { expectMostSucceeded, expectNoDoubt, sayLeftOut, storm, usualWords } from './storm.ts'
-import { sized } from '../support/pass.ts'
+import { isLong } from '../support/pass.ts'
 
 const senders = 8
+const rounds = 10
 const megabytes = 192
 /** Its log has two segments from the beginning, and needs no third one soon: tables are the first that find no place. */
 const settings = ['synchronous_commit=on', 'min_wal_size=32MB', 'max_wal_size=32MB', 'shared_buffers=16MB']
@@ -17,9 +18,10 @@ const settings = ['synchronous_commit=on', 'min_wal_size=32MB', 'max_wal_size=32
 const user = unprivileged()
 const isPlayed = hasDisks(user)
 const name = 'full disk of PostgreSQL'
-if (!isPlayed) sayLeftOut(name, 'this system lets nobody mount a tmpfs of their own (unshare --user --mount)')
+if (!isPlayed && isLong) sayLeftOut(name, 'this system lets nobody mount a tmpfs of their own (unshare --user --mount)')
 
-describe.skipIf(!isPlayed)('F12: a PostgreSQL whose disk is full', () => {
+/** In the short pass: a disk of a PostgreSQL that is full once, in test/specs/outage.spec.ts. */
+describe.runIf(isPlayed && isLong)('F12: a PostgreSQL whose disk is full', () => {
   it('is waited for: what is asked is refused with 503, nothing is lost or in doubt, and all goes on by itself', async () => {
     const disk = await makeDisk(megabytes, user)
     const postgres = await startPostgres({ settings, dataDirectory: `${disk.path}/db` })
@@ -31,7 +33,7 @@ describe.skipIf(!isPlayed)('F12: a PostgreSQL whose disk is full', () => {
           const console_ = await stage.console()
           const load = await stage.load(() => [console_.url], chance, usualWords)
           const stop = load.begin(senders)
-          for (let round = 0; round < sized(1, 10); round++) {
+          for (let round = 0; round < rounds; round++) {
             await load.reached(load.accepted + 20)
             const before = load.refused
             await stage.broken('disk full', async () => {
