@@ -7,6 +7,7 @@ import { comparedBy, elsewhere, longValue, valueStart } from '../../domain/part-
 import { chainParts } from '../../persistence/tasks.ts'
 import { textDigest } from '../../persistence/text-digest.ts'
 import { observe, partText } from '../support/observing.ts'
+import { sized } from '../support/pass.ts'
 
 /** Beside everything that texts may hold, what stands for a value while its event is written, and what a row holds for it. */
 const seed = fc.oneof(
@@ -74,7 +75,7 @@ describe('an event that is observed', () => {
         })
         expect(observationOf(String(seen.event), textDigest)).toEqual(seen)
       }),
-      { numRuns: 200 },
+      { numRuns: sized(80, 200) },
     )
   })
 
