@@ -121,7 +121,8 @@ describe('the store', () => {
     damaged[damaged.length - 1] = 0
     writeFileSync(pathOf(folder, large.digest), damaged)
     await store.put(large)
-    expect(await get(store, large.digest)).toEqual(large.bytes)
+    // Byte by byte, the comparison of tests takes seconds.
+    expect((await get(store, large.digest))?.equals(large.bytes)).toBe(true)
     const none = { digest: createHash('sha256').digest('hex'), bytes: new Uint8Array() }
     await store.put(none)
     await store.put(none)
