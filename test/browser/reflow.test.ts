@@ -15,18 +15,31 @@ let server: TestConsole
 let peer: Peer
 let raw: RawPeer
 let browser: Browser
+let longNamed: Peer
 let agentId: string
+let longNamedId: string
 const tasks = new Map<string, string>()
 const actors = new Map<string, string>()
+/** As an address or a name of a German ship is: nothing in it to break at. */
+const word = (letters: number): string => 'Donaudampfschiff'.repeat(letters / 16 + 1).slice(0, letters)
 
 beforeAll(async () => {
   server = await startConsole({ database: 'pglite' })
-  ;[peer, raw, browser] = await Promise.all([
+  ;[peer, longNamed, raw, browser] = await Promise.all([
     startSdkPeer({ version: '1.0', binding: 'JSONRPC' }),
+    startSdkPeer({
+      version: '1.0',
+      binding: 'JSONRPC',
+      card: {
+        name: word(180),
+        skills: [{ id: word(160), name: word(160), description: word(160), tags: [word(160)] }],
+      },
+    }),
     startRawPeer(),
     launchBrowser(),
   ])
   agentId = await server.api.register(peer.cardUrl)
+  longNamedId = await server.api.register(longNamed.cardUrl)
   const dead = await server.api.register('http://127.0.0.1:1/a-path-that-is-longer-than-most/agent-card.json')
   const ledger = await server.api.register(raw.cardUrl)
   await server.api.post('/api/admin/security', { action: 'createTeam', name: 'Day shift of the northern yard' })
@@ -38,6 +51,8 @@ beforeAll(async () => {
     const { result } = await server.finished((await server.send(agentId, { text })).id)
     tasks.set(text, result?.localId ?? '')
   }
+  const { result } = await server.finished((await server.send(longNamedId, { text: 'ask' })).id)
+  tasks.set('long', result?.localId ?? '')
   await vi.waitFor(async () => {
     const { status } = await server.api.get(`/api/actors/subscription/${tasks.get('ask')}`)
     if (status !== 200) throw new Error('The task is not followed yet.')
@@ -46,7 +61,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await leaveBrowser(browser)
-  await Promise.all([peer.close(), raw.close()])
+  await Promise.all([peer.close(), longNamed.close(), raw.close()])
   await server.close()
 })
 
@@ -117,6 +132,36 @@ it.each([
     await page.getByText(shown).locator('visible=true').first().waitFor()
     expect.soft(await misfits(page), path).toEqual([])
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), path).toBeLessThanOrEqual(0)
+  }
+  await leavePage(page)
+})
+
+it.each([
+  ['light', 1440],
+  ['dark', 390],
+] as const)('a word without an end is broken in %s at %d px', async (colorScheme, width) => {
+  const { page } = await openPage(browser, { colorScheme, viewport: { width, height: 900 } })
+  const pages: readonly (readonly [path: string, shown: string])[] = [
+    [`/tasks/${tasks.get('long')}`, 'Which colour?'],
+    [`/tasks/new?agent=${longNamedId}`, 'New task'],
+    ['/tasks', 'ask'],
+    ['/agents', 'Agent Card discovery failed'],
+    [`/agents/${longNamedId}`, 'Skills'],
+  ]
+  // A word that has to be broken or cut short is: what is asked is whether the page keeps its width.
+  const wide = async (): Promise<string[]> => (await misfits(page)).filter((each) => each.startsWith('cut'))
+  await page.addInitScript(() => localStorage.setItem('signalbox.task-side', 'open'))
+  await page.goto(`${server.url}/actors`)
+  for (const [path, shown] of pages) {
+    await goTo(page, path)
+    await page.getByText(shown).locator('visible=true').first().waitFor()
+    expect.soft(await wide(), path).toEqual([])
+    const field = page.getByRole('textbox', { name: 'Message' })
+    if (!/^.tasks.+/.test(path)) continue
+    await field.fill(word(320))
+    expect.soft(await wide(), `${path}, with a long word in the field`).toEqual([])
+    const send = await page.getByRole('button', { name: 'Send', exact: false }).boundingBox()
+    expect.soft((send?.x ?? Infinity) + (send?.width ?? 0), `${path}: Send`).toBeLessThanOrEqual(width)
   }
   await leavePage(page)
 })

@@ -4,6 +4,8 @@ import { css } from 'lit'
 export const composerSheet = css`
   :host {
     display: grid;
+    /* Not as wide as the longest word in the field, or in what it says while it is empty. */
+    grid-template-columns: minmax(0, 1fr);
     gap: 10px;
   }
   .box {

@@ -99,6 +99,8 @@ export const agentSheet = css`
   }
   .skills li {
     display: grid;
+    grid-template-columns: minmax(0, 1fr);
+    overflow-wrap: anywhere;
     gap: 4px;
     padding: 12px 16px;
   }
@@ -113,6 +115,14 @@ export const agentSheet = css`
     flex-wrap: wrap;
     gap: 5px;
     padding-top: 3px;
+  }
+  .tags .chip {
+    height: auto;
+    min-height: 20px;
+    max-width: 100%;
+    line-height: 18px;
+    border-radius: 10px;
+    white-space: normal;
   }
   .confirm {
     width: min(460px, calc(100vw - 32px));

@@ -11,6 +11,9 @@ const column = css`
   .side:focus-visible {
     outline-offset: -2px;
   }
+  .side section {
+    overflow-wrap: anywhere;
+  }
   .side section + section {
     margin-top: 22px;
   }
@@ -33,7 +36,6 @@ const column = css`
   }
   .side dd {
     min-width: 0;
-    overflow-wrap: anywhere;
   }
   .side dd .ell {
     display: block;

@@ -47,6 +47,8 @@ export const transcriptSheet = [
       align-items: baseline;
     }
     .by b {
+      min-width: 0;
+      overflow-wrap: anywhere;
       font-weight: 620;
     }
     .by .num {
