@@ -31,7 +31,8 @@ export class Again implements ReactiveController {
 
   hostUpdated(): void {
     const app = this.#app()
-    if (app === this.#heard) return
+    // An update that was still pending when its host was removed hears of nothing.
+    if (app === this.#heard || this.#regular === undefined) return
     this.#stopHearing?.()
     this.#heard = app
     this.#stopHearing = app?.live.onChange(() => this.#afterGap())

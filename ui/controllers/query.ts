@@ -1,19 +1,18 @@
 /** Holds one question open for as long as its host shows the answer, and redraws the host when the answer changes. */
-import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import type { LitElement, ReactiveController } from 'lit'
 import type { Answer, Question, Queries } from '../queries.ts'
 
 const unasked: Answer<never> = { data: undefined, fault: undefined, fetching: false }
 
 export class Query<T> implements ReactiveController {
-  readonly #host: ReactiveControllerHost
+  readonly #host: LitElement
   readonly #ask: () => { queries: Queries; question: Question<T> } | undefined
   #path: string | undefined
   #queries: Queries | undefined
-  #isConnected = false
   #watched: { get(): Answer<T>; stop(): void } | undefined
 
   /** `ask` is called before every update and every look; another path, or none, ends the watching of the one before. */
-  constructor(host: ReactiveControllerHost, ask: () => { queries: Queries; question: Question<T> } | undefined) {
+  constructor(host: LitElement, ask: () => { queries: Queries; question: Question<T> } | undefined) {
     this.#host = host
     this.#ask = ask
     host.addController(this)
@@ -34,7 +33,6 @@ export class Query<T> implements ReactiveController {
   }
 
   hostConnected(): void {
-    this.#isConnected = true
     this.#host.requestUpdate()
   }
 
@@ -42,8 +40,9 @@ export class Query<T> implements ReactiveController {
     this.#follow()
   }
 
+  /** An update that was pending when its host was removed still runs: nothing would end what that one subscribed to. */
   #follow(): void {
-    if (!this.#isConnected) return
+    if (!this.#host.isConnected) return
     const asked = this.#ask()
     if (asked?.question.path === this.#path && asked?.queries === this.#queries) return
     this.#stop()
@@ -62,7 +61,6 @@ export class Query<T> implements ReactiveController {
   }
 
   hostDisconnected(): void {
-    this.#isConnected = false
     this.#stop()
   }
 

@@ -26,7 +26,8 @@ export class RowKeys implements ReactiveController {
 
   hostUpdated(): void {
     const { app } = this.#host
-    if (app === this.#app) return
+    // An update that was still pending when its host was removed gives no keys.
+    if (app === this.#app || !this.#host.isConnected) return
     this.#stop?.()
     this.#app = app
     this.#stop = app?.keys.add([

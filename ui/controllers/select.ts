@@ -1,5 +1,5 @@
 /** Reads a part of something observable and redraws its host when that part changes. Lit has no binding for @xstate/store. */
-import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import type { LitElement, ReactiveController } from 'lit'
 
 /** A store, an atom, a router or an XState actor's readable face: one case. */
 export interface Readable<T> {
@@ -8,7 +8,7 @@ export interface Readable<T> {
 }
 
 export class Select<T, R> implements ReactiveController {
-  readonly #host: ReactiveControllerHost
+  readonly #host: LitElement
   readonly #source: () => Readable<T> | undefined
   readonly #pick: (value: T) => R
   #from: Readable<T> | undefined
@@ -16,7 +16,7 @@ export class Select<T, R> implements ReactiveController {
   #subscription: { unsubscribe(): void } | undefined
 
   /** `source` is asked again before every update, because a view gets its app, and its app's parts, after construction. */
-  constructor(host: ReactiveControllerHost, source: () => Readable<T> | undefined, pick: (value: T) => R) {
+  constructor(host: LitElement, source: () => Readable<T> | undefined, pick: (value: T) => R) {
     this.#host = host
     this.#source = source
     this.#pick = pick
@@ -42,7 +42,9 @@ export class Select<T, R> implements ReactiveController {
     this.#from = undefined
   }
 
+  /** Not by an update that was still pending when its host was removed. */
   #attach(): void {
+    if (!this.#host.isConnected) return
     const from = this.#source()
     if (from === this.#from) return
     this.#subscription?.unsubscribe()

@@ -46,6 +46,8 @@ export class StayAtEnd implements ReactiveController {
   }
 
   hostUpdated(): void {
+    // An update that was still pending when its host was removed observes nothing.
+    if (!this.#host.isConnected) return
     const areas = [...this.#host.renderRoot.querySelectorAll(this.#selector)]
     const wanted = new Set(areas.flatMap((area) => [area, ...area.children]))
     for (const element of this.#watched) if (!wanted.has(element)) this.#leave(element)
