@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -89,6 +89,30 @@ describe('the Actors page', () => {
     // Counted from the log, which may come after the state.
     const backoff = outline.getByText('after backoff').locator('..')
     await expect.poll(() => backoff.innerText(), patience).toContain('taken 2 times')
+  })
+
+  it('moves for less than five seconds, and again with another step', async () => {
+    const page = await open(`${pathOf(failed)}?step=1`)
+    const chart = page.locator('signalbox-statechart')
+    const moving = () =>
+      chart.evaluate(({ shadowRoot }) =>
+        (shadowRoot?.getAnimations() ?? []).flatMap(({ effect, playState }) => {
+          const lastsMs = Number(effect?.getComputedTiming().endTime)
+          return playState === 'running' && lastsMs > 1_000 ? [lastsMs] : []
+        }),
+      )
+    await page.getByText('Looking at step 1', { exact: true }).waitFor()
+    const last = (await page.getByRole('row').count()) - 1
+    for (let step = 2; step < last; step++) {
+      await page.getByRole('slider', { name: 'Step' }).focus()
+      await page.keyboard.press('.')
+      await page.getByText(`Looking at step ${step}`, { exact: true }).waitFor()
+      await drawn(page)
+      const [lastsMs = Infinity] = await moving()
+      expect(lastsMs).toBeLessThan(5_000)
+      await chart.evaluate(({ shadowRoot }) => shadowRoot?.getAnimations().forEach((each) => each.finish()))
+      expect(await moving()).toEqual([])
+    }
   })
 
   it('replays the log with the keyboard alone and comes back to live', async () => {

@@ -3,6 +3,7 @@
  * hidden from assistive technology and the same content follows as an outline, because a list can be read and 30 boxes cannot.
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
+import { repeat } from 'lit/directives/repeat.js'
 import {
   describeEvent,
   pathsOf,
@@ -155,10 +156,12 @@ export class SignalboxStatechart extends LitElement {
   #picture(definition: ChartDefinition, layout: ChartLayout, trace: Trace): TemplateResult {
     const { x, y, zoom } = this.#viewport.view
     const now = wordsOf(this.position < 0 ? this.value : (this.#step?.value ?? null))
-    const arrows = layout.arrows.map((arrow) => {
+    const arrows = layout.arrows.map((arrow, at) => {
       const edges = arrow.edges.flatMap((id) => this.#edges.get(id) ?? [])
       const last = edges.some((edge) => trace.last.has(edge.id))
-      return { line: drawArrow(arrow, edges, trace), label: drawArrowLabel(arrow, edges, trace), last }
+      // The latest are made anew by each step: their motion has an end, and begins with them.
+      const key = last ? `${at} ${this.#step?.revision}` : at
+      return { key, line: drawArrow(arrow, edges, trace), label: drawArrowLabel(arrow, edges, trace), last }
     })
     // No line crosses a label, and what brought the actor where it is lies above the rest.
     const [others, latest] = [arrows.filter(({ last }) => !last), arrows.filter(({ last }) => last)]
@@ -176,8 +179,13 @@ export class SignalboxStatechart extends LitElement {
         @keydown=${this.#key}
       >
         <g transform=${`translate(${x} ${y}) scale(${zoom})`} aria-hidden="true">
-          ${this.#states(layout, trace)} ${inOrder.map(({ line }) => line)} ${layout.dots.map(drawDot)}
-          ${inOrder.map(({ label }) => label)}
+          ${this.#states(layout, trace)}
+          ${repeat(
+            inOrder,
+            ({ key }) => key,
+            ({ line }) => line,
+          )}
+          ${layout.dots.map(drawDot)} ${inOrder.map(({ label }) => label)}
         </g>
       </svg>
       ${this.#viewport.wantsOverview ? this.#overview(layout, trace) : nothing}`

@@ -196,7 +196,8 @@ const arrows = css`
     stroke: var(--now);
     stroke-width: 2.25;
     stroke-dasharray: 6 4;
-    animation: signalbox-march 1.1s linear infinite;
+    /* Below five seconds [WCAG 2.2.2]; each step begins it anew. */
+    animation: signalbox-march 1.1s linear 4;
   }
   .arrow.last > .tip {
     fill: var(--now);
