@@ -84,9 +84,13 @@ export class SignalboxAgent extends LitElement {
     return this.#session.data?.user.role
   }
 
+  get #isGone(): boolean {
+    return this.#agent.answer.fault?.status === 404
+  }
+
   /** Also while it is not known: where nothing may be sent the next page says why. */
   get #maySend(): boolean {
-    return this.#role !== 'viewer' && this.#agent.data?.operableSkills?.length !== 0
+    return !this.#isGone && this.#role !== 'viewer' && this.#agent.data?.operableSkills?.length !== 0
   }
 
   #compose(): void {
@@ -113,6 +117,7 @@ export class SignalboxAgent extends LitElement {
   }
 
   override render(): TemplateResult {
+    if (this.#isGone) return this.#gone()
     const { data, fault } = this.#agent.answer
     const listed = this.#all.data?.agents.find(({ id }) => id === this.agentId)
     // Only the list tells the trust of a card that is not believed; of one that is, it may be what was true a while ago.
@@ -154,6 +159,18 @@ export class SignalboxAgent extends LitElement {
         ${data ? this.#detail(data, facts) : fault ? this.#broken(fault, refused) : skeleton(5, 'page')}
       </div>
       ${this._removing === 'no' ? nothing : this.#confirm(name, (data ?? listed)?.source === 'env')}`
+  }
+
+  /** Nothing can be done with it, so nothing is offered but the way back. */
+  #gone(): TemplateResult {
+    return html`<div class="empty">
+      ${icon('circle-help', 28)}
+      <h1><b>There is no such agent</b></h1>
+      <p>It may have been removed.</p>
+      <div class="row">
+        <a class="button" href=${this.app.router.href('/agents')} data-route="/agents">Back to the list</a>
+      </div>
+    </div>`
   }
 
   /**
