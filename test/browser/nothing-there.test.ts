@@ -46,3 +46,27 @@ it.each([
     await page.waitForURL(/\/agents$/)
   },
 )
+
+it.each(['light', 'dark'] as const)('an audit trail without a record blames no filter, in %s', async (colorScheme) => {
+  const page = await open('/audit', { colorScheme })
+  await page.getByText('Nothing is recorded yet').waitFor()
+  expect(await page.getByRole('button', { name: 'Clear' }).count()).toBe(0)
+  await expectClean(page)
+  await page.getByRole('button', { name: 'Messages' }).click()
+  await page.getByText('No record matches').waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByText('Nothing is recorded yet').waitFor()
+})
+
+it('when the chain was followed is a time, not how long it took', async () => {
+  watched = await openPage(browser, { locale: 'en-GB', timezoneId: 'UTC' })
+  const { page } = watched
+  const at = new Date()
+  at.setUTCHours(9, 7)
+  await page.route('**/api/audit/chain', async (route) => {
+    const known = await route.fetch()
+    await route.fulfill({ json: { ...((await known.json()) as object), checkedAt: at.toISOString() } })
+  })
+  await page.goto(`${server.url}/audit`)
+  await page.getByRole('definition').filter({ hasText: 'At 09:07, and found whole' }).waitFor()
+})

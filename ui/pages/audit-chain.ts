@@ -151,7 +151,7 @@ export class SignalboxAuditChain extends LitElement {
             ${
               checkedAt === null
                 ? 'Not yet since it began; once an hour'
-                : html`${this.app.format.when(checkedAt)}, ${fault ? 'and found broken' : 'and found whole'}`
+                : html`At ${this.app.format.atMinute(checkedAt)}, ${fault ? 'and found broken' : 'and found whole'}`
             }
           </dd>
         </div>

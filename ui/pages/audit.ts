@@ -218,6 +218,12 @@ export class SignalboxAudit extends LitElement {
     const retry = (): void => void this.#read()
     const last = this._pages.at(-1)
     if (!last) return this._fault ? failure(this._fault, retry) : skeleton(8)
+    if (entries.length === 0 && queryOf(this.#filters) === '') {
+      return html`<div class="empty small">
+        ${icon('scroll-text', 28)}<b>Nothing is recorded yet</b>
+        <p>What people send, approve and change here is listed as it happens.</p>
+      </div>`
+    }
     if (entries.length === 0) {
       return html`<div class="empty small">
         ${icon('scroll-text', 28)}<b>No record matches</b>
