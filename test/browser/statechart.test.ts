@@ -92,7 +92,7 @@ describe('a chart that is larger than its pane', () => {
     await expect.poll(() => row.count()).toBe(1)
     expect(await row.getByTitle('backingOff').innerText()).toBe('backing off')
     await page.getByRole('searchbox', { name: 'Filter actors' }).fill('backing off')
-    await page.waitForURL(/q=backing/)
+    await page.waitForURL(/q=backing(?:%20|\+)off/)
     await row.click()
     await page.getByRole('group', { name: /Current state: backing off/ }).waitFor()
     const names = page.locator('signalbox-statechart .canvas .name')

@@ -149,12 +149,14 @@ const resting: Profile[] = []
 const RESTING_LIMIT = 3
 const profiles = new WeakMap<BrowserContext, Profile>()
 
+const usual = { viewport: { width: 1440, height: 900 } }
+
 async function profileWith(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
   const key = JSON.stringify(options)
   const at = browser === shared ? resting.findIndex((each) => each.options === key) : -1
   const [rested] = at < 0 ? [] : resting.splice(at, 1)
   if (rested) return rested.context
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  const context = await browser.newContext({ ...usual, ...options })
   if (browser === shared) profiles.set(context, { context, options: key, anchor: await context.newPage() })
   return context
 }
@@ -187,9 +189,18 @@ export interface WatchedPage {
   readonly violations: string[]
 }
 
+/** Playwright waits for a new page without a limit, and a process that many pages were closed in has been seen to give none. */
+const openedMs = 10_000
+
+async function pageOf(browser: Browser, options: BrowserContextOptions): Promise<Page> {
+  const opening = (await profileWith(browser, options)).newPage()
+  const page = await Promise.race([opening, setTimeout(openedMs, null, { ref: false })])
+  return page ?? (await browser.newContext({ ...usual, ...options })).newPage()
+}
+
 /** A page that is alone in its context, so that storage, theme and width are this test's. `leavePage` is its end. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const page = await (await profileWith(browser, options)).newPage()
+  const page = await pageOf(browser, options)
   const violations: string[] = []
   page.on('pageerror', (error) => violations.push(`page error: ${error.message}`))
   page.on('console', (message) => {
