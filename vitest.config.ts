@@ -27,7 +27,7 @@ export default defineConfig({
     maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     expect: { poll: { timeout: 10_000 } },
-    // A browser's 90 s (patience.ts) alone: on two busy processors Chromium has lost a click once in some hundred pages. Twice is a fault.
+    // A browser's 90 s (patience.ts) alone: on two busy processors a press on a row has led nowhere once in some hundreds, why is not known yet.
     retry: { count: 1, condition: /Test timed out in 90000ms/ },
     // The published push sender tells every call on the console; the OpenID provider, and Lit, that they are none for production.
     onConsoleLog: (log) =>

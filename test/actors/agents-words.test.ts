@@ -11,6 +11,7 @@ import { rebuildTask } from '../../actors/rebuild.ts'
 import { commandErrors } from '../../domain/command.ts'
 import type { Report } from '../../domain/fact.ts'
 import { readActorLog } from '../../persistence/actor-views.ts'
+import { failuresOf } from '../support/attempts.ts'
 import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
@@ -18,7 +19,6 @@ import { followsNothing, patience, Scopes } from './reconciliation-turns.ts'
 
 const json = { 'content-type': 'application/json' }
 const sse = { 'content-type': 'text/event-stream' }
-const Failures = z.object({ failures: z.number() })
 const Told = z.object({ kind: z.string() })
 
 describe.each(eitherDatabase)('on %s', (kind) => {
@@ -63,9 +63,6 @@ describe.each(eitherDatabase)('on %s', (kind) => {
       cause: 'test',
     })
   }
-  const failures = async (localId: string): Promise<number> =>
-    fresh.db.pool.oneFirst(sql.type(Failures)`
-      select (snapshot->'context'->>'failures')::int as failures from actor where kind = 'subscription' and id = ${localId}`)
   const told = (localId: string): Promise<readonly string[]> =>
     fresh.db.pool.anyFirst(sql.type(Told)`select kind from fact where subject_id = ${localId} order by number`)
 
@@ -250,7 +247,7 @@ describe.each(eitherDatabase)('on %s', (kind) => {
     }
     peer.script.fault('SendMessage', { fault: 'body', headers: json, body: JSON.stringify({ task: stamped(0) }) })
     await sent('green', { taskId: remoteId })
-    await expect.poll(() => failures(localId), patience).toBeGreaterThanOrEqual(3)
+    await expect.poll(() => failuresOf(fresh.db, localId), patience).toBeGreaterThanOrEqual(3)
   })
 
   it('a stream that cannot be read is not well because its task is seen to move', async () => {
@@ -263,7 +260,7 @@ describe.each(eitherDatabase)('on %s', (kind) => {
       const task = { id: remoteId, status: { state: 'TASK_STATE_WORKING' }, history }
       peer.script.fault('GetTask', { fault: 'body', headers: json, body: JSON.stringify(task) })
     }
-    await expect.poll(() => failures(localId), patience).toBeGreaterThanOrEqual(3)
+    await expect.poll(() => failuresOf(fresh.db, localId), patience).toBeGreaterThanOrEqual(3)
     const { messages } = await running.task(localId, () => true)
     expect(messages.map(({ id }) => id)).toEqual(expect.arrayContaining(['look-1', 'look-2', 'look-3']))
     expect(await told(localId)).not.toContain('subscription.recovered')

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { z } from 'zod'
 import type { Command } from '../../domain/command.ts'
 import { instruments, type SystemOptions } from '../../actors/system.ts'
+import { failuresOf } from '../support/attempts.ts'
 import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
@@ -105,7 +106,7 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
     peer.script.fault('GetTask', says(task), Infinity)
     peer.script.fault('SendMessage', says({ task }))
     await running.finished((await running.send(agentId, { text: 'green', taskId })).id)
-    await expect.poll(() => failuresOf(String(result?.localId)), patience).toBeGreaterThanOrEqual(3)
+    await expect.poll(() => failuresOf(fresh.db, String(result?.localId)), patience).toBeGreaterThanOrEqual(3)
   })
 
   it('whose message on the stream of a task does not name it speaks of that one', async () => {
@@ -118,10 +119,6 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
     expect(view.messages.map(({ id }) => id)).toContain('unnamed')
   })
 
-  const Failures = z.object({ failures: z.number() })
-  const failuresOf = (localId: string): Promise<number> =>
-    fresh.db.pool.oneFirst(sql.type(Failures)`
-      select (snapshot->'context'->>'failures')::int as failures from actor where kind = 'subscription' and id = ${localId}`)
   const Evidence = z.object({ outcome: z.string().nullable(), isWhole: z.boolean().nullable() })
   const evidenceOf = (id: string) =>
     fresh.db.pool.maybeOne(sql.type(Evidence)`

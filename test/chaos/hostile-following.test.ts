@@ -11,6 +11,7 @@ import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { TaskView } from '../../domain/task.ts'
 import { Following } from '../../domain/following.ts'
 import { followingOf } from '../../persistence/following.ts'
+import { failuresOf } from '../support/attempts.ts'
 import { archivedSubscription } from '../support/archive.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawFault, type RawPeer, type RawPeerOptions } from '../support/peers/raw.ts'
@@ -51,10 +52,7 @@ describe('a task that cannot be followed', () => {
     await expect.poll(() => peer.callsOf('SubscribeToTask')).toBeGreaterThan(0)
     expect(await following(localId)).toEqual({ state: 'streaming', reason: null, nextAttemptAt: null })
     await gone(peer)
-    const failures = () =>
-      house.db.pool.oneFirst(sql.type(z.object({ failures: z.number() }))`
-        select (snapshot->'context'->>'failures')::int4 as failures from actor where kind = 'subscription' and id = ${localId}`)
-    await expect.poll(failures, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+    await expect.poll(() => failuresOf(house.db, localId), { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     const { body } = await house.api.get(`/api/tasks/${localId}`)
     const seen = z
       .object({ task: TaskView, commands: z.array(z.unknown()), following: Following })

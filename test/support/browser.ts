@@ -189,7 +189,7 @@ export interface WatchedPage {
   readonly violations: string[]
 }
 
-/** Playwright waits for a new page without a limit, and a process that many pages were closed in has been seen to give none. */
+/** Playwright waits for a new page without a limit: after this one it is asked of a context of its own. */
 const openedMs = 10_000
 
 async function pageOf(browser: Browser, options: BrowserContextOptions): Promise<Page> {
