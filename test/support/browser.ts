@@ -189,11 +189,11 @@ export interface WatchedPage {
   readonly violations: string[]
 }
 
-/** Playwright waits for a new page without a limit: after this one it is asked of a context of its own. */
+/** Playwright waits for a context and its page without a limit: after this one others are asked for. */
 const openedMs = 10_000
 
 async function pageOf(browser: Browser, options: BrowserContextOptions): Promise<Page> {
-  const opening = (await profileWith(browser, options)).newPage()
+  const opening = profileWith(browser, options).then((context) => context.newPage())
   const page = await Promise.race([opening, setTimeout(openedMs, null, { ref: false })])
   return page ?? (await browser.newContext({ ...usual, ...options })).newPage()
 }
