@@ -104,12 +104,10 @@ it('nothing of a page is kept when it is left', async () => {
       return { nodes: (after.nodes - before.nodes) / visits, listeners: (after.listeners - before.listeners) / visits }
     }
     // A page has more than a hundred nodes. The last one may still be held by an answer on its way; one that is kept stays kept.
-    await expect
-      .poll(more, { message: `${path}: kept a visit` })
-      .toEqual({
-        nodes: expect.toSatisfy((count: number) => count < 50),
-        listeners: expect.toSatisfy((count: number) => count < 1),
-      })
+    await expect.poll(more, { message: `${path}: kept a visit` }).toEqual({
+      nodes: expect.toSatisfy((count: number) => count < 50),
+      listeners: expect.toSatisfy((count: number) => count < 1),
+    })
   }
   await leavePage(page)
 })
