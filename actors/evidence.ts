@@ -3,10 +3,14 @@
  * to be canceled. Reads only, a bounded number of pages, and decides nothing: what was seen is for a person. Does not store
  * it (persistence/evidence.ts) or choose when to look (domain/evidence.ts).
  */
+import { parseCard, spokenInterfaces } from '../a2a/card.ts'
 import type { Task } from '../a2a/messages.ts'
+import type { Endpoint } from '../a2a/operations.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
-import { readNamesakes, type SoughtCommand } from '../persistence/evidence.ts'
+import { readAgent, type AgentRow } from '../persistence/agents.ts'
+import { readNamesakes, readNamesakesElsewhere, type SoughtCommand } from '../persistence/evidence.ts'
 import { knownTasksFor } from '../persistence/reconciliation.ts'
+import { isOfAnother } from '../persistence/tasks.ts'
 import { plainWords, errorWords } from './agent-words.ts'
 import { readPage } from './reconciliation-list.ts'
 import { lookAt, type AgentLine, type LineTools, type LookOptions } from './task-line.ts'
@@ -70,8 +74,19 @@ export class Searching {
     sought: readonly SoughtCommand[],
     looks: readonly EvidenceLook[],
   ): Promise<readonly EvidenceLook[]> {
-    const seen = sought.filter(({ action }, i) => action === 'send' && looks[i]?.outcome === 'found')
-    const shared = await readNamesakes(this.#t.db.pool, line, seen)
+    const found = new Map(sought.map(({ commandId }, i) => [commandId, looks[i]]))
+    const seen = sought.filter(
+      ({ action, commandId }) => action === 'send' && found.get(commandId)?.outcome === 'found',
+    )
+    const { pool } = this.#t.db
+    const shared = new Set(await readNamesakes(pool, line, seen))
+    const places = new Map<string, readonly Endpoint[]>()
+    for (const { commandId, answeredBy, agentId, tenant } of await readNamesakesElsewhere(pool, line, seen)) {
+      const at = places.get(agentId) ?? placesOf(await readAgent(pool, agentId))
+      places.set(agentId, at)
+      const isHere = at.some((each) => isSamePlace(line.endpoint, tenant === '' ? each : { ...each, tenant }))
+      if (isHere || answeredBy === found.get(commandId)?.taskId) shared.add(commandId)
+    }
     const unclear = { ...nothing, outcome: 'unsearchable', isWhole: false, reason: sharedId } as const
     return looks.map((look, i) => (shared.has(sought[i]?.commandId ?? '') ? unclear : look))
   }
@@ -87,7 +102,7 @@ export class Searching {
   async #readTask(line: AgentLine, taskId: string, asking: Asking): Promise<SeenTask> {
     const options = { historyLength: taskHistory, ...asking.question() }
     const look = await lookAt(this.#t, line, taskId, asking.signal, options)
-    const unseen = { taskId, messages: new Set<string>(), state: null, isWhole: false }
+    const unseen = { taskId, contextId: null, messages: new Set<string>(), state: null, isWhole: false }
     if (look.kind === 'unread')
       return { ...unseen, isRead: false, reached: look.answered, reason: plainWords(look.message) }
     if (look.kind === 'refused') {
@@ -95,9 +110,10 @@ export class Searching {
         return { ...unseen, isRead: false, reached: true, reason: errorWords(look.error) }
       return { ...unseen, isRead: true, reached: true, isWhole: true, reason: noTask }
     }
-    const { messages, status } = look.event.observation
+    const { messages, status, contextId } = look.event.observation
     return {
       taskId,
+      contextId,
       messages: new Set(messages.map(({ id }) => id)),
       state: status?.state ?? null,
       isRead: true,
@@ -197,8 +213,17 @@ export class Searching {
   }
 }
 
+/** Where a registration speaks to its agent, by the card that it showed last. */
+function placesOf(agent: Pick<AgentRow, 'card'> | null): readonly Endpoint[] {
+  const parsed = agent?.card ? parseCard(JSON.parse(agent.card)) : null
+  return parsed && 'card' in parsed ? spokenInterfaces(parsed.card) : []
+}
+
+const isSamePlace = (a: Endpoint, b: Endpoint): boolean => a.url === b.url && (a.tenant ?? '') === (b.tenant ?? '')
+
 interface NamedTask {
   readonly taskId: string
+  readonly contextId: string | null
   readonly messages: ReadonlySet<string>
   readonly state: string | null
 }
@@ -212,8 +237,9 @@ interface SeenTask extends NamedTask {
 
 const unreadable = { ...nothing, outcome: 'unreadable', isWhole: false } as const
 
-const namesIn = ({ id, history, status }: Task): NamedTask => ({
+const namesIn = ({ id, contextId, history, status }: Task): NamedTask => ({
   taskId: id,
+  contextId: contextId ?? null,
   messages: new Set((history ?? []).map(({ messageId }) => messageId)),
   state: status.state,
 })
@@ -244,9 +270,10 @@ class Findings {
     return this.#found.size === this.#sought.length
   }
 
-  see({ taskId, messages, state: taskState }: NamedTask): void {
-    for (const { commandId, messageId } of this.#sought)
-      if (messages.has(messageId))
+  /** Who cannot keep to the context that a message names has to refuse it [A2A 1.0, 3.4.1]: what stands in another is another's. */
+  see({ taskId, contextId, messages, state: taskState }: NamedTask): void {
+    for (const { commandId, messageId, contextId: named } of this.#sought)
+      if (messages.has(messageId) && !isOfAnother(contextId, named))
         this.#found.set(commandId, { outcome: 'found', isWhole: true, taskId, taskState, reason: null })
   }
 

@@ -88,18 +88,49 @@ export async function readNamesakes(
 
 /** Two look-ups of each: ids that were given have an index, and of the others the id is the command's own (migration 20). */
 export function namesakesOf({ agentId, tenant }: ScopeName, seen: readonly SeenCommand[]): FragmentSqlToken {
-  // One that failed is at the agent only where the answer to it was for another skill.
-  const mayBeThere = sql.fragment`
-    c.agent_id = ${agentId} and c.tenant = ${tenant} and c.message_id = q.message_id and c.action = 'send' and c.id <> q.command_id
-    and (c.status in ('dispatching', 'succeeded', 'uncertain') or (c.status = 'failed' and c.error = ${refusals['skill.crossed']}))`
+  const isHere = sql.fragment`c.agent_id = ${agentId} and c.tenant = ${tenant} and ${mayBeThere}`
   return sql.fragment`
-    select q.command_id as id
-    from ${sql.unnest(
-      seen.map(({ commandId, messageId }) => [commandId, messageId, isUuid(messageId) ? messageId : null]),
-      ['uuid', 'text', 'uuid'],
-    )} as q(command_id, message_id, own_id)
-    where exists (select from command c where ${mayBeThere} and c.message_id <> c.id::text)
-      or exists (select from command c where c.id = q.own_id and ${mayBeThere})`
+    select q.command_id as id from ${asSeen(seen)}
+    where exists (select from command c where ${isHere} and c.message_id <> c.id::text)
+      or exists (select from command c where c.id = q.own_id and ${isHere})`
+}
+
+/** One that failed is at the agent only where the answer to it was for another skill. */
+const mayBeThere = sql.fragment`
+  c.message_id = q.message_id and c.action = 'send' and c.id <> q.command_id
+    and (c.status in ('dispatching', 'succeeded', 'uncertain') or (c.status = 'failed' and c.error = ${refusals['skill.crossed']}))`
+
+const asSeen = (seen: readonly SeenCommand[]): FragmentSqlToken => sql.fragment`
+  ${sql.unnest(
+    seen.map(({ commandId, messageId }) => [commandId, messageId, isUuid(messageId) ? messageId : null]),
+    ['uuid', 'text', 'uuid'],
+  )} as q(command_id, message_id, own_id)`
+
+/** A command of another registration whose message bears the id of one that was seen. */
+export interface NamesakeElsewhere {
+  /** Of the one that was seen. */
+  readonly commandId: string
+  readonly agentId: string
+  readonly tenant: string
+  /** The agent's name of the task that it was answered with; null where it was not. */
+  readonly answeredBy: string | null
+}
+
+/** One agent may be registered twice: what it was sent by one name stands in the list that is read by the other. One look-up for each other agent. */
+export async function readNamesakesElsewhere(
+  db: Connection,
+  { agentId, tenant }: ScopeName,
+  seen: readonly SeenCommand[],
+): Promise<readonly NamesakeElsewhere[]> {
+  if (seen.length === 0) return []
+  const isElsewhere = sql.fragment`a.id <> ${agentId} and c.agent_id = a.id and c.tenant = ${tenant} and ${mayBeThere}`
+  return db.any(sql.type(z.custom<NamesakeElsewhere>())`
+    select n.seen as "commandId", n.agent_id as "agentId", n.tenant, t.remote_id as "answeredBy"
+    from (
+      select q.command_id as seen, c.* from ${asSeen(seen)} cross join agent a join command c on ${isElsewhere} and c.message_id <> c.id::text
+      union all
+      select q.command_id as seen, c.* from ${asSeen(seen)} join command c on c.id = q.own_id join agent a on ${isElsewhere}
+    ) n left join task t on t.id = n.task_id`)
 }
 
 const Open = z.object({ commandId: z.string(), since: z.string(), looks: z.number() })
