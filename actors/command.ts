@@ -181,7 +181,8 @@ async function project(batch: BatchContext, moved: readonly Projected[]): Promis
     // Accepting wrote the row, and every state inside `pending` reads the same.
     if (fresh || status === 'pending') return []
     const reply = batch.replies.get(ref.id)
-    const error = typeof snapshot.context['error'] === 'string' ? snapshot.context['error'] : null
+    const { error: ended } = snapshot.context
+    const error = typeof ended === 'string' ? ended : (reply?.remark ?? null)
     return [{ id: ref.id, status, error, reply: reply?.reply ?? null, taskId: reply?.taskId ?? null }]
   })
   if (commands.length > 0) await projectCommands(batch.tx, commands, batch.at.toISOString())

@@ -24,6 +24,10 @@ import type { Effects } from './loop/step.ts'
 import type { BatchContext } from './loop/kinds.ts'
 import { claimsAnother } from './skill-boundary.ts'
 
+/** Said of a success: the agent has answered, and who began something new is to know that nothing was begun here. */
+export const answeredByFinished =
+  'The agent answered with a task that had finished before, and a finished task is not reopened.'
+
 interface Told {
   readonly organizationId: string
   /** The actor in whose name it is told. */
@@ -105,11 +109,17 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
     // batch, is kept apart all the same.
     if (report.command && report.command.skillId !== subject.skillId) continue
     subjects.set(key, subject)
+    const remark = isOver(subject, report.command, remoteId) ? answeredByFinished : null
     foldIn(subject, report, teller, overtaken)
-    if (report.command) batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply })
+    if (report.command)
+      batch.replies.set(report.command.id, { taskId: subject.id, reply: report.command.reply, remark })
   }
   return settle(batch, [...subjects.values()])
 }
+
+/** Whether a message was answered with a task that it was not sent to, and that had finished before. */
+const isOver = ({ fold }: Subject, command: Report['command'], remoteId: string | null): boolean =>
+  command !== null && command.sent !== null && command.continues !== remoteId && isTerminal(fold.state)
 
 function namesIn(reports: readonly Told[], locked: ReadonlyMap<string, LockedTask>) {
   const messages: [string, SaidMessage][] = []

@@ -136,7 +136,8 @@ const table: Readonly<Record<string, Explain>> = {
     ),
     known: answerDue(seen),
   }),
-  'command succeeded': () => quiet('Delivered', 'The agent answered, and its answer is stored.'),
+  'command succeeded': ({ delivery }) =>
+    quiet('Delivered', 'The agent answered, and its answer is stored.', ...(delivery?.cause ? [delivery.cause] : [])),
   'command failed': ended('failed'),
   'command uncertain': ended('uncertain'),
   'subscription following': (seen) =>

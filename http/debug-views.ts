@@ -180,7 +180,10 @@ const endings: Readonly<Record<string, DeliveryRecord['ended']>> = {
 }
 
 /** When a command's request may have left and how that ended, by its log: the step that marks it begun precedes every byte. */
-export function deliveryOf({ action, localId, createdAt }: SendRecord, log: readonly LogRecord[]): DeliveryRecord {
+export function deliveryOf(
+  { action, localId, createdAt, error }: SendRecord,
+  log: readonly LogRecord[],
+): DeliveryRecord {
   const left = log.findIndex(({ value }) => value === 'dispatching')
   const last = log.at(-1)
   const record = { action, localId, acceptedAt: createdAt, leftAt: log[left]?.at ?? null }
@@ -194,7 +197,9 @@ export function deliveryOf({ action, localId, createdAt }: SendRecord, log: read
       : type === 'interrupted'
         ? 'interrupted'
         : ((typeof output === 'string' ? endings[output] : undefined) ?? 'unknown')
-  return { ...record, endedAt: last.at, ended, cause: typeof cause === 'string' ? cause : null }
+  // Of a success the row alone knows what is to be said: its machine went the usual way.
+  const said = last.value === 'succeeded' ? error : cause
+  return { ...record, endedAt: last.at, ended, cause: typeof said === 'string' ? said : null }
 }
 
 /** People among the causes of a log; everything else that causes a step is a word: `worker`, `timer`, `reaction`. */

@@ -62,8 +62,8 @@ export interface BatchContext {
   readonly tasks: Map<string, LockedTask>
   /** Statements that leave with the batch's last ones: each asks for all it has to write at once, and waits for nothing in between. */
   readonly writes: (() => Promise<unknown>)[]
-  /** The reply that a command brought, by command id; `observe` puts it here, the command's projection stores it. */
-  readonly replies: Map<string, { readonly taskId: string; readonly reply: JsonText }>
+  /** The reply that a command brought, by command id; `observe` puts it here, the command's projection stores it. `remark`: what is to be said of it. */
+  readonly replies: Map<string, { readonly taskId: string; readonly reply: JsonText; readonly remark: string | null }>
 }
 
 export interface Projected {

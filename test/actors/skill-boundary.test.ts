@@ -26,7 +26,7 @@ test('a new task that two commands of two skills are answered with is the first 
     return { organizationId, subjectId: id, fact: { type: 'agent.reported', report } }
   }
   const told = [answered(first, 'invoices', 'for invoices'), answered(second, 'payroll', 'for payroll')]
-  const replies = new Map<string, { readonly taskId: string; readonly reply: string }>()
+  const replies = new Map<string, { readonly taskId: string; readonly reply: string; readonly remark: string | null }>()
   const effects = await fresh.db.fly((tx) =>
     observe(
       { tx, at: new Date(), newToken: newId, isAtWork: () => false, tasks: new Map(), writes: [], replies },
