@@ -122,14 +122,15 @@ const isOver = ({ fold }: Subject, command: Report['command'], remoteId: string 
   command !== null && command.sent !== null && command.continues !== remoteId && isTerminal(fold.state)
 
 function namesIn(reports: readonly Told[], locked: ReadonlyMap<string, LockedTask>) {
-  const messages: [string, SaidMessage][] = []
+  const messages: [string, SaidMessage, boolean][] = []
   const artifacts: [string, string][] = []
   for (const { report } of reports) {
     const remoteId = remoteIdOf(report)
     const id = remoteId === null ? undefined : locked.get(keyOf({ ...report, remoteId }))?.id
     if (id === undefined) continue
     for (const observation of sayings(report)) {
-      for (const message of observation.messages) messages.push([id, message])
+      const isOwn = observation === report.command?.sent
+      for (const message of observation.messages) messages.push([id, message, isOwn])
       for (const artifact of observation.artifacts) artifacts.push([id, artifact.artifactId])
     }
   }
@@ -266,7 +267,7 @@ function standingOf({ overrules, asked }: Report, { id, fold }: Subject, told: R
   if (asked === undefined) return { isPresent }
   // What came with the same commit is newer, too, than what was asked for before it.
   const isOvertaken = (artifactId: string): boolean => told.has(toldKey(id, artifactId)) || fold.told.has(artifactId)
-  return { isPresent, answer: { isBehind: asked !== fold.version, isOvertaken } }
+  return { isPresent, answer: { asked, isBehind: asked !== fold.version, isOvertaken } }
 }
 
 /** It shows a state and no more; what stands in the status is the state's own word. */

@@ -189,7 +189,7 @@ class Retelling {
       stateAt: this.#stateAt,
       version: position,
       events: position,
-      ...this.#known(seen),
+      ...this.#known(seen, source === 'sent'),
     }
     const fold = new Fold(known, receivedAt, chainParts)
     const passed = passedOver === null ? nothingPassedOver : (JSON.parse(passedOver) as PassedOver)
@@ -207,9 +207,9 @@ class Retelling {
   }
 
   /** What the event names of what is known: all that a fold needs. */
-  #known(seen: Observation) {
+  #known(seen: Observation, isOwn: boolean) {
     const messages = new Map<string, KnownMessage>()
-    for (const name of seen.messages.flatMap((message) => namesOf(message, chainParts))) {
+    for (const name of seen.messages.flatMap((message) => namesOf(message, chainParts, isOwn))) {
       const message = this.#messages.get(name)
       if (message) messages.set(name, message)
     }

@@ -4,7 +4,7 @@
  */
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
-import { placed, placesFor } from './message-order.ts'
+import { beforeEvent, placed, placedAsSent, placesFor } from './message-order.ts'
 import type { Observation, ObservedArtifact, ObservedMessage } from './observation.ts'
 import { nothingPassedOver, passedOver, toldBit, type Answer, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
@@ -105,6 +105,11 @@ const partsCut: FoldedPart = {
  */
 const stampPauseMs = 60_000
 
+interface Saying {
+  readonly counts: boolean
+  readonly since: number | null
+}
+
 type ObservedStatus = NonNullable<Observation['status']>
 
 export class Fold {
@@ -159,7 +164,8 @@ export class Fold {
     // Asked before its status is folded: what was made by then stands, and a late word only adds what nobody had seen.
     const late = !overrules && this.#isLate(observation)
     const saysNews = !passed.status && this.#saysNews(observation, source)
-    const said = this.#addMessages(observation, position, overrules || saysNews)
+    const since = source === 'sent' ? (passed.since ?? position) : null
+    const said = this.#addMessages(observation, position, { counts: overrules || saysNews, since })
     const made = this.#addArtifacts(observation, position, source, { late, passed: passed.artifacts })
     const isShown = observation.kind === 'task' && source !== 'reply'
     const pauseMs = isShown && !said && !made ? stampPauseMs : 0
@@ -172,7 +178,7 @@ export class Fold {
     const isWhole = said || made || stands === 'moved'
     if (isWhole) for (const { digest, size } of observation.stored) this.#stored.set(digest, size)
     const event = isWhole ? observation.event : stampOf(observation)
-    const less = passed.status || passed.artifacts.length > 0 ? passed : null
+    const less = passed.status || passed.artifacts.length > 0 || passed.since !== undefined ? passed : null
     this.#foldedEvents.push({ position, source, event, isPresent: overrules, passedOver: less })
     const bit = toldBit(observation, source)
     if (bit !== null) this.#told.add(bit)
@@ -238,15 +244,20 @@ export class Fold {
     return isWaiting(this.#state) && (isOrdered(source) || (at !== null && isLater(at, this.#stateAt)))
   }
 
-  #addMessages({ messages }: Observation, event: number, counts: boolean): boolean {
-    const nameOf = (message: ObservedMessage): string | null => nameFor(message, this.#known, counts, this.#chain)
+  /** `since`: of our own words, the event that came next when they left; null of all else. */
+  #addMessages({ messages }: Observation, event: number, { counts, since }: Saying): boolean {
+    const nameOf = (message: ObservedMessage): string | null => {
+      const isNews = ({ position }: KnownMessage): boolean =>
+        since === null ? message.fromStatus && counts : position < beforeEvent(since)
+      return nameFor(message, this.#known, isNews, this.#chain)
+    }
     const told = messages.map((message) => {
       const { role, fromStatus } = message
-      // Other words of its status, under an id that is known, are new.
-      const stands = fromStatus && nameOf(message) !== null ? undefined : knownAs(message, this.#known, this.#chain)
+      // Other words under an id that is known are new.
+      const stands = nameOf(message) === null ? knownAs(message, this.#known, this.#chain) : undefined
       return { role, fromStatus, place: stands?.position ?? null }
     })
-    const places = placesFor(event, told)
+    const places = since === null ? placesFor(event, told) : [placedAsSent(since, event)]
     let news = false
     messages.forEach((message, index) => {
       const id = nameOf(message)

@@ -16,6 +16,13 @@ const aside = 2 ** 24
 /** As it was told: the `index`th row of the event at that position. */
 export const placed = (event: number, index: number): number => event * betweenEvents + index * betweenRows
 
+/** Before whatever was told by that event and since, behind all that was known when it came. */
+export const beforeEvent = (event: number): number => placed(event, 0) - aside
+
+/** The `event` that tells our own words, which left when `since` was the next to come: in the order in which they were told. */
+export const placedAsSent = (since: number, event: number): number =>
+  since === event ? placed(event, 0) : beforeEvent(since) + aside / 2 + Math.min(event - since, aside / betweenRows)
+
 /** `place`: where it stands that is known already; null for one that is to be kept. */
 type Told = Pick<ObservedMessage, 'fromStatus' | 'role'> & { readonly place: number | null }
 

@@ -17,6 +17,8 @@ export interface Standing {
 }
 
 export interface Answer {
+  /** The task's version when the agent was asked. */
+  readonly asked: number
   /** More was heard of the task since the agent was asked: an unfinished task is shown as it may have been. */
   readonly isBehind: boolean
   /** Whether a stream or a push told more since of an artifact, by the agent's id. */
@@ -28,6 +30,8 @@ export interface PassedOver {
   readonly status: boolean
   /** Artifacts, by the agent's ids. */
   readonly artifacts: readonly string[]
+  /** Of our own words: the task's version when they left, where more was heard of it until they were told. They stand before that. */
+  readonly since?: number
 }
 
 export const nothingPassedOver: PassedOver = { status: false, artifacts: [] }
@@ -41,9 +45,10 @@ export const nothingPassedOver: PassedOver = { status: false, artifacts: [] }
 export function passedOver(
   { status, artifacts }: Observation,
   source: Source,
-  { isBehind, isOvertaken }: Answer,
+  { asked, isBehind, isOvertaken }: Answer,
   isUnplaced: boolean,
 ): PassedOver {
+  if (source === 'sent' && isBehind) return { ...nothingPassedOver, since: asked }
   if (status && isTerminal(status.state)) return nothingPassedOver
   return {
     status: isBehind && source === 'poll' && isUnplaced,

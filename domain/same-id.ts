@@ -42,9 +42,9 @@ const nameOfSide = ({ id, role }: SaidMessage): string => `${id}#${role}`
 const nameOfWords = (message: SaidMessage, digest: string): string =>
   `${nameOfSide(message)}-${digest.slice(0, digestCharacters)}`
 
-/** What may be known of it stands under these. Only words of a status are told apart from others of the same side. */
-export function namesOf(message: SaidMessage, chain: Chain): readonly string[] {
-  const digest = message.fromStatus ? digestOf(message, chain) : null
+/** What may be known of it stands under these. Only words of a status, and our own, are told apart from others of the same side. */
+export function namesOf(message: SaidMessage, chain: Chain, isOwn: boolean): readonly string[] {
+  const digest = message.fromStatus || isOwn ? digestOf(message, chain) : null
   const names = [message.id, nameOfSide(message)]
   return digest === null ? names : [...names, nameOfWords(message, digest)]
 }
@@ -68,18 +68,18 @@ export function knownAs(
 
 /**
  * The name that it is kept by; null where these words are known. Of the same side only a status that counts says something new under
- * an id: histories and late events repeat what was said, in a form that may be another.
+ * an id, and our own words where those that are known are older: histories and late events repeat what was said, in a form that may be another.
  */
 export function nameFor(
   message: SaidMessage,
   known: ReadonlyMap<string, KnownMessage>,
-  counts: boolean,
+  isNews: (known: KnownMessage) => boolean,
   chain: Chain,
 ): string | null {
   const own = known.get(message.id)
   if (!own) return message.id
   const side = ofSide(message, known)
-  if (side && !(message.fromStatus && counts)) return null
+  if (side && !isNews(side)) return null
   const digest = digestOf(message, chain)
   const areOthers = (than: KnownMessage): boolean => {
     const thanDigest = digestOf(than, chain)

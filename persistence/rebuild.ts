@@ -65,7 +65,7 @@ export interface StoredEvent {
   /** JSON text of the event in its 1.0 shape. */
   readonly event: string
   readonly isPresent: boolean
-  /** JSON text of a PassedOver (domain/overtaken.ts); null where all of it counted. */
+  /** JSON text of a PassedOver (domain/overtaken.ts); null where all of it counted, as it was told. */
   readonly passedOver: string | null
   readonly receivedAt: string
 }

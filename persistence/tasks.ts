@@ -92,7 +92,7 @@ const KnownMessageRow = z.custom<{
   readonly parts: string | null
 }>()
 
-type Told = readonly [taskId: string, message: SaidMessage]
+type Told = readonly [taskId: string, message: SaidMessage, isOwn: boolean]
 
 /** Messages of one statement. One history may show a hundred thousand: as one, they would keep the process from all else for seconds. */
 const toldAtOnce = 5_000
@@ -108,13 +108,13 @@ async function readMessages(tx: Transaction, told: readonly Told[]) {
 const readMessagesAtOnce = (tx: Transaction, told: readonly Told[]) =>
   tx.any(sql.type(KnownMessageRow)`
     select m.task_id as "taskId", m.message_id as "messageId", m.role, m.position,
-      case when (n.from_status or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
+      case when (n.is_compared or m.role <> n.role) and octet_length(m.parts) < ${comparedBytes} then m.parts end as parts
     from ${sql.unnest(
-      told.flatMap(([taskId, message]) =>
-        namesOf(message, chainParts).map((name) => [taskId, name, message.role, message.fromStatus]),
+      told.flatMap(([taskId, message, isOwn]) =>
+        namesOf(message, chainParts, isOwn).map((name) => [taskId, name, message.role, message.fromStatus || isOwn]),
       ),
       ['uuid', 'text', 'text', 'bool'],
-    )} n(task_id, message_id, role, from_status)
+    )} n(task_id, message_id, role, is_compared)
     join task_message m on m.task_id = n.task_id and m.message_id = n.message_id`)
 
 /**

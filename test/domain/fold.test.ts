@@ -240,7 +240,7 @@ describe('folding', () => {
 })
 
 describe('an answer that was on its way while more was heard', () => {
-  const behind = { answer: { isBehind: true, isOvertaken: (artifactId: string) => artifactId === 'a' } }
+  const behind = { answer: { asked: 0, isBehind: true, isOvertaken: (artifactId: string) => artifactId === 'a' } }
   const parts = (folding: Fold): number | undefined => folding.result().artifacts.get('a')?.partCount
   const streamed = (): Fold => {
     const folding = new Fold(unseen, at, chainParts)

@@ -43,7 +43,7 @@ function foldedOneByOne(told: readonly Told[]): readonly string[] {
   const texts: string[] = []
   let known: Omit<KnownTask, 'messages'> = unseen
   for (const [observation, source] of told) {
-    const names = observation.messages.flatMap((said) => namesOf(said, chainParts))
+    const names = observation.messages.flatMap((said) => namesOf(said, chainParts, source === 'sent'))
     const messages = new Map(names.flatMap((name) => [...remembered].filter(([id]) => id === name)))
     const fold = new Fold({ ...known, messages }, at, chainParts)
     fold.add(observation, source)
@@ -139,6 +139,16 @@ describe('what is said under an id that was used before', () => {
         [message('The second.', 'ROLE_USER'), 'sent'],
       ],
       [account, 'The second.'],
+    ],
+    [
+      'a person’s other words under one name',
+      [
+        [message('Pay.', 'ROLE_USER'), 'sent'],
+        [message('Pay both.', 'ROLE_USER'), 'sent'],
+        [message('Pay both.', 'ROLE_USER'), 'poll'],
+        [message('Pay both.', 'ROLE_USER'), 'sent'],
+      ],
+      ['Pay.', 'Pay both.'],
     ],
     [
       'words that grow under the name of what was asked',
