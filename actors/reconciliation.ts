@@ -17,7 +17,8 @@ import { Healing } from './reconciliation-healing.ts'
 import { TaskLooks, type Seen, type TaskLookTools } from './reconciliation-looks.ts'
 import { Silences } from './reconciliation-silences.ts'
 import { noAnswer, Turn, usualPatience, type ReconcilingPatience } from './reconciliation-turn.ts'
-import { openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
+import { remember } from './remember.ts'
+import { keptAgeMs, openKeptLine, openLine, type AgentLine, type NoLine, type Scope } from './task-line.ts'
 
 export interface ReconcilingTools extends SearchTools, TaskLookTools {
   /** Wall clock. */
@@ -31,6 +32,7 @@ const readElsewhere = readingStates.map((value) => JSON.stringify(value))
 const soughtPerTurn = 200
 /** Answers in a row that cannot be used: an agent that refuses everything is not asked a hundred times. */
 const unusableLimit = 3
+const agentsRemembered = 1000
 const agentRemoved = 'The agent was removed.'
 /** No answer by a reader that does not wait for long: the scope comes again, to the other. */
 const cutShort = Symbol('cut short')
@@ -44,6 +46,8 @@ export class Reconciling {
   readonly #looks: TaskLooks
   readonly #healing: Healing
   readonly #silences: Silences
+  /** When an agent that is read by an old card was last asked for it, monotonic milliseconds. */
+  readonly #askedAt = new Map<string, number>()
 
   constructor(tools: ReconcilingTools, patience: ReconcilingPatience = usualPatience) {
     this.#t = tools
@@ -189,7 +193,7 @@ export class Reconciling {
 
   /**
    * The way to the agent. While reading goes well its last card will do: asked for, it would be a request and a write a scope
-   * and pass. Otherwise it is looked for, but not for long: a card that hangs must not hold a reader either. Nor must a token endpoint:
+   * and pass, so that it is once in a while. Otherwise it is looked for, but not for long: a card that hangs must not hold a reader either. Nor must a token endpoint:
    * it is asked first and alone, for it would be waited for again by whatever is asked of the agent without its token. But for no agent
    * that was removed: its secret would be sent for ever, and its scope would never rest.
    */
@@ -200,7 +204,24 @@ export class Reconciling {
     mayHaveMoved = false,
   ): Promise<AgentLine | NoLine> {
     const kept = context['failures'] === 0 && !mayHaveMoved ? await openKeptLine(this.#t, scope) : null
-    if (kept) return kept
+    if (kept && 'kind' in kept) return kept
+    if (kept && !(kept.isOld && this.#asksAgain(scope.agentId))) return kept.line
+    const found = await this.#find(scope, signal)
+    // Who only does not show it now is read by the last one, by which reading went well.
+    const isMissing = 'kind' in found && found.kind === 'missed' && found.isUntrusted !== true
+    return kept && isMissing ? kept.line : found
+  }
+
+  /** Whether an old card is asked for: once in a while, also where the agent does not show it. */
+  #asksAgain(agentId: string): boolean {
+    const now = this.#t.monotonic()
+    const askedAt = this.#askedAt.get(agentId)
+    if (askedAt !== undefined && now - askedAt < keptAgeMs) return false
+    remember(this.#askedAt, agentId, now, agentsRemembered)
+    return true
+  }
+
+  async #find(scope: Scope, signal: AbortSignal): Promise<AgentLine | NoLine> {
     const agent = await readAgent(this.#t.db.pool, scope.agentId)
     if (!agent?.enabled) return { kind: 'gone' }
     const denied = await this.#t.door.token(scope.agentId, signal)

@@ -47,8 +47,13 @@ export interface AgentLine extends Scope {
   readonly extensions: readonly string[]
 }
 
-/** `gone`: the agent was removed. `missed`: it cannot be found at the moment; `message` is safe to show. */
-export type NoLine = { readonly kind: 'gone' } | { readonly kind: 'missed'; readonly message: string }
+/**
+ * `gone`: the agent was removed. `missed`: it cannot be found at the moment; `message` is safe to show. `isUntrusted`: it shows a
+ * card that may not be used.
+ */
+export type NoLine =
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'missed'; readonly message: string; readonly isUntrusted?: boolean }
 
 /** Rejects with the signal's reason when it aborts; the search for the card goes on for whoever else asked for it. */
 export async function openLine(
@@ -59,22 +64,28 @@ export async function openLine(
   const agent = await readAgent(tools.db.pool, agentId)
   if (!agent?.enabled) return { kind: 'gone' }
   const found = await Promise.race([tools.discovery.forDispatch(agent), aborted(signal)])
-  if (found.kind === 'missed') return { kind: 'missed', message: found.message }
+  if (found.kind === 'missed')
+    return { kind: 'missed', message: found.message, isUntrusted: found.untrusted !== undefined }
   return lineBy(found.card, found.endpoint, { agentId, tenant }, tools.sidebandUris)
 }
 
+/** How old a card may be by which an agent is read at a steady rhythm, before it is asked for. */
+export const keptAgeMs = 10 * 60_000
+
 /**
- * By the card that the agent showed last, without asking for it: for reads at a steady rhythm, which a card that changed
- * costs one failure. Null where none was kept, or none that can be used.
+ * By the card that the agent showed last, without asking for it: for reads at a steady rhythm. Null where none was kept, or none that
+ * can be used. One that is old may have changed although all goes well.
  */
 export async function openKeptLine(
   tools: Pick<LineTools, 'db' | 'discovery' | 'sidebandUris'>,
   scope: Scope,
-): Promise<AgentLine | (NoLine & { readonly kind: 'gone' }) | null> {
+): Promise<{ readonly line: AgentLine; readonly isOld: boolean } | (NoLine & { readonly kind: 'gone' }) | null> {
   const agent = await readAgent(tools.db.pool, scope.agentId)
   if (!agent?.enabled) return { kind: 'gone' }
   const kept = await tools.discovery.kept(agent)
-  return kept && lineBy(kept.card, kept.endpoint, scope, tools.sidebandUris)
+  if (!kept) return null
+  const line = lineBy(kept.card, kept.endpoint, scope, tools.sidebandUris)
+  return { line, isOld: agent.cardAgeMs !== null && agent.cardAgeMs > keptAgeMs }
 }
 
 const lineBy = (

@@ -112,9 +112,15 @@ export async function removedAmong(db: Connection, agentIds: ReadonlySet<string>
   return new Set(rows)
 }
 
+/** An agent as the worker knows it. `cardAgeMs`: since it showed its card last; null where it never did. */
+export interface KnownAgent extends AgentRow {
+  readonly cardAgeMs: number | null
+}
+
 /** For the worker, which acts as the system: also an agent that was removed since. */
-export async function readAgent(db: Connection, id: string): Promise<AgentRow | null> {
-  return db.maybeOne(sql.type(Row)`select ${columns} from ${withCard} where a.id = ${id}`)
+export async function readAgent(db: Connection, id: string): Promise<KnownAgent | null> {
+  return db.maybeOne(sql.type(z.custom<KnownAgent>())`
+    select ${columns}, (extract(epoch from now() - s.last_seen_at) * 1000)::float8 as "cardAgeMs" from ${withCard} where a.id = ${id}`)
 }
 
 /** False when somebody else has just done it. */

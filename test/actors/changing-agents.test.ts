@@ -63,6 +63,43 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
     expect((await running.task(localId, () => true)).state).toBe('TASK_STATE_COMPLETED')
   })
 
+  /** As if a quarter of an hour had passed since the agent showed its card last. */
+  const cardGrowsOld = () =>
+    fresh.db.pool.query(sql.unsafe`update agent_card set last_seen_at = last_seen_at - interval '15 minutes'`)
+
+  it('that moved is noticed though its old address still answers as if nothing had happened', async () => {
+    const next = await startRawPeer({ binding: 'HTTP+JSON' })
+    onTestFinished(() => next.close())
+    let aheadMs = 0
+    const monotonic = (): number => performance.now() + aheadMs
+    const scopes = await begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic } })
+    const { result } = await sent('hold')
+    peer.script.fault('GetAgentCard', says(await (await fetch(next.cardUrl)).json()), Infinity)
+    const ended = { id: result?.taskId, status: { state: 'TASK_STATE_COMPLETED' } }
+    next.script.fault('GetTask', says(ended), Infinity)
+    aheadMs = 15_000
+    await scopes.turn(agentId)
+    expect(next.callsOf('GetTask')).toBe(0)
+    await cardGrowsOld()
+    await scopes.turn(agentId)
+    expect((await running.task(String(result?.localId), () => true)).state).toBe('TASK_STATE_COMPLETED')
+  })
+
+  it('that does not show its card any more is read as before, and not asked for it at each turn', async () => {
+    let aheadMs = 0
+    const monotonic = (): number => performance.now() + aheadMs
+    const scopes = await begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic } })
+    await sent('hold')
+    peer.script.fault('GetAgentCard', { fault: 'status', status: 503 }, Infinity)
+    await cardGrowsOld()
+    aheadMs = 15_000
+    const before = peer.callsOf('GetAgentCard')
+    const looks = peer.callsOf('GetTask')
+    for (let turn = 0; turn < 2; turn++) expect((await scopes.turn(agentId)).context).toMatchObject({ failures: 0 })
+    expect(peer.callsOf('GetTask')).toBeGreaterThanOrEqual(looks + 2)
+    expect(peer.callsOf('GetAgentCard')).toBe(before + 1)
+  })
+
   it.each(['ROLE_AGENT', 'ROLE_USER'])(
     'whose list shows less of a task than it has is asked for the task, whoever said what is shown: %s',
     async (role) => {
