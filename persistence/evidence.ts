@@ -116,21 +116,28 @@ export interface NamesakeElsewhere {
   readonly answeredBy: string | null
 }
 
-/** One agent may be registered twice: what it was sent by one name stands in the list that is read by the other. One look-up for each other agent. */
+/** One agent may be registered twice: what it was sent by one name stands in the list that is read by the other. */
 export async function readNamesakesElsewhere(
   db: Connection,
-  { agentId, tenant }: ScopeName,
+  scope: ScopeName,
   seen: readonly SeenCommand[],
 ): Promise<readonly NamesakeElsewhere[]> {
   if (seen.length === 0) return []
+  return db.any(sql.type(z.custom<NamesakeElsewhere>())`${namesakesElsewhereOf(scope, seen)}`)
+}
+
+/** One look-up of each for each other agent, and one by its own id. */
+export function namesakesElsewhereOf({ agentId, tenant }: ScopeName, seen: readonly SeenCommand[]): FragmentSqlToken {
   const isElsewhere = sql.fragment`a.id <> ${agentId} and c.agent_id = a.id and c.tenant = ${tenant} and ${mayBeThere}`
-  return db.any(sql.type(z.custom<NamesakeElsewhere>())`
+  return sql.fragment`
     select n.seen as "commandId", n.agent_id as "agentId", n.tenant, t.remote_id as "answeredBy"
     from (
-      select q.command_id as seen, c.* from ${asSeen(seen)} cross join agent a join command c on ${isElsewhere} and c.message_id <> c.id::text
+      select q.command_id as seen, c.agent_id, c.tenant, c.task_id
+      from ${asSeen(seen)} cross join agent a join command c on ${isElsewhere} and c.message_id <> c.id::text
       union all
-      select q.command_id as seen, c.* from ${asSeen(seen)} join command c on c.id = q.own_id join agent a on ${isElsewhere}
-    ) n left join task t on t.id = n.task_id`)
+      select q.command_id as seen, c.agent_id, c.tenant, c.task_id
+      from ${asSeen(seen)} join command c on c.id = q.own_id join agent a on ${isElsewhere}
+    ) n left join task t on t.id = n.task_id`
 }
 
 const Open = z.object({ commandId: z.string(), since: z.string(), looks: z.number() })

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { z } from 'zod'
 import type { Command } from '../../domain/command.ts'
 import { instruments, type SystemOptions } from '../../actors/system.ts'
+import { signer, signText } from '../a2a/signing.ts'
 import { failuresOf } from '../support/attempts.ts'
 import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -98,6 +99,27 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
     for (let turn = 0; turn < 2; turn++) expect((await scopes.turn(agentId)).context).toMatchObject({ failures: 0 })
     expect(peer.callsOf('GetTask')).toBeGreaterThanOrEqual(looks + 2)
     expect(peer.callsOf('GetAgentCard')).toBe(before + 1)
+  })
+
+  it('whose old card is followed by one that is not trusted is not read any more', async () => {
+    let aheadMs = 0
+    const monotonic = (): number => performance.now() + aheadMs
+    const key = await signer('pinned')
+    const scopes = await begin({
+      rhythm: followsNothing,
+      instruments: { ...instruments, monotonic },
+      cards: { requireSigned: false, trustedKeys: { [peer.origin]: [key.pinned] } },
+    })
+    await sent('hold')
+    const card = z.looseObject({}).parse(await (await fetch(peer.cardUrl)).json())
+    const signatures = [await signText(key, 'another card')]
+    peer.script.fault('GetAgentCard', says({ ...card, signatures }), Infinity)
+    await cardGrowsOld()
+    aheadMs = 15_000
+    const looks = peer.callsOf('GetTask')
+    const { context } = await scopes.turn(agentId)
+    expect(context).toMatchObject({ failures: 1, reason: 'Agent Card trust policy rejected this connection.' })
+    expect(peer.callsOf('GetTask')).toBe(looks)
   })
 
   it.each(['ROLE_AGENT', 'ROLE_USER'])(

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CommandStatus } from '../../domain/command.ts'
 import { refusals } from '../../domain/refusal.ts'
 import { insertCommands } from '../../persistence/commands.ts'
-import { namesakesOf, readNamesakes } from '../../persistence/evidence.ts'
+import { namesakesElsewhereOf, namesakesOf, readNamesakes, readNamesakesElsewhere } from '../../persistence/evidence.ts'
 import { at, idOf, newCommand, ours, placeCommands } from '../support/command-rows.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { rowsRead } from '../support/rows-read.ts'
@@ -76,5 +76,16 @@ describe.each(bothDatabases)('commands of one message id on %s', (database) => {
     expect((await readNamesakes(fresh.db.pool, scope, seen)).size).toBe(looked)
     const { command: read } = await rowsRead(fresh.db, namesakesOf(scope, seen))
     expect(read).toBeLessThanOrEqual(2 * looked)
+    // As they are looked for by whoever reads the agent under another registration.
+    await fresh.db.pool.query(sql.unsafe`
+      insert into agent (id, organization_id, card_url, source, name)
+      select ('20000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${ours}, 'http://agent.example/' || n, 'managed', 'Agent'
+      from generate_series(1, 20) n`)
+    const elsewhere = { agentId: '20000000-0000-7000-8000-000000000001', tenant: '' }
+    expect(
+      new Set((await readNamesakesElsewhere(fresh.db.pool, elsewhere, seen)).map(({ agentId }) => agentId)),
+    ).toEqual(new Set([ours]))
+    const { command: readElsewhere } = await rowsRead(fresh.db, namesakesElsewhereOf(elsewhere, seen))
+    expect(readElsewhere).toBeLessThanOrEqual(2 * looked)
   })
 })
