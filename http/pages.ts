@@ -1,10 +1,10 @@
 /**
- * The console's page and its files: one document for every address that the page's own router knows, under a policy that
- * allows nothing but ourselves. Does not own the files (dist/ui) or the routes of the API.
+ * The console's page and its files: one document for every address that the page's own router knows, and for a person who asks for
+ * another one, under a policy that allows nothing but ourselves. Does not own the files (dist/ui) or the routes of the API.
  */
 import { basename } from 'node:path'
 import fastifyStatic from '@fastify/static'
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** Measured: no violation on any page. `lit-html` is the one Trusted Types policy; nothing inline, nothing from elsewhere. */
 const policy = [
@@ -23,19 +23,27 @@ const policy = [
   'trusted-types lit-html',
 ].join('; ')
 
-/** Addresses of the page's router (ui/router.ts). */
+/** Addresses of the page's router (ui/router.ts), which overlooks a slash at the end. */
 const addresses = [
-  '/',
   '/tasks',
-  '/tasks/*',
+  '/tasks/:id',
   '/agents',
-  '/agents/*',
+  '/agents/:id',
   '/actors',
-  '/actors/*',
+  '/actors/:kind/:id',
   '/access',
-  '/access/*',
+  '/access/:view',
   '/audit',
-]
+].flatMap((address) => [address, `${address}/`])
+
+/** What programs ask for, also where nothing is there: the API, what is built, and all that has a file's name. */
+const isForPrograms = /^\/(api|assets|charts|embed)(\/|$)|\./
+
+/** Somebody typed an address, or followed a link: a browser names this type for what it shows as a page, and for nothing else. */
+const isForPerson = ({ method, url, headers }: FastifyRequest): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  headers.accept?.includes('text/html') === true &&
+  !isForPrograms.test(url.split('?', 1)[0] ?? '')
 
 /** Names under `/assets/` hold a hash of their content, those of charts a version: neither ever changes. */
 function cachingOf(path: string): string {
@@ -44,7 +52,8 @@ function cachingOf(path: string): string {
   return /[/\\]assets[/\\]/.test(path) || name.includes('@') ? 'public, max-age=31536000, immutable' : 'no-cache'
 }
 
-export const pageRoutes: FastifyPluginCallback<{ readonly directory: string }> = (app, { directory }, done) => {
+/** On the whole server, and before whoever answers that nothing is there. */
+export function servePages(app: FastifyInstance, directory: string): void {
   app.register(fastifyStatic, {
     root: directory,
     wildcard: false,
@@ -54,6 +63,11 @@ export const pageRoutes: FastifyPluginCallback<{ readonly directory: string }> =
       reply.headers({ 'cache-control': cachingOf(path), 'content-security-policy': policy })
     },
   })
-  for (const address of addresses) app.get(address, (_request, reply) => reply.sendFile('index.html'))
-  done()
+  const answer = (_request: FastifyRequest, reply: FastifyReply): FastifyReply => reply.sendFile('index.html')
+  for (const address of ['/', ...addresses]) app.get(address, answer)
+  // The page says itself that there is none, beside the ways to those that there are.
+  app.addHook('onRequest', (request, reply, next) => {
+    if (request.is404 && isForPerson(request)) answer(request, reply.code(404))
+    else next()
+  })
 }

@@ -30,7 +30,7 @@ import { admitLargeBodies } from './large-bodies.ts'
 import { lingerOver } from './lingering.ts'
 import { methodsByAddress } from './methods.ts'
 import { describeRoutes, openapiRoutes } from './openapi.ts'
-import { pageRoutes } from './pages.ts'
+import { servePages } from './pages.ts'
 import { answerSender, isDelivery, pushRoutes } from './push-receiver.ts'
 import { answerFailure } from './refusals.ts'
 import { reviewerRoutes } from './reviewers.ts'
@@ -127,6 +127,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
       ? { arrive: arrivingBySession(auth.sessions, rates), presume: presumingBySession(auth.sessions, rates, commands) }
       : { arrive: arrivingAs(identify, rates), presume: presumingAs(identify, rates, commands) }
   guardRoutes(app, { ...options, origins: auth, ...callers })
+  if (uiDirectory !== null) servePages(app, uiDirectory)
   app.addHook('onRequest', (request, reply, next) => {
     // Before the body is read, which is nobody's.
     if (request.is404) nothingThere(request, reply)
@@ -144,6 +145,5 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   app.register(reviewerRoutes, door)
   app.register(pushRoutes, door)
   app.register(openapiRoutes)
-  if (uiDirectory !== null) app.register(pageRoutes, { directory: uiDirectory })
   return app
 }

@@ -52,7 +52,8 @@ function decode(segment: string): string {
 
 /** Reads a path; the first pattern wins, so `/tasks/new` is not a task. */
 export function routeOf(path: string): Route {
-  const url = new URL(path.startsWith('/') ? path : `/${path}`, 'http://console')
+  // Not resolved: of `//tasks` a host would be read.
+  const url = new URL(`http://console${path.startsWith('/') ? path : `/${path}`}`)
   const given = segments(url.pathname).map(decode)
   for (const [page, pattern] of Object.entries(paths)) {
     const params = matchPath(pattern, given)
