@@ -82,15 +82,6 @@ const loadPalette = async (): Promise<void> =>
 const loadKeys = async (): Promise<void> =>
   define('signalbox-keys', (await import('./elements/keys-dialog.ts')).SignalboxKeys)
 
-/** An address that leads nowhere here. */
-const noSuchPage = (app: App): TemplateResult =>
-  html`<div class="empty">
-    ${icon('route', 28)}
-    <h1><b>There is no such page</b></h1>
-    <p>The address may be old or mistyped.</p>
-    <div class="row"><a class="button" href=${app.router.href('/tasks')} data-route="/tasks">Go to Tasks</a></div>
-  </div>`
-
 /** One for each time that it is opened: the browser tells of an end a moment after it, when the next may be open. */
 type Layer = { readonly name: 'palette' | 'keys' } | undefined
 
@@ -359,7 +350,11 @@ export class SignalboxConsole extends View {
       case '/audit':
         return this.#lazily('audit', loadAudit, () => html`<signalbox-audit .app=${app}></signalbox-audit>`)
       default:
-        return noSuchPage(app)
+        return this.#lazily(
+          'not-there',
+          () => import('./elements/not-there.ts'),
+          () => html`<signalbox-not-there .app=${app}></signalbox-not-there>`,
+        )
     }
   }
 

@@ -1,7 +1,7 @@
 /** What pages say where there is nothing to show: that it is so, once, and what can be done about it; nothing else is offered. */
 import { randomUUID } from 'node:crypto'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { expectClean } from '../support/axe.ts'
 import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -27,25 +27,55 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
   return watched.page
 }
 
-it.each([
+const looks = [
   ['light', {}],
   ['dark at 390 px', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
-] as const)(
-  'an agent that is not there is told so, and nothing is offered but the way back: %s',
-  async (_, options) => {
+] as const
+
+describe.each(looks)('in %s', (_, options) => {
+  it.each(['agent', 'task'] as const)(
+    'of an %s that is not there it is said so, and nothing is offered but the way back',
+    async (what) => {
+      const page = await open(`/${what}s/${randomUUID()}`, options)
+      const heading = page.getByRole('heading', { name: `There is no such ${what}` })
+      await heading.waitFor()
+      const view = page.locator(`signalbox-${what}`)
+      expect(await view.getByRole('button').count()).toBe(0)
+      expect(await view.getByRole('link').allInnerTexts()).toEqual(['Back to the list'])
+      expect(await view.locator('.empty').boundingBox()).toEqual(await view.boundingBox())
+      await expectClean(page)
+      await page.getByRole('link', { name: 'Back to the list' }).click()
+      await page.waitForURL(`${server.url}/${what}s`)
+    },
+  )
+
+  it('an agent that is not there is not spoken of any further', async () => {
     const page = await open(`/agents/${randomUUID()}`, options)
     await page.getByRole('heading', { name: 'There is no such agent' }).waitFor()
-    const agent = page.locator('signalbox-agent')
-    expect(await agent.getByRole('button').count()).toBe(0)
-    expect(await agent.getByRole('link').allInnerTexts()).toEqual(['Back to the list'])
-    expect(await agent.getByText(/agent|registered|credential/i).allInnerTexts()).toEqual(['There is no such agent'])
-    await expectClean(page)
+    const said = page.locator('signalbox-agent').getByText(/agent|registered|credential/i)
+    expect(await said.allInnerTexts()).toEqual(['There is no such agent'])
     await page.keyboard.press('c')
     expect(new URL(page.url()).pathname).toMatch(/^\/agents\//)
-    await page.getByRole('link', { name: 'Back to the list' }).click()
-    await page.waitForURL(/\/agents$/)
-  },
-)
+  })
+})
+
+it.each([
+  [...looks[0], '/taks'],
+  [...looks[1], '/agents/x/y/z'],
+  ['light, where no URL can be read', {}, '//:taks'],
+] as const)('an address that is mistyped is told so beside the ways on: %s', async (_, options, path) => {
+  watched = await openPage(browser, options)
+  const { page } = watched
+  const answer = await page.goto(server.url + path)
+  expect(answer?.status()).toBe(404)
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+  const rail = page.getByRole('navigation', { name: 'Console' })
+  expect(await rail.getByRole('link', { name: 'Agents' }).count()).toBe(1)
+  await expectClean(page)
+  await page.getByRole('link', { name: 'Go to Tasks' }).click()
+  await page.waitForURL(`${server.url}/tasks`)
+  await page.getByText('No tasks yet').waitFor()
+})
 
 it.each(['light', 'dark'] as const)('an audit trail without a record blames no filter, in %s', async (colorScheme) => {
   const page = await open('/audit', { colorScheme })

@@ -7,9 +7,6 @@ export const agentSheet = css`
     grid-template-rows: auto minmax(0, 1fr);
     height: 100%;
   }
-  :host > .empty {
-    grid-row: 1 / -1;
-  }
   .head {
     padding: 14px 24px 16px;
     border-bottom: 1px solid var(--sb-border);

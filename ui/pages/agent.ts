@@ -15,6 +15,7 @@ import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
 import { whenLoaded } from '../elements/not-loaded.ts'
+import '../elements/not-there.ts'
 import { reportView } from '../elements/report.ts'
 import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
@@ -117,7 +118,14 @@ export class SignalboxAgent extends LitElement {
   }
 
   override render(): TemplateResult {
-    if (this.#isGone) return this.#gone()
+    if (this.#isGone)
+      return html`<signalbox-not-there
+        .app=${this.app}
+        what="agent"
+        why="It may have been removed."
+        path="/agents"
+        way="Back to the list"
+      ></signalbox-not-there>`
     const { data, fault } = this.#agent.answer
     const listed = this.#all.data?.agents.find(({ id }) => id === this.agentId)
     // Only the list tells the trust of a card that is not believed; of one that is, it may be what was true a while ago.
@@ -159,18 +167,6 @@ export class SignalboxAgent extends LitElement {
         ${data ? this.#detail(data, facts) : fault ? this.#broken(fault, refused) : skeleton(5, 'page')}
       </div>
       ${this._removing === 'no' ? nothing : this.#confirm(name, (data ?? listed)?.source === 'env')}`
-  }
-
-  /** Nothing can be done with it, so nothing is offered but the way back. */
-  #gone(): TemplateResult {
-    return html`<div class="empty">
-      ${icon('circle-help', 28)}
-      <h1><b>There is no such agent</b></h1>
-      <p>It may have been removed.</p>
-      <div class="row">
-        <a class="button" href=${this.app.router.href('/agents')} data-route="/agents">Back to the list</a>
-      </div>
-    </div>`
   }
 
   /**

@@ -21,6 +21,7 @@ import { readersRead, scopeOfTask, SignalboxComposer, viewersRead } from '../ele
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
+import '../elements/not-there.ts'
 import { sheet } from '../elements/sheet.ts'
 import { SignalboxTaskHistory } from '../elements/task-history.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
@@ -215,7 +216,15 @@ export class SignalboxTask extends View {
     if (!app) return nothing
     const { data, fault } = this.#task.answer
     const retry = (): void => this.#task.refresh()
-    if (!data) return fault ? (this.#missing(app, fault.status) ?? failure(fault, retry)) : skeleton(4, 'page')
+    if (!data && fault?.status === 404)
+      return html`<signalbox-not-there
+        .app=${app}
+        what="task"
+        why="It may belong to an agent you cannot see."
+        path="/tasks"
+        way="Back to the list"
+      ></signalbox-not-there>`
+    if (!data) return fault ? failure(fault, retry) : skeleton(4, 'page')
     const card = this.#card(data.task)
     const task = tellsTrace(card) ? withoutTrace(data.task) : data.task
     return html`${this.#header(app, task)}
@@ -281,17 +290,6 @@ export class SignalboxTask extends View {
     const status = this.#command.data?.command.status ?? 'pending'
     if (status === 'failed' || status === 'uncertain') return undefined
     return { text: phase.attempt.text, messageId: phase.attempt.messageId, standing: commandMarks[status].word }
-  }
-
-  #missing(app: App, status: number): TemplateResult | undefined {
-    if (status !== 404) return undefined
-    return html`<div class="empty">
-      ${icon('circle-help', 28)}<b>There is no such task</b>
-      <p>It may belong to an agent you cannot see.</p>
-      <div class="row">
-        <a class="button" href=${app.router.href('/tasks')} data-route="/tasks">Back to the list</a>
-      </div>
-    </div>`
   }
 
   #header(app: App, task: TaskView): TemplateResult {
