@@ -105,8 +105,8 @@ export class Live {
     this.#source = source
     this.#loseSoon()
     source.addEventListener('ready', () => this.#ready())
+    // What it says in its silences, `resync`, is no news: no commit goes untold, and each minute's new stream asks for all again.
     source.addEventListener('freshness', () => this.#spread())
-    source.addEventListener('resync', () => this.#spread())
     source.addEventListener('error', () => {
       this.#loseSoon()
       // A non-200 answer ends an EventSource for good; a dropped connection it retries by itself.

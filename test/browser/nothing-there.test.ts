@@ -1,6 +1,6 @@
-/** What pages say where there is nothing to show: that it is so, once, and what can be done about it; nothing else is offered. */
+/** What pages say where there is nothing to show: that it is so, once, and what can be done about it; and that they then ask for nothing. */
 import { randomUUID } from 'node:crypto'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { expectClean } from '../support/axe.ts'
 import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
@@ -99,4 +99,44 @@ it('when the chain was followed is a time, not how long it took', async () => {
   })
   await page.goto(`${server.url}/audit`)
   await page.getByRole('definition').filter({ hasText: 'At 09:07, and found whole' }).waitFor()
+})
+
+/** Its server's stream of changes is silent for 15 s as often as is told. */
+const silence = (page: Page): Promise<boolean> => page.evaluate(() => dispatchEvent(new Event('silence')))
+
+it('a list of tasks at rest asks for nothing but what only time tells', async () => {
+  // What its clock is told is told to its whole context.
+  const page = await (await browser.newContext()).newPage()
+  watched = { page, violations: [] }
+  await page.clock.install()
+  await page.addInitScript(() => {
+    globalThis.EventSource = class extends EventSource {
+      constructor(url: string | URL) {
+        super(url)
+        addEventListener('silence', () => this.dispatchEvent(new Event('resync')))
+      }
+    }
+  })
+  const asked = new Map<string, number>()
+  const open = new Set<Request>()
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url())
+    if (pathname === '/api/tasks/events') return
+    open.add(request)
+    asked.set(pathname, (asked.get(pathname) ?? 0) + 1)
+  })
+  page.on('requestfinished', (request) => void open.delete(request))
+  await page.goto(`${server.url}/tasks`)
+  await page.getByRole('navigation', { name: 'Console' }).getByText('Live', { exact: true }).waitFor()
+  await expect.poll(() => asked.get('/api/unfollowed-tasks')).toBeGreaterThan(0)
+  await page.clock.runFor(2_000)
+  await expect.poll(() => open.size).toBe(0)
+  asked.clear()
+  for (let quarter = 0; quarter < 4; quarter += 1) {
+    await silence(page)
+    await page.clock.runFor(15_000)
+    await expect.poll(() => open.size).toBe(0)
+  }
+  expect([...asked.keys()]).toEqual(['/api/unfollowed-tasks'])
+  expect(asked.get('/api/unfollowed-tasks')).toBeLessThanOrEqual(5)
 })

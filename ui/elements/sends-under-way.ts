@@ -6,7 +6,6 @@ import { css, html, LitElement, nothing, type PropertyDeclarations, type Templat
 import { stuckAfterMs } from '../../domain/patience.ts'
 import { UnderWayAnswer, underWayGraceMs, type UnderWaySend, underWayWords } from '../../domain/under-way.ts'
 import type { App } from '../app.ts'
-import { Again } from '../controllers/again.ts'
 import { Query } from '../controllers/query.ts'
 import type { Question } from '../queries.ts'
 import { ServerClock } from '../server-clock.ts'
@@ -73,22 +72,16 @@ export class SignalboxUnderWay extends LitElement {
   declare _open: boolean
   readonly #sends = new Query(this, () => this.app && { queries: this.app.queries, question: underWayTo(this.agentId) })
   readonly #clock = new ServerClock()
-  #graceOver: ReturnType<typeof setTimeout> | undefined
+  #older: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
     super()
     this.agentId = null
     this._open = false
-    // What waits for a worker commits nothing, and time passes for it all the same.
-    new Again(
-      this,
-      () => this.app,
-      () => this.#sends.refresh(),
-    )
   }
 
   override disconnectedCallback(): void {
-    clearTimeout(this.#graceOver)
+    clearTimeout(this.#older)
     super.disconnectedCallback()
   }
 
@@ -99,11 +92,13 @@ export class SignalboxUnderWay extends LitElement {
     return oldest && this.#clock.nowMs(data) - Date.parse(oldest.createdAt)
   }
 
+  /** What waits for a worker commits nothing, and time passes for it all the same: it is drawn again when that says something. */
   override updated(): void {
-    clearTimeout(this.#graceOver)
+    clearTimeout(this.#older)
     const ageMs = this.#ageMs
-    if (ageMs !== undefined && ageMs < underWayGraceMs)
-      this.#graceOver = setTimeout(() => this.requestUpdate(), underWayGraceMs - ageMs)
+    const nextMs = ageMs === undefined ? undefined : [underWayGraceMs, stuckAfterMs + 1].find((told) => ageMs < told)
+    if (ageMs !== undefined && nextMs !== undefined && this.isConnected)
+      this.#older = setTimeout(() => this.requestUpdate(), nextMs - ageMs)
   }
 
   override render(): TemplateResult | typeof nothing {

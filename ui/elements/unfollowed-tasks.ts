@@ -4,6 +4,7 @@
  * it is so stands on the task.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { failingToldAfterMs } from '../../domain/patience.ts'
 import { UnfollowedTasksAnswer, unfollowedWords } from '../../domain/troubles.ts'
 import type { App } from '../app.ts'
 import { Again } from '../controllers/again.ts'
@@ -54,6 +55,7 @@ class SignalboxUnfollowed extends LitElement {
       this,
       () => this.app,
       () => this.#tasks.refresh(),
+      failingToldAfterMs / 4,
     )
   }
 
