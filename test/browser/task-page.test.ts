@@ -4,8 +4,8 @@
  */
 import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { axeFindings } from '../support/axe.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { axeFindings, expectClean } from '../support/axe.ts'
 import { drawn, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -208,4 +208,47 @@ it('says of what it does not show why, and not of what is kept that it is not', 
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   }
+})
+
+describe('a task whose agent was removed', () => {
+  /** An agent of its own, and a task of its that waits for an answer. */
+  async function waiting(): Promise<{ readonly id: string; readonly cardUrl: string; readonly localId: string }> {
+    const other = await startRawPeer({ card: { name: 'Archive Agent' } })
+    onTestFinished(() => other.close())
+    const { id } = await server.system.agents.register(server.viewer, other.cardUrl)
+    const { result } = await server.finished((await server.send(id, { text: 'ask' })).id)
+    return { id, cardUrl: other.cardUrl, localId: result?.localId ?? '' }
+  }
+  const told = (page: Page): Locator => page.getByText('This agent was removed, so nothing can be sent to it.')
+  const ways = (page: Page): Locator => page.locator('signalbox-task').getByRole('button', { name: /Send|Cancel/ })
+
+  it.each([
+    ['light', {}],
+    ['dark at 390 px', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+  ] as const)('says so where it was to be answered, and is still read: %s', async (_, options) => {
+    const { id, localId } = await waiting()
+    expect((await server.api.delete(`/api/agents/${id}`)).status).toBe(200)
+    const page = await open(`/tasks/${localId}`, options)
+    await told(page).waitFor()
+    expect(await ways(page).count()).toBe(0)
+    expect(await page.getByRole('textbox', { name: 'Message' }).count()).toBe(0)
+    expect(await conversation(page).innerText()).toContain('ask')
+    await expectClean(page)
+  })
+
+  it('says so to whoever had it open and sends, and no more once its address was added again', async () => {
+    const { id, cardUrl, localId } = await waiting()
+    const page = await open(`/tasks/${localId}`)
+    await page.getByRole('button', { name: 'Cancel task' }).waitFor()
+    await server.api.delete(`/api/agents/${id}`)
+    await page.getByRole('textbox', { name: 'Message' }).fill('are you there')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Unknown agent.').waitFor()
+    await told(page).waitFor()
+    expect(await ways(page).count()).toBe(0)
+    expect(await server.api.register(cardUrl)).toBe(id)
+    await page.reload()
+    await expect.poll(() => page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('are you there')
+    expect(await told(page).count()).toBe(0)
+  })
 })

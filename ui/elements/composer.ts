@@ -26,6 +26,8 @@ define('signalbox-confirm', SignalboxConfirm)
 export const viewersRead = 'You may read here. Sending needs the role operator.'
 export const readersRead =
   'You may read here. Sending needs a grant to send to this agent; an administrator can give one.'
+export const agentRemoved =
+  'This agent was removed, so nothing can be sent to it. What was said stays; adding its URL again brings it back.'
 
 /** Where a sending's drafts and attempts are kept: by task, and before there is one by agent. */
 export const scopeOfTask = (localId: string): string => `task:${localId}`
@@ -240,7 +242,9 @@ export class SignalboxComposer extends LitElement {
     const why = this.#whyNot
     if (this.closed !== '') {
       return html`${this.#notice()}
-        <p class="notice closed">${icon('key-round', 15)}<span class="grow">${this.closed}</span></p>`
+        <p class="notice closed">
+          ${icon(this.closed === agentRemoved ? 'unplug' : 'key-round', 15)}<span class="grow">${this.closed}</span>
+        </p>`
     }
     return html`${this.#notice()} ${this.#underWay()} ${this.#confirm()}
       <div class="box">

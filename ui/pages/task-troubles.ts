@@ -31,6 +31,8 @@ export interface Troubles {
   readonly followers: TaskActorsAnswer | undefined
   /** Whoever looks may act on it, and so settle what was said. */
   readonly operable: boolean
+  /** And may send to its agent. */
+  readonly sendable: boolean
   /** Its end is told by the composer that sent it. */
   readonly toldElsewhere: string | undefined
 }
@@ -41,6 +43,7 @@ export function taskTroubles({
   commands,
   followers,
   operable,
+  sendable,
   toldElsewhere,
 }: Troubles): TemplateResult | typeof nothing {
   const since = Date.now() - unsettledDays * dayMs
@@ -57,7 +60,7 @@ export function taskTroubles({
   const notices = repeat(
     shown,
     ({ id }) => id,
-    (command) => trouble({ app, localId, command, operable }),
+    (command) => trouble({ app, localId, command, operable, sendable }),
   )
   return html`${more}
     <div class="troubles scroll" tabindex="0" role="region" aria-label="What stands in its way">
@@ -90,18 +93,18 @@ function unfollowed(app: App, { at, actors }: TaskActorsAnswer): readonly Templa
   )
 }
 
-interface Trouble extends Pick<Troubles, 'app' | 'localId' | 'operable'> {
+interface Trouble extends Pick<Troubles, 'app' | 'localId' | 'operable' | 'sendable'> {
   readonly command: Command
 }
 
-function trouble({ app, localId, command, operable }: Trouble): TemplateResult | typeof nothing {
+function trouble({ app, localId, command, operable, sendable }: Trouble): TemplateResult | typeof nothing {
   const { id, agentId, action, createdAt, evidence } = command
   const explanation = explainCommand(command, null, evidence)
   if (!explanation) return nothing
   const actor = `/actors/command/${id}`
   // The task is this page, and its agent is linked above it. What stands in the conversation is not offered to be said twice.
   const isThere = evidence?.outcome === 'found'
-  const remedies = explanation.remedies.filter((remedy) => remedy === 'send-again' && !isThere)
+  const remedies = explanation.remedies.filter((remedy) => remedy === 'send-again' && sendable && !isThere)
   const here = { ...explanation, remedies }
   const settle = operable ? html`<signalbox-settle .app=${app} .commandId=${id}></signalbox-settle>` : nothing
   return html`<div class="notice ${explanation.tone}" role="note">

@@ -5,7 +5,6 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { isTerminal, type TaskArtifact, type TaskView } from '../../domain/task.ts'
 import { type App, sessionQuestion } from '../app.ts'
-import { type CardFacts, readCard } from '../card.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Follow } from '../controllers/follow.ts'
@@ -14,10 +13,11 @@ import { Query } from '../controllers/query.ts'
 import { Select } from '../controllers/select.ts'
 import { SendAgain } from '../controllers/send-again.ts'
 import { StayAtEnd } from '../controllers/stay-at-end.ts'
+import { TaskAgent } from '../controllers/task-agent.ts'
 import { TaskCommands } from '../controllers/task-commands.ts'
 import { SignalboxArtifact } from '../elements/artifact-dialog.ts'
 import { SignalboxCancelTask } from '../elements/cancel-task.ts'
-import { readersRead, scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
+import { agentRemoved, readersRead, scopeOfTask, SignalboxComposer, viewersRead } from '../elements/composer.ts'
 import { failure, skeleton, staleNotice } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { SignalboxJson } from '../elements/json-view.ts'
@@ -27,7 +27,7 @@ import { SignalboxTaskHistory } from '../elements/task-history.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { plural } from '../format.ts'
 import type { Binding } from '../keys.ts'
-import { agentsQuestion, commandQuestion, taskQuestion } from '../questions.ts'
+import { commandQuestion, taskQuestion } from '../questions.ts'
 import type { Question } from '../queries.ts'
 import { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { Phase, Sending, Target } from '../sending.ts'
@@ -80,7 +80,11 @@ export class SignalboxTask extends View {
   #commands = new TaskCommands(this, () =>
     this.app && this.#view?.kind === 'task' ? { app: this.app, localId: this.taskId } : undefined,
   )
-  #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
+  #agent = new TaskAgent(
+    this,
+    () => this.app,
+    () => this.#view,
+  )
   #session = new Query(this, () => this.app && { queries: this.app.queries, question: sessionQuestion })
   #phase = new Select<Phase, Phase>(
     this,
@@ -136,7 +140,7 @@ export class SignalboxTask extends View {
       const task = this.#view
       // A stream is for whoever may act; everybody else hears that something changed, and asks again.
       if (!this.app || !task || this.#closed !== '') return undefined
-      const recall = tellsTrace(this.#card(task)) && this.#trace.value?.length === 0
+      const recall = tellsTrace(this.#agent.card) && this.#trace.value?.length === 0
       return { app: this.app, task, elsewhere: this.#streaming.value === true, recall }
     })
   }
@@ -162,11 +166,6 @@ export class SignalboxTask extends View {
 
   get #view(): TaskView | undefined {
     return this.#task.data?.task
-  }
-
-  /** What its agent's card says; undefined until the agents are known. */
-  #card({ agentId }: TaskView): CardFacts | undefined {
-    return readCard(this.#agents.data?.agents.find(({ id }) => id === agentId)?.card)
   }
 
   get #sending(): Sending | undefined {
@@ -225,7 +224,7 @@ export class SignalboxTask extends View {
         way="Back to the list"
       ></signalbox-not-there>`
     if (!data) return fault ? failure(fault, retry) : skeleton(4, 'page')
-    const card = this.#card(data.task)
+    const { card } = this.#agent
     const task = tellsTrace(card) ? withoutTrace(data.task) : data.task
     return html`${this.#header(app, task)}
       <div class="columns ${this._side}">
@@ -249,7 +248,8 @@ export class SignalboxTask extends View {
               localId: task.localId,
               commands: this.#commands.shown(data.commands),
               followers: this.#followers.data,
-              operable: this.#closed === '',
+              operable: this.#unentitled === '',
+              sendable: this.#closed === '',
               toldElsewhere: this.#phase.value?.at === 'accepted' ? this.#commandId : undefined,
             })}
             ${this.#foot(app, task)}
@@ -329,8 +329,12 @@ export class SignalboxTask extends View {
     </header>`
   }
 
-  /** Why this person cannot answer here; empty where they can. */
+  /** Why nobody, or not this person, can answer here; empty where they can. */
   get #closed(): string {
+    return this.#agent.isRemoved ? agentRemoved : this.#unentitled
+  }
+
+  get #unentitled(): string {
     if (this.#session.data?.user.role === 'viewer') return viewersRead
     return this.#task.data?.operable === false ? readersRead : ''
   }
