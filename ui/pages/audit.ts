@@ -213,24 +213,22 @@ export class SignalboxAudit extends LitElement {
     </div>`
   }
 
+  #nothing(isFiltered: boolean): TemplateResult {
+    return html`<div class="empty small">
+      ${icon('scroll-text', 28)}<b>${isFiltered ? 'No record matches' : 'Nothing is recorded yet'}</b>
+      <p>
+        ${isFiltered ? 'Nothing that was recorded fits these filters.' : 'What people send, approve and change here is listed as it happens.'}
+      </p>
+      ${isFiltered ? html`<div class="row"><button @click=${() => this.#filter(noFilters)}>Clear filters</button></div>` : nothing}
+    </div>`
+  }
+
   #list(): TemplateResult {
     const entries = this._pages.flatMap((page) => page.entries)
     const retry = (): void => void this.#read()
     const last = this._pages.at(-1)
     if (!last) return this._fault ? failure(this._fault, retry) : skeleton(8)
-    if (entries.length === 0 && queryOf(this.#filters) === '') {
-      return html`<div class="empty small">
-        ${icon('scroll-text', 28)}<b>Nothing is recorded yet</b>
-        <p>What people send, approve and change here is listed as it happens.</p>
-      </div>`
-    }
-    if (entries.length === 0) {
-      return html`<div class="empty small">
-        ${icon('scroll-text', 28)}<b>No record matches</b>
-        <p>Nothing that was recorded fits these filters.</p>
-        <div class="row"><button @click=${() => this.#filter(noFilters)}>Clear filters</button></div>
-      </div>`
-    }
+    if (entries.length === 0) return this.#nothing(queryOf(this.#filters) !== '')
     const directory = this.#record.data && new Directory(this.#record.data, this.#agents.data?.agents)
     const { next } = last
     return html`${auditRows(entries, {
