@@ -4,12 +4,12 @@
  */
 import canonicalize from 'canonicalize'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { revokeBinding, storeBinding } from '../../actors/credential-changes.ts'
 import { Vault, type KeyRing } from '../../actors/vault.ts'
 import { signer, signText } from '../a2a/signing.ts'
 import { axeFindings } from '../support/axe.ts'
-import { drawn, goTo, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { listenOnLoopback, type Listening, type Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -47,7 +47,6 @@ describe('accessibility', () => {
   let peer: Peer
   let stand: Listening
   let browser: Browser
-  let watched: WatchedPage
   let agentId: string
   const taskIds = new Map<string, string>()
 
@@ -84,16 +83,9 @@ describe('accessibility', () => {
     await Promise.all([peer.close(), stand.close()])
     await server.close()
   })
-  afterEach(async () => {
-    await leavePage(watched.page)
-    expect(watched.violations).toEqual([])
-  })
 
-  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    watched = await openPage(browser, options)
-    await watched.page.goto(server.url + path)
-    return watched.page
-  }
+  const open = (path: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    visit(browser, server.url + path, options)
 
   async function expectClean(page: Page, where: string): Promise<void> {
     expect(await axeFindings(page), where).toEqual([])

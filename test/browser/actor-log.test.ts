@@ -4,10 +4,10 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ActorLogPage } from '../../domain/actor.ts'
 import type { SignalboxActor } from '../../ui/pages/actors-detail.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 const rounds = '00000000-0000-7000-8000-0000000000a1'
@@ -17,7 +17,6 @@ const steps = 60
 describe('the log of an actor that goes rounds by itself', () => {
   let server: TestConsole
   let browser: Browser
-  let watched: WatchedPage
 
   const actor = (kind: string, id: string, revision: number, value: string) =>
     server.db.pool.query(sql.unsafe`
@@ -50,16 +49,8 @@ describe('the log of an actor that goes rounds by itself', () => {
     await leaveBrowser(browser)
     await server.close()
   })
-  afterEach(async () => {
-    await leavePage(watched.page)
-    expect(watched.violations).toEqual([])
-  })
 
-  async function open(path: string): Promise<Page> {
-    watched = await openPage(browser)
-    await watched.page.goto(server.url + path)
-    return watched.page
-  }
+  const open = (path: string): Promise<Page> => visit(browser, server.url + path)
 
   const redraw = async (page: Page): Promise<void> => {
     await page.evaluate(async () => {

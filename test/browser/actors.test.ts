@@ -1,10 +1,10 @@
 /** The Actors page in a real browser, over actors that really moved: find one, see where it is, replay how it came there. */
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ActorLogPage, ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
 import { axeFindings } from '../support/axe.ts'
-import { drawn, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, launchBrowser, leaveBrowser, pageForTest, visit } from '../support/browser.ts'
 import { startConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -17,7 +17,6 @@ describe('the Actors page', () => {
   let server: Awaited<ReturnType<typeof startConsole>>
   let peer: Peer
   let browser: Browser
-  let watched: WatchedPage
   let agentId: string
   let failed: ActorSummary
   let resting: ActorSummary
@@ -55,16 +54,9 @@ describe('the Actors page', () => {
     await peer.close()
     await server.close()
   })
-  afterEach(async () => {
-    await leavePage(watched.page)
-    if (watched.violations.length > 0) throw new Error(watched.violations.join('\n'))
-  })
 
-  async function open(path: string, options = {}) {
-    watched = await openPage(browser, options)
-    await watched.page.goto(path.startsWith('/') ? server.url + path : path)
-    return watched.page
-  }
+  const open = (path: string, options = {}): Promise<Page> =>
+    visit(browser, path.startsWith('/') ? server.url + path : path, options)
   const pathOf = ({ kind, id }: ActorSummary): string => `/actors/${kind}/${id}`
 
   it('shows what needs a person first, and says why in words', async () => {
@@ -143,8 +135,7 @@ describe('the Actors page', () => {
       expect(actor.revision).toBeGreaterThan(last)
       return actor
     }, patience)
-    watched = await openPage(browser)
-    const { page } = watched
+    const page = await pageForTest(browser)
     const asked: string[] = []
     page.on('request', (request) => void (request.url().includes('/log?') && asked.push(request.url())))
     await page.goto(server.url + pathOf(ahead))
@@ -258,7 +249,7 @@ describe('the Actors page', () => {
     // What its clock is told is told to its whole context.
     const context = await browser.newContext()
     const page = await context.newPage()
-    watched = { page, violations: [] }
+    onTestFinished(() => context.close())
     await page.clock.install()
     await page.goto(`${server.url}/actors?show=system`)
     const system = page.getByRole('region', { name: 'System' })

@@ -4,10 +4,10 @@
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ActorPage } from '../../domain/actor.ts'
 import { axeFindings, expectClean } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -17,7 +17,6 @@ const narrow = { viewport: { width: 390, height: 844 } }
 describe('an agent that cannot be read', () => {
   let server: TestConsole
   let browser: Browser
-  let watched: WatchedPage
   let peer: RawPeer
   let agentId: string
   let localId: string | undefined
@@ -33,16 +32,9 @@ describe('an agent that cannot be read', () => {
     await server.close()
     await peer.close()
   })
-  afterEach(async () => {
-    await leavePage(watched.page)
-    expect(watched.violations).toEqual([])
-  })
 
-  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    watched = await openPage(browser, options)
-    await watched.page.goto(server.url + path)
-    return watched.page
-  }
+  const open = (path: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    visit(browser, server.url + path, options)
   const troubles = (page: Page) => page.getByRole('region', { name: 'What stands in its way' })
 
   it('has nothing said of it while all is well, and leads to its actors', async () => {
@@ -246,16 +238,11 @@ describe('an agent that cannot be read', () => {
 describe('an agent whose places are all taken', () => {
   let idle: TestConsole
   let browser: Browser
-  const watched: WatchedPage[] = []
   beforeAll(async () => {
     browser = await launchBrowser()
     idle = await startConsole({ database: 'postgresql', system: { works: false } })
   })
   afterAll(async () => {
-    for (const { page, violations } of watched) {
-      await leavePage(page)
-      expect(violations).toEqual([])
-    }
     await leaveBrowser(browser)
     await idle.close()
   })
@@ -274,10 +261,7 @@ describe('an agent whose places are all taken', () => {
         now() + interval '5 minutes', gen_random_uuid(), 'elsewhere/42/busy', now() + interval '5 minutes', now(), now()
       from generate_series(1, ${idle.system.kinds['command']?.laneLimit ?? 0})`)
     for (const options of [{}, { colorScheme: 'dark', ...narrow } as const]) {
-      const seen = await openPage(browser, options)
-      watched.push(seen)
-      const { page } = seen
-      await page.goto(`${idle.url}/agents/${id}`)
+      const page = await visit(browser, `${idle.url}/agents/${id}`, options)
       const note = page.getByRole('note').filter({ hasText: 'All its places for delivering messages are taken' })
       await note.getByText('64 of 64 places are taken. 1 waits for one, and begins as soon as one is free.').waitFor()
       await note.getByText('The first place is free by about').waitFor()

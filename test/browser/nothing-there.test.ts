@@ -1,14 +1,13 @@
 /** What pages say where there is nothing to show: that it is so, once, and what can be done about it; and that they then ask for nothing. */
 import { randomUUID } from 'node:crypto'
 import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { expectClean } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, pageForTest, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 let server: TestConsole
 let browser: Browser
-let watched: WatchedPage
 beforeAll(async () => {
   ;[server, browser] = await Promise.all([startConsole({ database: 'pglite' }), launchBrowser()])
 })
@@ -16,16 +15,9 @@ afterAll(async () => {
   await leaveBrowser(browser)
   await server.close()
 })
-afterEach(async () => {
-  await leavePage(watched.page)
-  expect(watched.violations).toEqual([])
-})
 
-async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  watched = await openPage(browser, options)
-  await watched.page.goto(server.url + path)
-  return watched.page
-}
+const open = (path: string, options: BrowserContextOptions = {}): Promise<Page> =>
+  visit(browser, server.url + path, options)
 
 const looks = [
   ['light', {}],
@@ -64,8 +56,7 @@ it.each([
   [...looks[1], '/agents/x/y/z'],
   ['light, where no URL can be read', {}, '//:taks'],
 ] as const)('an address that is mistyped is told so beside the ways on: %s', async (_, options, path) => {
-  watched = await openPage(browser, options)
-  const { page } = watched
+  const page = await pageForTest(browser, options)
   const answer = await page.goto(server.url + path)
   expect(answer?.status()).toBe(404)
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
@@ -89,8 +80,7 @@ it.each(['light', 'dark'] as const)('an audit trail without a record blames no f
 })
 
 it('when the chain was followed is a time, not how long it took', async () => {
-  watched = await openPage(browser, { locale: 'en-GB', timezoneId: 'UTC' })
-  const { page } = watched
+  const page = await pageForTest(browser, { locale: 'en-GB', timezoneId: 'UTC' })
   const at = new Date()
   at.setUTCHours(9, 7)
   await page.route('**/api/audit/chain', async (route) => {
@@ -106,8 +96,9 @@ const silence = (page: Page): Promise<boolean> => page.evaluate(() => dispatchEv
 
 it('a list of tasks at rest asks for nothing but what only time tells', async () => {
   // What its clock is told is told to its whole context.
-  const page = await (await browser.newContext()).newPage()
-  watched = { page, violations: [] }
+  const context = await browser.newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
   await page.clock.install()
   await page.addInitScript(() => {
     globalThis.EventSource = class extends EventSource {

@@ -4,10 +4,10 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -19,7 +19,6 @@ describe('a message that is sent again', () => {
   let faulty: RawPeer
   let other: RawPeer
   let agentId: string
-  const open_: WatchedPage[] = []
 
   beforeAll(async () => {
     browser = await launchBrowser()
@@ -34,19 +33,8 @@ describe('a message that is sent again', () => {
     await faulty.close()
     await other.close()
   })
-  afterEach(async () => {
-    for (const { page, violations } of open_.splice(0)) {
-      await leavePage(page)
-      expect(violations).toEqual([])
-    }
-  })
 
-  async function open(path: string): Promise<Page> {
-    const watched = await openPage(browser)
-    open_.push(watched)
-    await watched.page.goto(server.url + path)
-    return watched.page
-  }
+  const open = (path: string): Promise<Page> => visit(browser, server.url + path)
   const lost = async (body: Parameters<TestConsole['send']>[1]): Promise<Command> => {
     faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
     return server.finished((await server.send(agentId, body)).id)

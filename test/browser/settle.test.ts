@@ -3,11 +3,11 @@
  * Sending it again is send-again.test.ts.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Command } from '../../domain/command.ts'
 import { SentWordsAnswer, UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { expectClean } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -21,7 +21,6 @@ describe('a send that needs a person', () => {
   let agentId: string
   /** Who looks is a viewer only. */
   let reads = false
-  const open_: WatchedPage[] = []
 
   beforeAll(async () => {
     browser = await launchBrowser()
@@ -39,19 +38,9 @@ describe('a send that needs a person', () => {
     await faulty.close()
     await other.close()
   })
-  afterEach(async () => {
-    for (const { page, violations } of open_.splice(0)) {
-      await leavePage(page)
-      expect(violations).toEqual([])
-    }
-  })
 
-  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    const watched = await openPage(browser, options)
-    open_.push(watched)
-    await watched.page.goto(server.url + path)
-    return watched.page
-  }
+  const open = (path: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    visit(browser, server.url + path, options)
   const lost = async (body: Parameters<TestConsole['send']>[1]): Promise<Command> => {
     faulty.script.fault('SendMessage', { fault: 'reset', performed: false })
     return server.finished((await server.send(agentId, body)).id)

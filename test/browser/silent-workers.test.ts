@@ -4,16 +4,15 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { axeFindings } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 
 const patience = { timeout: 20_000, interval: 200 }
 
 describe('a worker that is not heard of any more', () => {
   let browser: Browser
-  let watched: WatchedPage
   let idle: TestConsole
   let agentId: string
 
@@ -26,16 +25,8 @@ describe('a worker that is not heard of any more', () => {
     await leaveBrowser(browser)
     await idle.close()
   })
-  afterEach(async () => {
-    await leavePage(watched.page)
-    expect(watched.violations).toEqual([])
-  })
 
-  async function open(url: string): Promise<Page> {
-    watched = await openPage(browser)
-    await watched.page.goto(url)
-    return watched.page
-  }
+  const open = (url: string): Promise<Page> => visit(browser, url)
   async function expectClean(page: Page): Promise<void> {
     expect(await axeFindings(page)).toEqual([])
   }

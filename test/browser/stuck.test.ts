@@ -4,11 +4,11 @@
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import type { Command } from '../../domain/command.ts'
 import { expectClean } from '../support/axe.ts'
-import { launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { crowd } from '../support/crowd.ts'
 import type { Peer } from '../support/peers/peer.ts'
@@ -19,21 +19,12 @@ const patience = { timeout: 20_000, interval: 100 }
 /** The places that one process has for streams. */
 const places = 8
 let browser: Browser
-let watched: WatchedPage
 beforeAll(async () => {
   browser = await launchBrowser()
 })
 afterAll(() => leaveBrowser(browser))
-afterEach(async () => {
-  await leavePage(watched.page)
-  expect(watched.violations).toEqual([])
-})
 
-async function open(url: string, options: BrowserContextOptions = {}): Promise<Page> {
-  watched = await openPage(browser, options)
-  await watched.page.goto(url)
-  return watched.page
-}
+const open = (url: string, options: BrowserContextOptions = {}): Promise<Page> => visit(browser, url, options)
 
 describe('a send whose outcome is unknown', () => {
   let server: TestConsole
@@ -261,7 +252,7 @@ describe('work that waits', () => {
     }, patience)
 
   /** The page of one that waits, seen before its turn came: looked for again where it came meanwhile. */
-  async function atWaiter(pathOf: (id: string) => string, seen: (page: Page) => Promise<void>): Promise<void> {
+  async function atWaiter(pathOf: (id: string) => string, seen: (page: Page) => Promise<void>): Promise<Page> {
     const page = await open(server.url)
     await vi.waitFor(
       async () => {
@@ -270,6 +261,7 @@ describe('work that waits', () => {
       },
       { timeout: 150_000, interval: 100 },
     )
+    return page
   }
 
   beforeAll(async () => {
@@ -295,14 +287,13 @@ describe('work that waits', () => {
   })
 
   it('says whose places it waits for, and leads to the queues', async () => {
-    await atWaiter(
+    const page = await atWaiter(
       (id) => `/actors/subscription/${id}`,
-      async (page) => {
-        await page.getByText('Waits for a place.').first().waitFor({ timeout: 5000 })
-        await page.getByText(`${places} of ${places} places are taken by`).first().waitFor({ timeout: 5000 })
+      async (shown) => {
+        await shown.getByText('Waits for a place.').first().waitFor({ timeout: 5000 })
+        await shown.getByText(`${places} of ${places} places are taken by`).first().waitFor({ timeout: 5000 })
       },
     )
-    const { page } = watched
     await page.goto(`${server.url}/actors?show=system`)
     const system = page.getByRole('region', { name: 'System' })
     const leases = system.getByRole('table', { name: 'Who holds work, by process' })

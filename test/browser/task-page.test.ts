@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playw
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { axeFindings, expectClean } from '../support/axe.ts'
-import { drawn, launchBrowser, leaveBrowser, leavePage, openPage, type WatchedPage } from '../support/browser.ts'
+import { drawn, launchBrowser, leaveBrowser, pageForTest, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -14,7 +14,6 @@ let browser: Browser
 let server: TestConsole
 let agent: RawPeer
 let agentId: string
-let watched: WatchedPage
 beforeAll(async () => {
   browser = await launchBrowser()
   server = await startConsole({ database: 'postgresql' })
@@ -28,15 +27,10 @@ afterAll(async () => {
 })
 afterEach(async () => {
   agent.script.heal()
-  await leavePage(watched.page)
-  expect(watched.violations).toEqual([])
 })
 
-async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  watched = await openPage(browser, options)
-  await watched.page.goto(server.url + path)
-  return watched.page
-}
+const open = (path: string, options: BrowserContextOptions = {}): Promise<Page> =>
+  visit(browser, server.url + path, options)
 
 interface Talkative {
   readonly localId: string
@@ -78,8 +72,7 @@ const belowPx = (page: Page): Promise<number> =>
 describe('a conversation longer than the screen', () => {
   it('begins at its end, and stays there while it grows', async () => {
     const { localId, say } = await talkative(20)
-    watched = await openPage(browser)
-    const { page } = watched
+    const page = await pageForTest(browser)
     // The task's answer comes last, as it does when it is long: every other answer would draw the page once more.
     const others = page.waitForResponse(/\/api\/agents$/)
     await page.route(`**/api/tasks/${localId}`, async (route) => {

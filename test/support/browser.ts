@@ -29,6 +29,7 @@ import {
   type Page,
 } from 'playwright-core'
 import { extract } from 'tar-fs'
+import { expect, onTestFinished } from 'vitest'
 
 const quiet = [
   '--disable-gpu',
@@ -208,6 +209,23 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
     if (/Content Security Policy|Trusted ?Type|TrustedHTML/i.test(text)) violations.push(text)
   })
   return { page, violations }
+}
+
+/** A page for one test: it is left when that is over, and has done nothing that it must not. */
+export async function pageForTest(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const { page, violations } = await openPage(browser, options)
+  onTestFinished(async () => {
+    await leavePage(page)
+    expect(violations).toEqual([])
+  })
+  return page
+}
+
+/** The same, at an address. */
+export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await pageForTest(browser, options)
+  await page.goto(url)
+  return page
 }
 
 /** Another page of the console, as a person goes there: nothing is loaded again, which is most of what opening one takes. */
