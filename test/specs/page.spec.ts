@@ -99,6 +99,22 @@ describe('the page', () => {
     expect(reply.headers.get('content-security-policy')).toContain("default-src 'none'")
   })
 
+  test('who is not signed in is answered alike: the page asks who they are', async () => {
+    const options = { database: house.db, system: { works: false }, uiDirectory: directory, identify: () => null }
+    const closed = await startConsole(options)
+    const statuses = ['/tasks', '/taks', '/api/none', '/api/tasks'].map(async (path) => {
+      const { status, text } = await closed.api.get(path, { accept: ofBrowser })
+      return [status, text === files['index.html']]
+    })
+    expect(await Promise.all(statuses)).toEqual([
+      [200, true],
+      [404, true],
+      [404, false],
+      [401, false],
+    ])
+    await closed.close()
+  })
+
   test('a name that a foreign page made point here is refused before anything is looked for', async () => {
     const { hostname, port } = new URL(house.url)
     const status = await new Promise((resolve) => {
