@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playw
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { axeFindings, expectClean } from '../support/axe.ts'
-import { drawn, launchBrowser, leaveBrowser, pageForTest, visit } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, pageForTest, visit } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -231,7 +231,9 @@ describe('a task whose agent was removed', () => {
 
   it('says so to whoever had it open and sends, and no more once its address was added again', async () => {
     const { id, cardUrl, localId } = await waiting()
-    const page = await open(`/tasks/${localId}`)
+    const page = await open(`/agents/${id}`)
+    await page.getByText('Card as received').waitFor()
+    await goTo(page, `/tasks/${localId}`)
     await page.getByRole('button', { name: 'Cancel task' }).waitFor()
     await server.api.delete(`/api/agents/${id}`)
     await page.getByRole('textbox', { name: 'Message' }).fill('are you there')

@@ -23,8 +23,10 @@ export class TaskAgent {
     this.#agents = new Query(host, () => from(agentsQuestion))
     this.#unlisted = new Query(host, () => {
       const agentId = task()?.agentId
-      const isMissing = this.#agents.data !== undefined && this.#listed === undefined
-      return isMissing && agentId !== undefined ? from(agentQuestion(agentId)) : undefined
+      if (agentId === undefined || !this.#agents.data || this.#listed) return undefined
+      // What it answered before it went is not asked again by itself; while this is watched, it is kept.
+      app()?.queries.forget(agentQuestion(agentId).path)
+      return from(agentQuestion(agentId))
     })
   }
 

@@ -104,7 +104,6 @@ export class SignalboxAgent extends LitElement {
     try {
       await this.app.api.change(`/api/agents/${this.agentId}`, { method: 'DELETE' }, Removed)
       this.app.queries.refresh(agentsQuestion.path)
-      this.app.queries.refresh(agentQuestion(this.agentId).path)
       this.app.router.go('/agents')
     } catch (error) {
       this._fault = faultOf(error)
