@@ -7,7 +7,14 @@ import { z } from 'zod'
 import type { TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
 import type { Transaction } from './connection.ts'
 import { listed, partsOf, wholePart } from './part-rows.ts'
-import { artifactsBeyond, artifactsCut, messageCut, messagesBeyond, type TaskWeight } from './task-weights.ts'
+import {
+  artifactsBeyond,
+  artifactsCut,
+  messageCut,
+  messagesShown,
+  sayingMore,
+  type TaskWeight,
+} from './task-weights.ts'
 
 /** By the ids of their tasks. */
 export interface TaskContents {
@@ -48,11 +55,11 @@ async function readMessages(
   count: Count,
 ): Promise<Map<string, TaskMessage[]>> {
   const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
-    with beyond as (${messagesBeyond(weights)})
-    select m.task_id as "taskId", m.message_id as id, m.role, case when b.task_id is null then m.parts else ${messageCut} end as parts,
+    with shown as (${messagesShown(weights)})
+    select m.task_id as "taskId", m.message_id as id, m.role, case when s.is_cut then ${messageCut} else m.parts end as parts,
       m.said_at as timestamp, m.from_status as "fromStatus"
-    from task_message m left join beyond b on b.task_id = m.task_id and b.message_id = m.message_id
-    where m.task_id = any(${ids}) and coalesce(b.others, 0) = 0 order by m.task_id, m.position, m.message_id`)
+    from task_message m left join shown s on s.task_id = m.task_id and s.message_id = m.message_id
+    where m.task_id = any(${ids}) and (s.task_id is not null or m.task_id <> all(${sayingMore(weights)})) order by m.task_id, m.position, m.message_id`)
   return grouped(rows, ({ taskId, parts, ...message }) => [
     taskId,
     { ...message, parts: partsOf(message.id, parts, (unread) => count(taskId, unread)) },

@@ -14,14 +14,17 @@ const MiB = 1024 * 1024
 export const pageBytes = 32 * MiB
 /** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part says so, and one message. */
 export const viewBytes = { artifacts: 128 * MiB, messages: 32 * MiB }
+/** Of one view, the last. As many short ones are a few megabytes, and dear all the same: each is a row, and an object for whoever reads it. */
+export const viewMessages = 20_000
 
-const cut = (of: 'artifacts' | 'messages'): StoredPart => ({
+const cut = (much: string): StoredPart => ({
   kind: 'unknown',
-  value: `The task holds more than ${viewBytes[of] / MiB} MiB of ${of}. The others are kept in the task's events and are not shown.`,
+  value: `The task holds more than ${much}. The others are kept in the task's events and are not shown.`,
   mediaType: 'text/plain',
 })
-export const artifactsCut = cut('artifacts')
-export const messageCut = `[${JSON.stringify(cut('messages'))}]`
+export const artifactsCut = cut(`${viewBytes.artifacts / MiB} MiB of artifacts`)
+const messageBounds = `${viewBytes.messages / MiB} MiB of messages, or than ${viewMessages} of them`
+export const messageCut = `[${JSON.stringify(cut(messageBounds))}]`
 
 /** Bytes of a value that its row is believed to have: asking events for more of them than are that long would cost more than the rest. */
 const believed = MiB
@@ -38,7 +41,7 @@ const partWeight = sql.fragment`octet_length(p.part) + ${valueWeight}`
 const namesWeight = sql.fragment`octet_length(concat(n.name, n.description, n.extensions))`
 const messageWeight = sql.fragment`octet_length(m.parts)`
 
-const Weight = z.object({ id: z.string(), artifacts: z.number(), messages: z.number() })
+const Weight = z.object({ id: z.string(), artifacts: z.number(), messages: z.number(), said: z.number() })
 export type TaskWeight = z.infer<typeof Weight>
 
 export async function weighTasks(db: Pick<Connection, 'any'>, ids: readonly string[]): Promise<readonly TaskWeight[]> {
@@ -47,8 +50,9 @@ export async function weighTasks(db: Pick<Connection, 'any'>, ids: readonly stri
     select t.id,
       coalesce((select sum(${partWeight}) from task_artifact_part p where p.task_id = t.id), 0)::float8
         + coalesce((select sum(${namesWeight}) from task_artifact n where n.task_id = t.id), 0)::float8 as artifacts,
-      coalesce((select sum(${messageWeight}) from task_message m where m.task_id = t.id), 0)::float8 as messages
-    from unnest(${sql.array([...ids], 'uuid')}) as t(id)`)
+      coalesce(w.messages, 0)::float8 as messages, w.said::int as said
+    from unnest(${sql.array([...ids], 'uuid')}) as t(id)
+    cross join lateral (select sum(${messageWeight}) as messages, count(*) as said from task_message m where m.task_id = t.id) w`)
   const byId = new Map(rows.map((row) => [row.id, row]))
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
@@ -67,9 +71,9 @@ export function fitting(weights: readonly TaskWeight[]): number {
   return weights.length
 }
 
-const heavier = (weights: readonly TaskWeight[], of: 'artifacts' | 'messages') =>
+const idsOf = (weights: readonly TaskWeight[]) =>
   sql.array(
-    weights.filter((weight) => weight[of] > viewBytes[of]).map(({ id }) => id),
+    weights.map(({ id }) => id),
     'uuid',
   )
 
@@ -83,14 +87,22 @@ export const artifactsBeyond = (weights: readonly TaskWeight[]): FragmentSqlToke
       sum(coalesce(${partWeight}, 0) + case when coalesce(p.position, 0) = 0 then ${namesWeight} else 0 end)
         over (partition by n.task_id order by n.position, n.artifact_id, p.position) as upto
     from task_artifact n left join task_artifact_part p on p.task_id = n.task_id and p.artifact_id = n.artifact_id
-    where n.task_id = any(${heavier(weights, 'artifacts')})) s
+    where n.task_id = any(${idsOf(weights.filter(({ artifacts }) => artifacts > viewBytes.artifacts))})) s
   where s.upto > ${viewBytes.artifacts} order by s.task_id, s.place, s.artifact_id, s.position`
 
-/** `(task_id, message_id, others)` of messages beyond it, the oldest; `others` counts those between it and what is shown. */
-export const messagesBeyond = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
-  select s.task_id, s.message_id, row_number() over (partition by s.task_id order by s.nth) - 1 as others from (
-    select m.task_id, m.message_id,
-      row_number() over (partition by m.task_id order by m.position desc, m.message_id desc) as nth,
-      sum(${messageWeight}) over (partition by m.task_id order by m.position desc, m.message_id desc) as upto
-    from task_message m where m.task_id = any(${heavier(weights, 'messages')})) s
-  where s.upto > ${viewBytes.messages}`
+/** Tasks of which a view does not show all that was said. */
+export const sayingMore = (weights: readonly TaskWeight[]) =>
+  idsOf(weights.filter(({ messages, said }) => messages > viewBytes.messages || said > viewMessages))
+
+/**
+ * `(task_id, message_id, is_cut)` of what a view shows of those: its last messages, and the one before them, in whose place it is said that there
+ * are others. Cut by their number first: a window over all of a hundred thousand takes longer than reading those that are shown.
+ */
+export const messagesShown = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
+  select s.task_id, s.message_id, s.upto > ${viewBytes.messages} or s.nth > ${viewMessages} as is_cut
+  from unnest(${sayingMore(weights)}) t(id) cross join lateral (
+    select l.*, row_number() over newest as nth, sum(l.weight) over newest as upto from (
+      select m.task_id, m.message_id, m.position, ${messageWeight} as weight from task_message m
+      where m.task_id = t.id order by m.position desc, m.message_id desc limit ${viewMessages + 1}) l
+    window newest as (order by l.position desc, l.message_id desc)) s
+  where s.upto - s.weight <= ${viewBytes.messages}`

@@ -4,7 +4,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { TaskAnswer, TaskViewsAnswer } from '../../http/answers.ts'
-import { pageBytes, viewBytes } from '../../persistence/task-weights.ts'
+import { pageBytes, viewBytes, viewMessages } from '../../persistence/task-weights.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { eitherDatabase } from '../support/databases.ts'
 import { sized } from '../support/pass.ts'
@@ -105,5 +105,18 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
     const said = messages.flatMap(({ parts }) => parts.map(({ value }) => String(value)))
     expect(said.map((text) => text.slice(0, 3))).toEqual(['The', '4xx', '5xx', '6xx'])
     expect(said[0]).toContain(`more than ${viewBytes.messages / MiB} MiB of messages`)
+  })
+
+  test('show so many of them as may be read at once, however short they are', async () => {
+    const [, second = ''] = ids
+    await house.db.pool.query(sql.unsafe`
+      insert into task_message (task_id, message_id, position, role, said_at, from_status, parts)
+      select ${second}, 'short ' || n, 100000 + n, 'agent', now(), false, '[{"kind":"text","value":"' || n || '","mediaType":"text/plain"}]'
+      from generate_series(1, ${viewMessages + 10}) n`)
+    const { messages } = await viewOf(second)
+    const said = messages.flatMap(({ parts }) => parts.map(({ value }) => String(value)))
+    expect(said).toHaveLength(viewMessages + 1)
+    expect(said[0]).toContain(`more than ${viewBytes.messages / MiB} MiB of messages, or than ${viewMessages} of them`)
+    expect([said[1], said.at(-1)]).toEqual(['11', String(viewMessages + 10)])
   })
 })
