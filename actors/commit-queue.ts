@@ -3,7 +3,7 @@
  * next, up to a bound, and then the reader waits. So a stream of small events is not one commit a network packet (1 KB events:
  * 1.4 MB/s), and memory does not grow with an agent that talks faster than the database writes. Does not read or parse.
  */
-import type { ParsedEvent } from './threads/messages.ts'
+import type { ParsedEvent, SeenEvent } from './threads/messages.ts'
 
 /**
  * Characters that may wait; the reader is held back above. More was faster, but a commit of 1,000 small events kept a light
@@ -12,7 +12,8 @@ import type { ParsedEvent } from './threads/messages.ts'
 const waitingLimit = 256 * 1024
 
 const weightOf = (events: readonly ParsedEvent[]): number =>
-  events.reduce((sum, event) => sum + (event.kind === 'observation' ? event.observation.event.length : 0), 0)
+  events.reduce((sum, event) => sum + (event.kind === 'observation' ? lengthOf(event) : 0), 0)
+const lengthOf = ({ observation, long }: SeenEvent): number => (long?.whole ?? observation.event).length
 
 export class CommitQueue {
   readonly #commit: (events: readonly ParsedEvent[]) => Promise<void>

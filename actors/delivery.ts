@@ -11,7 +11,6 @@ import { wordsOf } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
 import { answeredError, answeredStatus, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
-import type { Observation } from '../domain/observation.ts'
 import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
@@ -37,12 +36,13 @@ import type { Done, Held, LeasedActor } from './loop/kinds.ts'
 import { LargeAnswers } from './large-answers.ts'
 import { LargeSends, type LargeSendsLimits } from './large-sends.ts'
 import type { Log } from './log.ts'
+import { aheadOf, tellAhead } from './long-history.ts'
 import { LeaseLost } from './loop/lease.ts'
 import { unlessLost, whileHeld } from './loop/outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
 import { limits, type Lost, type OutboundCode, type Sent } from './outbound.ts'
 import { remember } from './remember.ts'
-import type { Blob } from './threads/messages.ts'
+import type { Blob, SeenEvent } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
 
 export interface DeliveryTools extends OwnUris {
@@ -242,7 +242,7 @@ export class Deliveries {
     if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
       return ended({ kind: 'crossed', message: refusals['skill.crossed'] })
     await this.#keep(event.blobs, held)
-    return this.#replied(attempt, event.observation, held)
+    return this.#replied(attempt, event, held)
   }
 
   /**
@@ -328,8 +328,15 @@ export class Deliveries {
     await whileHeld(held, () => this.#t.artifacts.putAll(blobs), { triesLimit: keepsLimit })
   }
 
-  async #replied({ ref, delivery, overrules }: Attempt, reply: Observation, held: Held): Promise<Done> {
+  async #replied({ ref, delivery, overrules }: Attempt, event: SeenEvent, held: Held): Promise<Done> {
     const { body, agentId } = delivery
+    const { observation: reply, long } = event
+    const of = { agentId, tenant: body.tenant }
+    // A task that the reply brings is not there before its commit. Nothing of it has to be looked up in that.
+    const isKnown = body.taskId !== undefined && reply.taskId === body.taskId
+    const about = { ...of, source: 'poll' as const, command: null, remoteTaskId: reply.taskId }
+    const asked = overrules ?? undefined
+    const known = isKnown ? await tellAhead(event, asked, (piece) => held.record({ ...about, ...piece })) : asked
     const sent = body.action === 'send' ? sentWords(delivery, reply) : null
     await this.#keep(sent?.blobs ?? [], held)
     const command: ReportingCommand = {
@@ -338,17 +345,16 @@ export class Deliveries {
       skillId: delivery.skillId,
       referenceTaskIds: body.config?.referenceTaskIds ?? [],
       sent: sent?.observation ?? null,
-      reply: reply.event,
+      reply: long?.whole ?? reply.event,
       continues: (body.action === 'send' ? body.taskId : undefined) ?? null,
     }
     const report = {
-      agentId,
-      tenant: body.tenant,
+      ...of,
       source: 'reply' as const,
       command,
       remoteTaskId: null,
-      observations: [reply],
-      ...(overrules !== null && { asked: overrules, overrules }),
+      observations: isKnown ? [reply] : [...aheadOf(event), reply],
+      ...(known !== undefined && { asked: known, overrules: known }),
     }
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }

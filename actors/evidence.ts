@@ -13,6 +13,7 @@ import { knownTasksFor } from '../persistence/reconciliation.ts'
 import { isOfAnother } from '../persistence/tasks.ts'
 import { plainWords, errorWords } from './agent-words.ts'
 import { readPage } from './reconciliation-list.ts'
+import { messageIds } from './long-history.ts'
 import { lookAt, type AgentLine, type LineTools, type LookOptions } from './task-line.ts'
 
 /** What was seen of each command, in their order. `reached`: the agent gave an answer, so it may be asked more at once. */
@@ -111,15 +112,16 @@ export class Searching {
       return { ...unseen, isRead: true, reached: true, isWhole: true, reason: noTask }
     }
     const { messages, status, contextId } = look.event.observation
+    const ids = await messageIds(look.event)
     return {
       taskId,
       contextId,
-      messages: new Set(messages.map(({ id }) => id)),
+      messages: ids,
       state: status?.state ?? null,
       isRead: true,
       reached: true,
       // An agent may show less than it is asked for, or nothing; a task begins with what a person said.
-      isWhole: messages.length < taskHistory && messages[0]?.role === 'user',
+      isWhole: ids.size < taskHistory && messages[0]?.role === 'user',
       reason: null,
     }
   }

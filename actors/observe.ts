@@ -217,15 +217,18 @@ function foldIn(subject: Subject, report: Report, teller: string, overtaken: Rea
       (source === 'poll' && observation.kind === 'statusUpdate')
     subject.end = { byFollower, isPartial }
   }
+  const from = subject.fold.version
   if (report.command?.sent) told(report.command.sent, 'sent')
   for (const observation of report.observations) {
     if (report.remoteTaskId !== null && observation.taskId !== report.remoteTaskId && !isUnnamed(observation, report))
       continue
     if (isForeign(observation, subject.contextId, report.source)) continue
     // What leaves its skill is nobody's to see here, and no news of this task.
-    if (!claimsAnother(observation, subject.skillId)) told(observation, report.source)
-    else if (saidOnce.has(report.source)) subject.crossed.add(report.source)
+    const claim = report.ahead ? { event: report.ahead.of } : observation
+    if (!claimsAnother(claim, subject.skillId)) told(observation, report.source)
+    else if (!report.ahead && saidOnce.has(report.source)) subject.crossed.add(report.source)
   }
+  report.ahead?.folded(from, subject.fold.version)
   subject.sources.add(report.source)
   subject.isSeenAgain ||= report.isSeenAgain === true
 }

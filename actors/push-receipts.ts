@@ -11,6 +11,7 @@ import { Outage } from '../persistence/outage.ts'
 import { findTarget, noteDeliveries, type DeliveryKey, type PushTarget } from '../persistence/push.ts'
 import type { AgentDoor } from './credentials.ts'
 import { weightOfReport } from './loop/flight-weight.ts'
+import { tellAhead } from './long-history.ts'
 import { isCredentialOf, type PushOptions } from './push-credential.ts'
 import type { RateCounter } from './rate-counter.ts'
 import type { Answer, Operation } from './loop/operation.ts'
@@ -50,7 +51,8 @@ class ParsingLost extends Outage {
 
 interface Receipt {
   readonly target: PushTarget
-  readonly delivery: DeliveryKey
+  /** Null of what is told ahead: delivered it is with its last commit, and comes again if there is none. */
+  readonly delivery: DeliveryKey | null
   readonly report: Report
 }
 
@@ -94,17 +96,15 @@ export class PushReceipts {
     // Who names deliveries says which are the same: of two with one content both may be meant, a state for the second time.
     const key = deliveryId === null ? `content ${event.push?.digest ?? ''}` : `id ${deliveryId}`
     const { agentId, taskTenant: tenant, remoteId } = target
-    await this.#t.runtime.perform(receivePushes, {
+    const report = { agentId, tenant, source: 'push' as const, command: null, remoteTaskId: remoteId }
+    const { runtime } = this.#t
+    await tellAhead(event, undefined, (piece) =>
+      runtime.perform(receivePushes, { target, delivery: null, report: { ...report, ...piece } }),
+    )
+    await runtime.perform(receivePushes, {
       target,
       delivery: { registrationId: target.id, key },
-      report: {
-        agentId,
-        tenant,
-        source: 'push',
-        command: null,
-        remoteTaskId: remoteId,
-        observations: [event.observation],
-      },
+      report: { ...report, observations: [event.observation] },
     })
   }
 }
@@ -122,12 +122,13 @@ const receivePushes: Operation<Receipt, null> = {
   name: 'push.receive',
   weigh: ({ report }) => weightOfReport(report),
   async run({ tx, at }, receipts) {
-    const deliveries = receipts.map(({ delivery }) => delivery)
-    const first = await noteDeliveries(tx, deliveries, at.toISOString())
-    return receipts.map(({ target, report }, i): Answer<null> => {
+    const deliveries = receipts.flatMap(({ delivery }) => delivery ?? [])
+    const noted = deliveries.length > 0 ? await noteDeliveries(tx, deliveries, at.toISOString()) : []
+    const first = new Map(deliveries.map((delivery, i) => [delivery, noted[i]]))
+    return receipts.map(({ target, delivery, report }): Answer<null> => {
       const { organizationId, taskId: subjectId } = target
       const told = [{ organizationId, subjectId, fact: { type: 'agent.reported' as const, report } }]
-      return { kind: 'done', result: null, effects: first[i] ? { told } : {} }
+      return { kind: 'done', result: null, effects: delivery === null || first.get(delivery) ? { told } : {} }
     })
   },
 }

@@ -18,6 +18,7 @@ import { aborted } from './loop/bell.ts'
 import type { AgentDoor } from './credentials.ts'
 import type { Discovery } from './discovery.ts'
 import type { Held } from './loop/kinds.ts'
+import { tellAhead } from './long-history.ts'
 import { limits, type Sent } from './outbound.ts'
 import type { ParsedEvent, SeenEvent } from './threads/messages.ts'
 import type { ParserPool } from './threads/pool.ts'
@@ -190,15 +191,22 @@ export async function commitSeen(
   held: Held,
   { asked, overrules = null, isSeenAgain = false }: Seeing = {},
 ): Promise<void> {
+  const { agentId, tenant, remoteId } = task
+  const report = { agentId, tenant, source, command: null, remoteTaskId: remoteId }
   const observations: Observation[] = []
+  let known = asked
   for (const event of events) {
     if (event.kind !== 'observation') continue
     await artifacts.putAll(event.blobs)
+    if (event.long && observations.length > 0) await held.record({ ...report, observations: observations.splice(0) })
+    known = await tellAhead(event, known, (piece) => held.record({ ...report, ...piece }))
     observations.push(event.observation)
   }
   if (observations.length === 0) return
-  const { agentId, tenant, remoteId } = task
-  const report = { agentId, tenant, source, command: null, remoteTaskId: remoteId, observations }
-  const known = { ...(asked !== undefined && { asked }), ...(overrules !== null && { overrules }) }
-  await held.record({ ...report, ...known, ...(isSeenAgain && { isSeenAgain }) })
+  const present = overrules === asked ? known : overrules
+  const standing = {
+    ...(known !== undefined && { asked: known }),
+    ...(typeof present === 'number' && { overrules: present }),
+  }
+  await held.record({ ...report, observations, ...standing, ...(isSeenAgain && { isSeenAgain }) })
 }

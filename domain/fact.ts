@@ -29,6 +29,11 @@ export interface Report {
   readonly asked?: number
   /** The task can be seen again, which is news to who had given it up, whatever else is. */
   readonly isSeenAgain?: true
+  /**
+   * It is told ahead of an answer, as a piece of its history (actors/long-history.ts). `of`: that answer's event, which may claim another skill.
+   * Told from which version of its task to which one it led.
+   */
+  readonly ahead?: { readonly of: JsonText; readonly folded: (from: number, to: number) => void }
 }
 
 export interface ReportingCommand {

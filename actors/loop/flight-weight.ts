@@ -13,9 +13,15 @@ import type { Step } from './step.ts'
  */
 export const charactersLimit = 2 * 1024 * 1024
 
+/** What a message takes beside its words: it is looked for by its names. */
+const charactersAMessage = 1024
+
 /** Characters of the events that a report brings: the agent's, and with its reply to a send what was sent. */
 export const weightOfReport = ({ command, observations }: Report): number =>
-  observations.reduce((characters, { event }) => characters + event.length, command?.sent?.event.length ?? 0)
+  observations.reduce(
+    (characters, { event, messages }) => characters + event.length + messages.length * charactersAMessage,
+    command?.sent?.event.length ?? 0,
+  )
 
 /** Of what a step has its commit write, what may be much: its actor's row and its own facts are some kilobytes. */
 export function weightOf(step: Step | null): number {

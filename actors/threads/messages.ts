@@ -4,6 +4,7 @@
  */
 import type { AgentError } from '../../a2a/client.ts'
 import type { Endpoint, Operation } from '../../a2a/operations.ts'
+import type { JsonText } from '../../domain/json-text.ts'
 import type { Observation } from '../../domain/observation.ts'
 import type { Began } from './deadline.ts'
 
@@ -19,8 +20,13 @@ export type ParsedEvent =
       readonly kind: 'observation'
       readonly observation: Observation
       readonly blobs: Blob[]
-      /** Of the observation's event, as persistence/text-digest.ts makes it, where that is large. */
+      /** Of the event, as persistence/text-digest.ts makes it, where that is large. */
       readonly digest?: string
+      /**
+       * Where its history is long: events to be told ahead of the observation, in this order, which shows the end of it only; and the text of
+       * the whole event. (domain/long-history.ts)
+       */
+      readonly long?: { readonly ahead: readonly JsonText[]; readonly whole: JsonText }
       /** A push only. `digest`: SHA-256 of its body, hex. `tenant`: the one that it names, if any. */
       readonly push?: { readonly digest: string; readonly tenant: string | null }
     }

@@ -12,8 +12,9 @@ import { parsePushBody } from '../../a2a/push.ts'
 import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import { encodeHuge, type JsonText } from '../../domain/json-text.ts'
+import { piecesOf } from '../../domain/long-history.ts'
 import { observationFrom, withTexts } from '../../domain/observation.ts'
-import type { KeepBytes } from '../../domain/observation.ts'
+import type { KeepBytes, Observation } from '../../domain/observation.ts'
 import { largeText, textDigest } from '../../persistence/text-digest.ts'
 import { begin } from './deadline.ts'
 import { checkLines, checkValues, TooManyPieces } from './json-weight.ts'
@@ -125,9 +126,13 @@ export function observed(value: StreamResponse): Omit<SeenEvent, 'kind'> {
     blobs.set(digest, { digest, bytes })
     return { digest, size: bytes.length, href: `/api/artifacts/${digest}` }
   }
-  const observation = observationFrom(value, keep, textDigest)
-  const digest = observation.event.length < largeText ? {} : { digest: textDigest(observation.event) }
-  return { observation, blobs: [...blobs.values()], ...digest }
+  const observe = (event: StreamResponse): Observation => observationFrom(event, keep, textDigest)
+  const whole = observe(value)
+  const digest = whole.event.length < largeText ? {} : { digest: textDigest(whole.event) }
+  const pieces = piecesOf(value)
+  if (pieces === null) return { observation: whole, blobs: [...blobs.values()], ...digest }
+  const long = { ahead: pieces.ahead.map((piece) => observe(piece).event), whole: whole.event }
+  return { observation: observe(pieces.last), long, blobs: [...blobs.values()], ...digest }
 }
 
 /** In bytes, of standard padded base64. */
@@ -155,7 +160,12 @@ export function parseInThread({ task, began }: ThreadTask): unknown {
   const events = parseTask(task).map((event) => {
     if (event.kind !== 'observation') return event
     for (const { bytes } of event.blobs) moved.push(bytes.buffer)
-    return { ...event, observation: withTexts(event.observation, encoded) }
+    const { long } = event
+    return {
+      ...event,
+      observation: withTexts(event.observation, encoded),
+      ...(long && { long: { ahead: long.ahead.map(encoded), whole: encoded(long.whole) } }),
+    }
   })
   return move({ [transferableSymbol]: moved, [valueSymbol]: events })
 }

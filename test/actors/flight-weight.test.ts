@@ -25,7 +25,7 @@ it('takes whoever is first, and then no more than there are seats and words', ()
   )
 })
 
-it('weighs the words that a step reports, and with a reply those that were sent', () => {
+it('weighs the words that a step reports, with a reply those that were sent, and messages by their number', () => {
   const observation: Observation = {
     kind: 'message',
     taskId: 't',
@@ -55,4 +55,10 @@ it('weighs the words that a step reports, and with a reply those that were sent'
   }
   const replied: Fact = { type: 'agent.reported', report: { ...report, command, observations: [observation] } }
   expect(weightOf({ ref: { kind: 'k', id: 'i' }, event: null, told: [replied], lease: null, cause: 'test' })).toBe(20)
+
+  const said = { id: 'm', role: 'agent' as const, parts: '[]', timestamp: null, fromStatus: false }
+  const messages = Array.from({ length: charactersLimit / 1024 }, () => said)
+  const long: Fact = { type: 'agent.reported', report: { ...report, observations: [{ ...observation, messages }] } }
+  const weight = weightOf({ ref: { kind: 'k', id: 'i' }, event: null, told: [long], lease: null, cause: 'test' })
+  expect(weight).toBeGreaterThan(charactersLimit)
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PushReceipts } from '../../actors/push-receipts.ts'
 import { instruments } from '../../actors/system.ts'
 import { ParserPool } from '../../actors/threads/pool.ts'
+import { pieceMessages } from '../../domain/long-history.ts'
 import { failureOf } from '../../http/refusals.ts'
 import { forgetDeliveries } from '../../persistence/push.ts'
 import type { TestConsole } from '../support/console.ts'
@@ -17,6 +18,7 @@ import {
   deliver,
   pathOf,
   pushConsole,
+  sourcesOf,
   signingKey,
   type Callback,
 } from '../support/push.ts'
@@ -66,6 +68,20 @@ test('a delivery whose parsing was lost is to come again, the loss is told, and 
   expect((await house.api.task(callback.localId)).artifacts).toEqual([])
   expect((await deliver(house, registrationId, event, { 'x-a2a-delivery-id': 'd1' })).status).toBe(204)
   expect((await house.api.task(callback.localId)).artifacts).toHaveLength(1)
+})
+
+test('a delivery with a history of thousands of messages is taken in pieces, and once', async () => {
+  const callback = await working()
+  const { taskId, contextId, localId, registrationId } = callback
+  const said = (n: number) => ({ messageId: `m${n}`, role: 'ROLE_AGENT', parts: [{ text: 'word' }] })
+  const history = Array.from({ length: 2 * pieceMessages }, (_, n) => said(n))
+  const event = { task: { id: taskId, contextId, status: { state: 'TASK_STATE_WORKING' }, history } }
+  const before = (await sourcesOf(house, localId)).length
+  for (const id of ['long', 'long', 'again'])
+    expect((await deliver(house, registrationId, event, { 'x-a2a-delivery-id': id })).status).toBe(204)
+  expect((await sourcesOf(house, localId)).slice(before)).toEqual(['push', 'push', 'push'])
+  const { messages } = await house.api.task(localId)
+  expect(messages.slice(-history.length).map(({ id }) => id)).toEqual(history.map(({ messageId }) => messageId))
 })
 
 const bodyLimitBytes = 16 * 1024 * 1024
