@@ -10,7 +10,7 @@ import { WireError } from '../a2a/wire.ts'
 import { wordsOf } from '../domain/command-body.ts'
 import { commandErrors } from '../domain/command.ts'
 import type { ReportingCommand } from '../domain/fact.ts'
-import { answeredError, answeredStatus, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
+import { doubtOf, lostAnswers, unstoredAnswer, type LostAnswer } from '../domain/lost-answer.ts'
 import { refusals } from '../domain/refusal.ts'
 import { titleFrom } from '../domain/task.ts'
 import type { DeliverOutcome, DiscoverOutcome } from '../machines/command.ts'
@@ -36,7 +36,7 @@ import type { Done, Held, LeasedActor } from './loop/kinds.ts'
 import { LargeAnswers } from './large-answers.ts'
 import { LargeSends, type LargeSendsLimits } from './large-sends.ts'
 import type { Log } from './log.ts'
-import { aheadOf, tellAhead } from './long-history.ts'
+import { aheadOf, tellAhead, type Piece } from './long-history.ts'
 import { LeaseLost } from './loop/lease.ts'
 import { unlessLost, whileHeld } from './loop/outlast.ts'
 import { crossesSkill } from './skill-boundary.ts'
@@ -336,7 +336,9 @@ export class Deliveries {
     const isKnown = body.taskId !== undefined && reply.taskId === body.taskId
     const about = { ...of, source: 'poll' as const, command: null, remoteTaskId: reply.taskId }
     const asked = overrules ?? undefined
-    const known = isKnown ? await tellAhead(event, asked, (piece) => held.record({ ...about, ...piece })) : asked
+    // An agent says it once: each piece is waited for as the answer itself is.
+    const tell = (piece: Piece): Promise<void> => whileHeld(held, () => held.record({ ...about, ...piece }))
+    const known = isKnown ? await tellAhead(event, asked, tell) : asked
     const sent = body.action === 'send' ? sentWords(delivery, reply) : null
     await this.#keep(sent?.blobs ?? [], held)
     const command: ReportingCommand = {
@@ -354,7 +356,8 @@ export class Deliveries {
       command,
       remoteTaskId: null,
       observations: isKnown ? [reply] : [...aheadOf(event), reply],
-      ...(known !== undefined && { asked: known, overrules: known }),
+      // Own words stand before the pieces of the answer, and are no others than those that it shows: they left before.
+      ...(asked !== undefined && known !== undefined && { asked, overrules: known }),
     }
     return { output: { kind: 'replied' }, told: [{ type: 'agent.reported', report }] }
   }
@@ -386,16 +389,6 @@ function refusalOf(error: AgentError, denial: string): string {
 const lostWords = ({ instead, code, message }: Lost): string => {
   const words: Partial<Record<LostAnswer | OutboundCode, string>> = lostAnswers
   return words[instead ?? code] ?? message
-}
-
-/**
- * What came instead of an answer: where an error did, its number in a sentence that may be shown, and then what was written.
- * A redirect is not followed, and whether it was a no is the agent's secret.
- */
-function doubtOf(status: number, code: number | null, words: string): string {
-  if (status >= 300 && status < 400) return 'Agent redirects are not permitted.'
-  const number = status >= 400 ? answeredStatus(status) : code === null ? '' : answeredError(code)
-  return `${number} ${words}`.trim()
 }
 
 const printable = (text: string): string => plainWords(text, messageLimit)

@@ -10,6 +10,8 @@ import { observationOf, type Observation } from '../domain/observation.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import type { SeenEvent } from './threads/messages.ts'
 
+export type Piece = Pick<Report, 'observations' | 'ahead'>
+
 /** What is told ahead of an event, read only as it is taken: all of it at once is a stall of its own. */
 export function* aheadOf({ long }: SeenEvent): Generator<Observation> {
   for (const text of long?.ahead ?? []) yield observationOf(decodeText(text), textDigest)
@@ -22,7 +24,7 @@ export function* aheadOf({ long }: SeenEvent): Generator<Observation> {
 export async function tellAhead(
   event: SeenEvent,
   asked: number | undefined,
-  record: (piece: Pick<Report, 'observations' | 'ahead'>) => Promise<unknown>,
+  record: (piece: Piece) => Promise<unknown>,
 ): Promise<number | undefined> {
   let known = asked
   for (const observation of aheadOf(event)) {

@@ -28,6 +28,17 @@ export const lostAnswers = {
 /** Of what did answer, only not so that anybody knows what it did: the numbers, which are no agent's words. */
 export const answeredStatus = (status: number): string => `The agent answered with HTTP status ${status}.`
 export const answeredError = (code: number): string => `The agent answered with the error code ${code}.`
+
+/**
+ * What came instead of an answer: where an error did, its number in a sentence that may be shown, and then what was written.
+ * A redirect is not followed, and whether it was a no is the agent's secret.
+ */
+export function doubtOf(status: number, code: number | null, words: string): string {
+  if (status >= 300 && status < 400) return 'Agent redirects are not permitted.'
+  const number = status >= 400 ? answeredStatus(status) : code === null ? '' : answeredError(code)
+  return `${number} ${words}`.trim()
+}
+
 /** It answered well, and that is lost with us: why, in the file system's own short word. */
 export const unstoredAnswer = (code: string): string =>
   `The agent answered, and the console could not store the files of what was said (${code}).`

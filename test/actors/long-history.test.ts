@@ -44,7 +44,7 @@ describe.each(eitherDatabase)('a long history on %s', { timeout: 60_000 }, (kind
     await fresh.close()
   })
 
-  async function sent(text: string, more: { taskId?: string } = {}) {
+  async function sent(text: string, more: { taskId?: string; messageId?: string } = {}) {
     const command = await running.finished((await running.send(agentId, { text, ...more })).id)
     expect(command.status).toBe('succeeded')
     const { localId, taskId, event } = command.result ?? {}
@@ -136,6 +136,26 @@ describe.each(eitherDatabase)('a long history on %s', { timeout: 60_000 }, (kind
     expect(await agentsWords(localId)).toEqual(more)
     await isRebuiltAlike(localId)
   })
+
+  it.each([
+    ['as they were sent', 'green'],
+    ['in another form', 'green '],
+    ['not at all', null],
+  ])(
+    'of an answer to own words, which it shows %s: they stand once, before what was said to them',
+    async (_, shown) => {
+      await begin()
+      const { localId, remoteId } = await sent('hold')
+      await look(done(remoteId, { status: { state: 'TASK_STATE_WORKING' } }))
+      const own: Message[] = shown === null ? [] : [{ messageId: 'own', role: 'ROLE_USER', parts: [{ text: shown }] }]
+      shows('SendMessage', { task: done(remoteId, { history: [...history, ...own, said('heard')] }) })
+      await sent('green', { taskId: remoteId, messageId: 'own' })
+      const { messages } = await isOver(localId)
+      const texts = messages.flatMap(({ parts }) => parts.map(({ value }) => value))
+      expect(texts).toEqual(['hold', ...names, shown ?? 'green', 'heard'])
+      await isRebuiltAlike(localId)
+    },
+  )
 
   it('of which a part was missed that lies in two pieces', async () => {
     await begin()

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { TaskAnswer } from '../../http/answers.ts'
 import { instruments } from '../../actors/system.ts'
+import { pieceMessages } from '../../domain/long-history.ts'
 import { QueuesAnswer, SupervisorAnswer } from '../../domain/queue.ts'
 import { loopStanding } from '../../domain/queue-words.ts'
 import { openDatabase } from '../../persistence/database.ts'
@@ -21,13 +22,13 @@ import { Wire } from '../support/wire.ts'
 const unavailable = { error: { message: 'Identity service unavailable.' } }
 
 /** A console whose way to its PostgreSQL can be cut, and an agent. */
-async function overWire() {
+async function overWire(binding: 'JSONRPC' | 'HTTP+JSON' = 'JSONRPC') {
   const fresh = await freshDatabase('postgresql')
   if (fresh.profile.kind !== 'postgresql') throw new Error('There is no wire to an embedded database.')
   const wire = new Wire(fresh.profile.url)
   const db = await openDatabase({ kind: 'postgresql', url: await wire.open() })
   const house = await startConsole({ database: db, uiDirectory: null })
-  const peer = await startRawPeer()
+  const peer = await startRawPeer({ binding })
   const close = async (): Promise<void> => {
     await house.close()
     await db.close()
@@ -125,6 +126,37 @@ test('what an agent says once while the database is away is kept: its stream is 
   await expect.poll(state).toBe('TASK_STATE_COMPLETED')
   expect((await shown()).slice(1)).toMatchObject([[{ value: 'Said once.' }], [{ value: 'Done.' }]])
   expect(peer.subscribed()).toEqual([remoteId])
+  await close()
+})
+
+test('an answer whose long history is put off by an outage longer than an agent’s other words may wait is no doubt', async () => {
+  const { wire, house, peer, close } = await overWire('HTTP+JSON')
+  const agentId = await house.api.register(peer.cardUrl)
+  const { result } = await house.finished((await house.send(agentId, { text: 'hold' })).id)
+  const taskId = result?.taskId ?? ''
+  const history = Array.from({ length: pieceMessages + 1 }, (_, n) => ({
+    messageId: `m${n}`,
+    role: 'ROLE_AGENT',
+    parts: [{ text: 'word' }],
+  }))
+  const task = { id: taskId, status: { state: 'TASK_STATE_COMPLETED' }, history }
+  const headers = { 'content-type': 'application/json' }
+  peer.script.fault('SendMessage', { fault: 'body', headers, body: JSON.stringify({ task }) })
+  peer.script.holdReplies()
+  const { id } = await house.send(agentId, { text: 'green', taskId })
+  await peer.received(2)
+  wire.cut()
+  peer.script.release()
+  const puts = 'an outage puts off what an agent said'
+  const begunAt = await expect
+    .poll(() => house.lines.some(({ message }) => message === puts), { timeout: 10_000 })
+    .toBe(true)
+    .then(() => performance.now())
+  // Ten seconds are what an agent's words wait for that it may be asked for again.
+  await expect.poll(() => performance.now() - begunAt, { timeout: 15_000 }).toBeGreaterThan(11_000)
+  wire.mend()
+
+  expect(await house.finished(id)).toMatchObject({ status: 'succeeded', error: null })
   await close()
 })
 
