@@ -112,16 +112,15 @@ export class Searching {
       return { ...unseen, isRead: true, reached: true, isWhole: true, reason: noTask }
     }
     const { messages, status, contextId } = look.event.observation
-    const ids = await messageIds(look.event)
     return {
       taskId,
       contextId,
-      messages: ids,
+      messages: await messageIds(look.event),
       state: status?.state ?? null,
       isRead: true,
       reached: true,
       // An agent may show less than it is asked for, or nothing; a task begins with what a person said.
-      isWhole: ids.size < taskHistory && messages[0]?.role === 'user',
+      isWhole: !look.event.long && messages.length < taskHistory && messages[0]?.role === 'user',
       reason: null,
     }
   }

@@ -37,10 +37,15 @@ describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
     const body = { text, messageId, ...(contextId === undefined ? {} : { contextId }) }
     return running.finished((await running.send(agentId, body)).id)
   }
-  const Evidence = z.object({ outcome: z.string(), remoteId: z.string().nullable(), reason: z.string().nullable() })
+  const Evidence = z.object({
+    outcome: z.string(),
+    remoteId: z.string().nullable(),
+    reason: z.string().nullable(),
+    isWhole: z.boolean(),
+  })
   const seenOf = ({ id }: { readonly id: string }) =>
     fresh.db.pool.maybeOne(sql.type(Evidence)`
-      select outcome, remote_task_id as "remoteId", reason from command_evidence
+      select outcome, remote_task_id as "remoteId", reason, is_whole as "isWhole" from command_evidence
       where command_id = ${id} and outcome <> 'pending'`)
   async function evidenceOf(command: { readonly id: string }) {
     await expect.poll(() => seenOf(command), patience).not.toBeNull()
@@ -48,6 +53,7 @@ describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
   }
   const isShared = {
     outcome: 'unsearchable',
+    isWhole: false,
     remoteId: null,
     reason: 'Another command was sent under the same message id.',
   }
@@ -105,5 +111,20 @@ describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
     })
     peer.script.fault('SendMessage', isLost)
     expect(await evidenceOf(await sent(first, 'hold', 'its own'))).toMatchObject({ outcome: 'absent', remoteId: null })
+  })
+
+  it('is not said to be nowhere by a task of which an agent that names its questions alike shows the end', async () => {
+    const said = { messageId: 'question', role: 'ROLE_USER', parts: [{ text: 'again' }] }
+    const task = {
+      id: 'talkative',
+      status: { state: 'TASK_STATE_WORKING' },
+      history: Array.from({ length: 100 }, () => said),
+    }
+    const shows = (method: string, body: unknown): void =>
+      peer.script.fault(method, { fault: 'body', headers: json, body: JSON.stringify(body) }, Infinity)
+    shows('ListTasks', { tasks: [task] })
+    shows('GetTask', task)
+    peer.script.fault('SendMessage', isLost)
+    expect(await evidenceOf(await sent(first, 'hold'))).toMatchObject({ outcome: 'absent', isWhole: false })
   })
 })
