@@ -5,7 +5,6 @@
  */
 import { parseCard, spokenInterfaces } from '../a2a/card.ts'
 import type { Task } from '../a2a/messages.ts'
-import type { Endpoint } from '../a2a/operations.ts'
 import type { EvidenceLook } from '../domain/evidence.ts'
 import { readAgent, type AgentRow } from '../persistence/agents.ts'
 import { readNamesakes, readNamesakesElsewhere, type SoughtCommand } from '../persistence/evidence.ts'
@@ -75,18 +74,18 @@ export class Searching {
     sought: readonly SoughtCommand[],
     looks: readonly EvidenceLook[],
   ): Promise<readonly EvidenceLook[]> {
-    const found = new Map(sought.map(({ commandId }, i) => [commandId, looks[i]]))
-    const seen = sought.filter(
-      ({ action, commandId }) => action === 'send' && found.get(commandId)?.outcome === 'found',
-    )
+    const seen = sought.flatMap(({ action, commandId, messageId }, i) => {
+      const look = looks[i]
+      return action === 'send' && look?.outcome === 'found' ? [{ commandId, messageId, taskId: look.taskId }] : []
+    })
     const { pool } = this.#t.db
     const shared = new Set(await readNamesakes(pool, line, seen))
-    const places = new Map<string, readonly Endpoint[]>()
-    for (const { commandId, answeredBy, agentId, tenant } of await readNamesakesElsewhere(pool, line, seen)) {
-      const at = places.get(agentId) ?? placesOf(await readAgent(pool, agentId))
-      places.set(agentId, at)
-      const isHere = at.some((each) => isSamePlace(line.endpoint, tenant === '' ? each : { ...each, tenant }))
-      if (isHere || answeredBy === found.get(commandId)?.taskId) shared.add(commandId)
+    const others = seen.filter(({ commandId }) => !shared.has(commandId))
+    const places = new Map<string, boolean>()
+    for (const { commandId, agentId, isItsTask } of await readNamesakesElsewhere(pool, line, others)) {
+      const isHere = isItsTask || (places.get(agentId) ?? isAt(line, await readAgent(pool, agentId)))
+      if (!isItsTask) places.set(agentId, isHere)
+      if (isHere) shared.add(commandId)
     }
     const unclear = { ...nothing, outcome: 'unsearchable', isWhole: false, reason: sharedId } as const
     return looks.map((look, i) => (shared.has(sought[i]?.commandId ?? '') ? unclear : look))
@@ -214,13 +213,14 @@ export class Searching {
   }
 }
 
-/** Where a registration speaks to its agent, by the card that it showed last. */
-function placesOf(agent: Pick<AgentRow, 'card'> | null): readonly Endpoint[] {
+/** Whether a registration speaks to its agent where the line leads, by the card that it showed last. */
+function isAt({ endpoint, tenant }: AgentLine, agent: Pick<AgentRow, 'card'> | null): boolean {
   const parsed = agent?.card ? parseCard(JSON.parse(agent.card)) : null
-  return parsed && 'card' in parsed ? spokenInterfaces(parsed.card) : []
+  if (!parsed || !('card' in parsed)) return false
+  return spokenInterfaces(parsed.card).some(
+    (each) => each.url === endpoint.url && ((tenant || each.tenant) ?? '') === (endpoint.tenant ?? ''),
+  )
 }
-
-const isSamePlace = (a: Endpoint, b: Endpoint): boolean => a.url === b.url && (a.tenant ?? '') === (b.tenant ?? '')
 
 interface NamedTask {
   readonly taskId: string

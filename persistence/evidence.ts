@@ -86,7 +86,7 @@ export async function readNamesakes(
   return new Set(await db.anyFirst(sql.type(z.object({ id: z.string() }))`${namesakesOf(scope, seen)}`))
 }
 
-/** Two look-ups of each: ids that were given have an index, and of the others the id is the command's own (migration 20). */
+/** Two look-ups of each: ids that were given have an index, and of the others the id is the command's own (migration 24). */
 export function namesakesOf({ agentId, tenant }: ScopeName, seen: readonly SeenCommand[]): FragmentSqlToken {
   const isHere = sql.fragment`c.agent_id = ${agentId} and c.tenant = ${tenant} and ${mayBeThere}`
   return sql.fragment`
@@ -106,38 +106,45 @@ const asSeen = (seen: readonly SeenCommand[]): FragmentSqlToken => sql.fragment`
     ['uuid', 'text', 'uuid'],
   )} as q(command_id, message_id, own_id)`
 
-/** A command of another registration whose message bears the id of one that was seen. */
+/** A command whose message was seen in that task, by the agent's name of it. */
+export interface FoundCommand extends SeenCommand {
+  readonly taskId: string | null
+}
+
+/** Another registration that may have been sent a message under the id of one that was seen. */
 export interface NamesakeElsewhere {
   /** Of the one that was seen. */
   readonly commandId: string
   readonly agentId: string
-  readonly tenant: string
-  /** The agent's name of the task that it was answered with; null where it was not. */
-  readonly answeredBy: string | null
+  /** One such message was answered with the very task in which the other was seen. */
+  readonly isItsTask: boolean
 }
 
 /** One agent may be registered twice: what it was sent by one name stands in the list that is read by the other. */
 export async function readNamesakesElsewhere(
   db: Connection,
   scope: ScopeName,
-  seen: readonly SeenCommand[],
+  seen: readonly FoundCommand[],
 ): Promise<readonly NamesakeElsewhere[]> {
   if (seen.length === 0) return []
   return db.any(sql.type(z.custom<NamesakeElsewhere>())`${namesakesElsewhereOf(scope, seen)}`)
 }
 
-/** One look-up of each for each other agent, and one by its own id. */
-export function namesakesElsewhereOf({ agentId, tenant }: ScopeName, seen: readonly SeenCommand[]): FragmentSqlToken {
-  const isElsewhere = sql.fragment`a.id <> ${agentId} and c.agent_id = a.id and c.tenant = ${tenant} and ${mayBeThere}`
+/** Two look-ups of each, as above. Of many to one agent, as where all are given one id, one is told: of its task, if there is such a one. */
+export function namesakesElsewhereOf({ agentId, tenant }: ScopeName, seen: readonly FoundCommand[]): FragmentSqlToken {
+  const isElsewhere = sql.fragment`c.agent_id <> ${agentId} and c.tenant = ${tenant} and ${mayBeThere}`
   return sql.fragment`
-    select n.seen as "commandId", n.agent_id as "agentId", n.tenant, t.remote_id as "answeredBy"
+    select distinct on (1, 2) n.seen as "commandId", n.agent_id as "agentId", coalesce(t.remote_id = f.task_id, false) as "isItsTask"
     from (
-      select q.command_id as seen, c.agent_id, c.tenant, c.task_id
-      from ${asSeen(seen)} cross join agent a join command c on ${isElsewhere} and c.message_id <> c.id::text
+      select q.command_id as seen, c.agent_id, c.task_id
+      from ${asSeen(seen)} join command c on ${isElsewhere} and c.message_id <> c.id::text
       union all
-      select q.command_id as seen, c.agent_id, c.tenant, c.task_id
-      from ${asSeen(seen)} join command c on c.id = q.own_id join agent a on ${isElsewhere}
-    ) n left join task t on t.id = n.task_id`
+      select q.command_id as seen, c.agent_id, c.task_id from ${asSeen(seen)} join command c on c.id = q.own_id and ${isElsewhere}
+    ) n join ${sql.unnest(
+      seen.map(({ commandId, taskId }) => [commandId, taskId]),
+      ['uuid', 'text'],
+    )} as f(command_id, task_id) on f.command_id = n.seen left join task t on t.id = n.task_id
+    order by 1, 2, 3 desc`
 }
 
 const Open = z.object({ commandId: z.string(), since: z.string(), looks: z.number() })

@@ -23,6 +23,7 @@ import { messagesById } from './0020-messages-by-id.ts'
 import { givenUpTasks } from './0021-given-up-tasks.ts'
 import { forgottenTasks } from './0022-forgotten-tasks.ts'
 import { answersBehind } from './0023-answers-behind.ts'
+import { messagesOfAnyAgent } from './0024-messages-of-any-agent.ts'
 
 export const migrations: readonly Migration[] = [
   theHouse,
@@ -48,4 +49,5 @@ export const migrations: readonly Migration[] = [
   givenUpTasks,
   forgottenTasks,
   answersBehind,
+  messagesOfAnyAgent,
 ]

@@ -81,7 +81,9 @@ describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
 
   it('is not found in a task that another registration, at another address, was answered with', async () => {
     const front = await otherPeer()
+    await sent(first, 'hold')
     const { result } = await sent(first, 'hold')
+    await sent(first, 'hold')
     const task = {
       id: result?.taskId,
       status: { state: 'TASK_STATE_WORKING' },

@@ -76,16 +76,22 @@ describe.each(bothDatabases)('commands of one message id on %s', (database) => {
     expect((await readNamesakes(fresh.db.pool, scope, seen)).size).toBe(looked)
     const { command: read } = await rowsRead(fresh.db, namesakesOf(scope, seen))
     expect(read).toBeLessThanOrEqual(2 * looked)
-    // As they are looked for by whoever reads the agent under another registration.
+    // As they are looked for by whoever reads the agent under another registration, and where they went to a hundred.
     await fresh.db.pool.query(sql.unsafe`
       insert into agent (id, organization_id, card_url, source, name)
       select ('20000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${ours}, 'http://agent.example/' || n, 'managed', 'Agent'
-      from generate_series(1, 20) n`)
-    const elsewhere = { agentId: '20000000-0000-7000-8000-000000000001', tenant: '' }
-    expect(
-      new Set((await readNamesakesElsewhere(fresh.db.pool, elsewhere, seen)).map(({ agentId }) => agentId)),
-    ).toEqual(new Set([ours]))
-    const { command: readElsewhere } = await rowsRead(fresh.db, namesakesElsewhereOf(elsewhere, seen))
+      from generate_series(0, 99) n`)
+    const elsewhere = { agentId: '20000000-0000-7000-8000-000000000000', tenant: '' }
+    const found = seen.map((each) => ({ ...each, taskId: null }))
+    const agentsSeen = async () =>
+      (await readNamesakesElsewhere(fresh.db.pool, elsewhere, found)).map(({ agentId }) => agentId)
+    expect(await agentsSeen()).toEqual(seen.map(() => ours))
+    await fresh.db.pool.query(sql.unsafe`
+      update command set agent_id = ('20000000-0000-7000-8000-' || lpad((right(id::text, 12)::int % 99 + 1)::text, 12, '0'))::uuid
+      where message_id like 'many-%'`)
+    await fresh.db.pool.query(sql.unsafe`analyze command`)
+    expect(new Set(await agentsSeen()).size).toBe(99)
+    const { command: readElsewhere } = await rowsRead(fresh.db, namesakesElsewhereOf(elsewhere, found))
     expect(readElsewhere).toBeLessThanOrEqual(2 * looked)
   })
 })
