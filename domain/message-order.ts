@@ -19,9 +19,12 @@ export const placed = (event: number, index: number): number => event * betweenE
 /** Before whatever was told by that event and since, behind all that was known when it came. */
 export const beforeEvent = (event: number): number => placed(event, 0) - aside
 
-/** The `event` that tells our own words, which left when `since` was the next to come: in the order in which they were told. */
+/**
+ * The `event` that tells our own words, which left when `since` was the next to come: before that, in the order in which they were told. Also
+ * the first of them, which may be that next event itself: others that left with it are told behind it.
+ */
 export const placedAsSent = (since: number, event: number): number =>
-  since === event ? placed(event, 0) : beforeEvent(since) + aside / 2 + Math.min(event - since, aside / betweenRows)
+  event === 0 ? placed(0, 0) : beforeEvent(since) + aside / 2 + Math.min(event - since, aside / 2 - 1)
 
 /** `place`: where it stands that is known already; null for one that is to be kept. */
 type Told = Pick<ObservedMessage, 'fromStatus' | 'role'> & { readonly place: number | null }

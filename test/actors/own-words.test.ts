@@ -2,7 +2,9 @@
  * A person's own words in their task's conversation: all that was sent stands there, before what it caused, whatever its message ids are
  * and whichever way the agent's answer came first. A rebuild shows the same.
  */
+import { sql } from 'slonik'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { rebuildTask } from '../../actors/rebuild.ts'
 import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -106,6 +108,20 @@ describe.each(eitherDatabase)('own words on %s', (kind) => {
     await caused(both, [status(says('doing', 'Doing both.'))])
     expect(new Set((await texts()).slice(0, 3))).toEqual(new Set(['hold', 'more', 'most']))
     expect((await texts()).slice(3)).toEqual(['Doing both.'])
+    await isRebuiltAlike()
+  })
+
+  it('stand in the order in which they were told, where several were on their way and nothing was heard meanwhile', async () => {
+    const both = [
+      ['more', 'second'],
+      ['most', 'third'],
+    ] as const
+    await caused(both, [])
+    const told = await fresh.db.pool.anyFirst(sql.type(z.object({ text: z.string() }))`
+      select event::jsonb->'message'->'parts'->0->>'text' as text from task_event
+      where task_id = ${localId} and source = 'sent' order by position`)
+    expect(told).toHaveLength(3)
+    expect(await texts()).toEqual(told)
     await isRebuiltAlike()
   })
 
