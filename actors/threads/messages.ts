@@ -20,7 +20,7 @@ export type ParsedEvent =
       readonly kind: 'observation'
       readonly observation: Observation
       readonly blobs: Blob[]
-      /** Of the event, as persistence/text-digest.ts makes it, where that is large. */
+      /** Of the whole event, as persistence/text-digest.ts makes it, where that is large or its history long. */
       readonly digest?: string
       /**
        * Where its history is long: events to be told ahead of the observation, in this order, which shows the end of it only; and the text of

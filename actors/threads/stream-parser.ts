@@ -128,8 +128,8 @@ export function observed(value: StreamResponse): Omit<SeenEvent, 'kind'> {
   }
   const observe = (event: StreamResponse): Observation => observationFrom(event, keep, textDigest)
   const whole = observe(value)
-  const digest = whole.event.length < largeText ? {} : { digest: textDigest(whole.event) }
   const pieces = piecesOf(value)
+  const digest = pieces || whole.event.length >= largeText ? { digest: textDigest(whole.event) } : {}
   if (pieces === null) return { observation: whole, blobs: [...blobs.values()], ...digest }
   const long = { ahead: pieces.ahead.map((piece) => observe(piece).event), whole: whole.event }
   return { observation: observe(pieces.last), long, blobs: [...blobs.values()], ...digest }

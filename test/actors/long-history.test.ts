@@ -169,6 +169,19 @@ describe.each(eitherDatabase)('a long history on %s', { timeout: 60_000 }, (kind
     await isRebuiltAlike(localId)
   })
 
+  it('of which a part was missed that is found when all else stands as it was', async () => {
+    await begin()
+    const { localId, remoteId } = await sent('hold')
+    const scopes = new Scopes(running)
+    const status = { state: 'TASK_STATE_WORKING' }
+    // The second look shows what is known; the third is told apart from it.
+    for (const shown of [history.toSpliced(1_000, 1), history.toSpliced(1_000, 1), history]) {
+      shows('GetTask', done(remoteId, { status, history: shown }))
+      await scopes.turn(agentId)
+    }
+    expect(await agentsWords(localId)).toEqual(names)
+  })
+
   it('of which a process told a part when it died is told on, nothing of it twice', async () => {
     await begin()
     const { localId, remoteId } = await sent('hold')
