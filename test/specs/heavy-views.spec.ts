@@ -46,12 +46,8 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
     expect(reply.status).toBe(200)
     return TaskViewsAnswer.parse(reply.body)
   }
-  const viewOf = async (id: string) => TaskAnswer.parse((await house.api.get(`/api/tasks/${id}`)).body).task
-
-  test('come on pages that are shorter, and none is left out', async () => {
-    const [, second = '', third = ''] = ids
-    const quarter = pageBytes / 4 / MiB
-    for (const id of [second, third]) await grow(id, 'first', quarter, quarter, quarter)
+  /** Of all pages, which show every task once. */
+  async function pageLengths(): Promise<readonly number[]> {
     const pages: string[][] = []
     for (let after: string | null = null; ;) {
       const { tasks, next } = await page(after)
@@ -61,7 +57,27 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
       after = next
     }
     expect(pages.flat()).toEqual(ids)
-    expect(pages.map(({ length }) => length)).toEqual([2, 2])
+    return pages.map(({ length }) => length)
+  }
+  /** Said after all else, in few words. */
+  const say = (taskId: string, count: number) =>
+    house.db.pool.query(sql.unsafe`
+      insert into task_message (task_id, message_id, position, role, said_at, from_status, parts)
+      select ${taskId}, 'short ' || n, 100000 + n, 'agent', now(), false, '[{"kind":"text","value":"' || n || '","mediaType":"text/plain"}]'
+      from generate_series(1, ${count}) n`)
+  const viewOf = async (id: string) => TaskAnswer.parse((await house.api.get(`/api/tasks/${id}`)).body).task
+
+  test('of many short messages come on shorter pages, too', async () => {
+    for (const id of ids.slice(0, 2)) await say(id, viewMessages)
+    expect(await pageLengths()).toEqual([1, 3])
+    await house.db.pool.query(sql.unsafe`delete from task_message where message_id like 'short %'`)
+  })
+
+  test('come on pages that are shorter, and none is left out', async () => {
+    const [, second = '', third = ''] = ids
+    const quarter = pageBytes / 4 / MiB
+    for (const id of [second, third]) await grow(id, 'first', quarter, quarter, quarter)
+    expect(await pageLengths()).toEqual([2, 2])
   })
 
   test('show so much of what was made, and say that there is more', { timeout: 240_000 }, async () => {
@@ -109,10 +125,7 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
 
   test('show so many of them as may be read at once, however short they are', async () => {
     const [, second = ''] = ids
-    await house.db.pool.query(sql.unsafe`
-      insert into task_message (task_id, message_id, position, role, said_at, from_status, parts)
-      select ${second}, 'short ' || n, 100000 + n, 'agent', now(), false, '[{"kind":"text","value":"' || n || '","mediaType":"text/plain"}]'
-      from generate_series(1, ${viewMessages + 10}) n`)
+    await say(second, viewMessages + 10)
     const { messages } = await viewOf(second)
     const said = messages.flatMap(({ parts }) => parts.map(({ value }) => String(value)))
     expect(said).toHaveLength(viewMessages + 1)
