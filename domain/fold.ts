@@ -245,7 +245,7 @@ export class Fold {
   }
 
   /** `since`: of our own words, the event that came next when they left; null of all else. */
-  #addMessages({ messages }: Observation, event: number, { counts, since }: Saying): boolean {
+  #addMessages({ messages, status }: Observation, event: number, { counts, since }: Saying): boolean {
     const nameOf = (message: ObservedMessage): string | null => {
       const isNews = ({ position }: KnownMessage): boolean =>
         since === null ? message.fromStatus && counts : position < beforeEvent(since)
@@ -257,7 +257,8 @@ export class Fold {
       const stands = nameOf(message) === null ? knownAs(message, this.#known, this.#chain) : undefined
       return { role, fromStatus, place: stands?.position ?? null }
     })
-    const places = since === null ? placesFor(event, told) : [placedAsSent(since, event)]
+    const asks = status !== null && isWaiting(status.state)
+    const places = since === null ? placesFor(event, told, asks) : [placedAsSent(since, event)]
     let news = false
     messages.forEach((message, index) => {
       const id = nameOf(message)

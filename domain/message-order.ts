@@ -32,8 +32,9 @@ type Told = Pick<ObservedMessage, 'fromStatus' | 'role'> & { readonly place: num
 /**
  * Places for the messages of one event that are kept. A history is in the order in which things were said: what was missed stands before
  * the next that is known, and what has none behind it, last. Where the same gap is filled one by one, a message before the last, it has room for some twenty.
+ * `asks`: its status waits for a person.
  */
-export function placesFor(event: number, messages: readonly Told[]): readonly number[] {
+export function placesFor(event: number, messages: readonly Told[], asks: boolean): readonly number[] {
   const places = messages.map((_, index) => placed(event, index))
   // A status's own message is the present one, wherever its history has it.
   const known = messages.flatMap(({ fromStatus, place }) => (fromStatus ? [] : (place ?? [])))
@@ -54,9 +55,9 @@ export function placesFor(event: number, messages: readonly Told[]): readonly nu
     if (place === null) missed.push(index)
     else stand(place)
   })
-  // It is the last word of the history, too, but for an answer to it while it still stands.
+  // It is the last word of the history, too, but for an answer to the question that it is, while that still stands.
   const present = messages.find(({ fromStatus }) => fromStatus)?.place ?? null
-  if (present !== null && missed.every((index) => messages[index]?.role === 'agent')) stand(present)
+  if (present !== null && (!asks || missed.every((index) => messages[index]?.role === 'agent'))) stand(present)
   return places
 }
 

@@ -16,8 +16,9 @@ const message = (id: string) => ({
   role: id.startsWith('u') ? ('ROLE_USER' as const) : ('ROLE_AGENT' as const),
   parts: [{ text: id }],
 })
+/** A question where its id begins with q. */
 const status = (id: string | null) => ({
-  state: 'TASK_STATE_WORKING',
+  state: id?.startsWith('q') ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_WORKING',
   ...(id === null ? {} : { message: message(id) }),
 })
 
@@ -70,6 +71,11 @@ describe('messages of a task', () => {
     ['what was missed before a question that is known', [sent('u'), says('q'), seen('u a b', 'q')], 'u a b q'],
     ['so, too, where the history ends with the question', [sent('u'), says('q'), seen('u a b q', 'q')], 'u a b q'],
     ['an answer behind its question that still stands', [sent('u'), says('q'), seen('u a u2', 'q')], 'u q a u2'],
+    [
+      'what a person said before the words of a task at work, which answer it',
+      [sent('u'), says('s'), seen('u a u2', 's'), sent('u2')],
+      'u a u2 s',
+    ],
     [
       'what follows an answer behind a question that still stands',
       [sent('u'), says('q'), sent('u2'), seen('u u2 a', 'q')],
