@@ -4,7 +4,7 @@
  */
 import type { Source } from './fact.ts'
 import type { JsonText } from './json-text.ts'
-import { beforeEvent, placed, placedAsSent, placesFor } from './message-order.ts'
+import { beforeEvent, placed, placedAsSent, placesAmong, placesFor } from './message-order.ts'
 import type { Observation, ObservedArtifact, ObservedMessage } from './observation.ts'
 import { nothingPassedOver, passedOver, toldBit, type Answer, type PassedOver, type Standing } from './overtaken.ts'
 import { comparedBy, type PartText, type ValuePlace } from './part-text.ts'
@@ -285,6 +285,8 @@ export class Fold {
     { late, passed }: { readonly late: boolean; readonly passed: readonly string[] },
   ): boolean {
     const ordered = isOrdered(source)
+    const toldAt = observation.artifacts.map(({ artifactId }) => this.#artifacts.get(artifactId)?.position ?? null)
+    const places = placesAmong(position, toldAt)
     let news = false
     observation.artifacts.forEach((artifact, index) => {
       if (passed.includes(artifact.artifactId)) return
@@ -294,7 +296,8 @@ export class Fold {
       if (artifact.append && !ordered) return
       if (source === 'push' && this.#isPieceOfKnown(artifact)) return
       const isBegun = ordered && observation.kind === 'artifactUpdate' && !artifact.append
-      if (this.#addArtifact(artifact, { position, text: observation.event }, index, isBegun)) news = true
+      const place = places[index] ?? placed(position, index)
+      if (this.#addArtifact(artifact, { position, text: observation.event }, place, isBegun)) news = true
     })
     return news
   }
@@ -313,13 +316,13 @@ export class Fold {
   #addArtifact(
     seen: ObservedArtifact,
     event: { position: number; text: JsonText },
-    index: number,
+    place: number,
     isBegun: boolean,
   ): boolean {
     const known = this.#artifacts.get(seen.artifactId)
     const start = seen.append && known ? known : { partCount: 0, partsDigest: '' }
     const after: KnownArtifact = {
-      position: known?.position ?? placed(event.position, index),
+      position: known?.position ?? place,
       name: seen.name ?? known?.name ?? null,
       description: seen.description ?? known?.description ?? null,
       extensions: seen.extensions.length > 0 ? seen.extensions : (known?.extensions ?? []),

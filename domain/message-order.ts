@@ -1,6 +1,6 @@
 /**
  * Where messages and artifacts stand in a task's view: as they were told, but for what was missed and is found between others in a
- * history. Owns the numbers alone; a rebuild, which folds the same events, comes to the same ones.
+ * history, or among all that a task made. Owns the numbers alone; a rebuild, which folds the same events, comes to the same ones.
  */
 import type { ObservedMessage } from './observation.ts'
 
@@ -60,6 +60,14 @@ export function placesFor(event: number, messages: readonly Told[], asks: boolea
   if (present !== null && (!asks || missed.every((index) => messages[index]?.role === 'agent'))) stand(present)
   return places
 }
+
+/** The same for artifacts, of which one that is not known has no place. */
+export const placesAmong = (event: number, artifacts: readonly (number | null)[]): readonly number[] =>
+  placesFor(
+    event,
+    artifacts.map((place) => ({ fromStatus: false, role: 'agent', place })),
+    false,
+  )
 
 /** Some agents tell it so. One that repeats an id does it in one place. */
 function isNewestFirst(places: readonly number[]): boolean {

@@ -35,16 +35,19 @@ const seen = (ids: string, present: string | null = null): Told => {
   return [observe({ task: { id: 't', contextId: 'c', status: status(present), history } }), 'poll']
 }
 
+const nothingKnown: KnownTask = {
+  state: 'TASK_STATE_UNSPECIFIED',
+  stateAt: null,
+  version: 0,
+  events: 0,
+  messages: new Map(),
+  artifacts: new Map(),
+}
+
 /** Each in a commit of its own. */
 function rowsOf(told: readonly Told[]): readonly (readonly [id: string, position: number])[] {
   const messages = new Map<string, KnownMessage>()
-  let task: Omit<KnownTask, 'messages'> = {
-    state: 'TASK_STATE_UNSPECIFIED',
-    stateAt: null,
-    version: 0,
-    events: 0,
-    artifacts: new Map(),
-  }
+  let task: Omit<KnownTask, 'messages'> = nothingKnown
   for (const [observation, source] of told) {
     const fold = new Fold({ ...task, messages: new Map(messages) }, at, chainParts)
     fold.add(observation, source)
@@ -202,4 +205,21 @@ describe('messages of a task', () => {
     const last = placed(2 ** 23 - 1, 2 ** 20 - 1)
     expect([Number.isSafeInteger(last), placed(2 ** 23 - 1, 2 ** 20 - 2) < last]).toEqual([true, true])
   })
+})
+
+it('artifacts stand where the agent has them among all that it made, also one that was missed', () => {
+  const made = (artifactId: string) => ({ artifactId, parts: [{ text: artifactId }] })
+  const makes = (id: string): Told => [
+    observe({ artifactUpdate: { taskId: 't', contextId: 'c', artifact: made(id), append: false, lastChunk: true } }),
+    'stream',
+  ]
+  const shows = (ids: string): Told => {
+    const artifacts = ids.split(' ').map(made)
+    return [observe({ task: { id: 't', contextId: 'c', status: status(null), artifacts } }), 'poll']
+  }
+  const fold = new Fold(nothingKnown, at, chainParts)
+  for (const [observation, source] of [sent('u'), makes('b'), makes('d'), shows('a b c d e'), shows('e d c b a')])
+    fold.add(observation, source)
+  const order = [...fold.result().artifacts].toSorted(([, x], [, y]) => x.position - y.position)
+  expect(order.map(([id]) => id).join(' ')).toBe('a b c d e')
 })
