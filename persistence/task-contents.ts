@@ -7,14 +7,7 @@ import { z } from 'zod'
 import type { TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
 import type { Transaction } from './connection.ts'
 import { listed, partsOf, wholePart } from './part-rows.ts'
-import {
-  artifactsBeyond,
-  artifactsCut,
-  messageCut,
-  messagesShown,
-  sayingMore,
-  type TaskWeight,
-} from './task-weights.ts'
+import { artifactsBeyond, artifactsCut, messagesShown, type TaskWeight } from './task-weights.ts'
 
 /** By the ids of their tasks. */
 export interface TaskContents {
@@ -36,7 +29,7 @@ export async function readContents(
   const unread = new Map<string, number>()
   const count: Count = (taskId, parts) => unread.set(taskId, (unread.get(taskId) ?? 0) + parts)
   const contents = {
-    messages: await readMessages(db, ids, weights, count),
+    messages: await readMessages(db, weights, count),
     artifacts: await readArtifacts(db, ids, weights, count),
     transitions: await readTransitions(db, ids),
   }
@@ -50,16 +43,12 @@ type Ids = ReturnType<typeof sql.array>
 
 async function readMessages(
   db: Transaction,
-  ids: Ids,
   weights: readonly TaskWeight[],
   count: Count,
 ): Promise<Map<string, TaskMessage[]>> {
   const rows = await db.any(sql.type(z.custom<Omit<TaskMessage, 'parts'> & { taskId: string; parts: string }>())`
-    with shown as (${messagesShown(weights)})
-    select m.task_id as "taskId", m.message_id as id, m.role, case when s.is_cut then ${messageCut} else m.parts end as parts,
-      m.said_at as timestamp, m.from_status as "fromStatus"
-    from task_message m left join shown s on s.task_id = m.task_id and s.message_id = m.message_id
-    where m.task_id = any(${ids}) and (s.task_id is not null or m.task_id <> all(${sayingMore(weights)})) order by m.task_id, m.position, m.message_id`)
+    select m.task_id as "taskId", m.message_id as id, m.role, m.parts, m.said_at as timestamp, m.from_status as "fromStatus"
+    from (${messagesShown(weights)}) m order by m.task_id, m.position, m.message_id`)
   return grouped(rows, ({ taskId, parts, ...message }) => [
     taskId,
     { ...message, parts: partsOf(message.id, parts, (unread) => count(taskId, unread)) },

@@ -24,7 +24,7 @@ const cut = (much: string): StoredPart => ({
 })
 export const artifactsCut = cut(`${viewBytes.artifacts / MiB} MiB of artifacts`)
 const messageBounds = `${viewBytes.messages / MiB} MiB of messages, or than ${viewMessages} of them`
-export const messageCut = `[${JSON.stringify(cut(messageBounds))}]`
+const messageCut = `[${JSON.stringify(cut(messageBounds))}]`
 
 /** Bytes of a value that its row is believed to have: asking events for more of them than are that long would cost more than the rest. */
 const believed = MiB
@@ -94,18 +94,27 @@ export const artifactsBeyond = (weights: readonly TaskWeight[]): FragmentSqlToke
   where s.upto > ${viewBytes.artifacts} order by s.task_id, s.place, s.artifact_id, s.position`
 
 /** Tasks of which a view does not show all that was said. */
-export const sayingMore = (weights: readonly TaskWeight[]) =>
-  idsOf(weights.filter(({ messages, said }) => messages > viewBytes.messages || said > viewMessages))
+const sayingMore = (weights: readonly TaskWeight[]): readonly TaskWeight[] =>
+  weights.filter(({ messages, said }) => messages > viewBytes.messages || said > viewMessages)
 
 /**
- * `(task_id, message_id, is_cut)` of what a view shows of those: its last messages, and the one before them, in whose place it is said that there
- * are others. Cut by their number first: a window over all of a hundred thousand takes longer than reading those that are shown.
+ * What views show of messages, in no order: all, but of who says more the last, and in the place of the one before them that there are others.
+ * Each row is read once, and never looked for among those that are shown: without statistics of a table that has just grown, that was a
+ * comparison of each with each. Cut by their number first: a window over a hundred thousand takes longer than reading those that are shown.
  */
-export const messagesShown = (weights: readonly TaskWeight[]): FragmentSqlToken => sql.fragment`
-  select s.task_id, s.message_id, s.upto > ${viewBytes.messages} or s.nth > ${viewMessages} as is_cut
-  from unnest(${sayingMore(weights)}) t(id) cross join lateral (
-    select l.*, row_number() over newest as nth, sum(l.weight) over newest as upto from (
-      select m.task_id, m.message_id, m.position, ${messageWeight} as weight from task_message m
-      where m.task_id = t.id order by m.position desc, m.message_id desc limit ${viewMessages + 1}) l
-    window newest as (order by l.position desc, l.message_id desc)) s
-  where s.upto - s.weight <= ${viewBytes.messages}`
+export function messagesShown(weights: readonly TaskWeight[]): FragmentSqlToken {
+  const more = sayingMore(weights)
+  const others = weights.filter((weight) => !more.includes(weight))
+  const columns = sql.fragment`m.task_id, m.message_id, m.position, m.role, m.said_at, m.from_status, m.parts`
+  return sql.fragment`
+    select ${columns} from task_message m where m.task_id = any(${idsOf(others)})
+    union all
+    select m.task_id, m.message_id, m.position, m.role, m.said_at, m.from_status,
+      case when m.upto > ${viewBytes.messages} or m.nth > ${viewMessages} then ${messageCut} else m.parts end as parts
+    from unnest(${idsOf(more)}) t(id) cross join lateral (
+      select l.*, row_number() over newest as nth, sum(l.weight) over newest as upto from (
+        select ${columns}, ${messageWeight} as weight from task_message m
+        where m.task_id = t.id order by m.position desc, m.message_id desc limit ${viewMessages + 1}) l
+      window newest as (order by l.position desc, l.message_id desc)) m
+    where m.upto - m.weight <= ${viewBytes.messages}`
+}
