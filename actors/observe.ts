@@ -26,7 +26,7 @@ import { claimsAnother } from './skill-boundary.ts'
 
 /** Said of a success: the agent has answered, and who began something new is to know that nothing was begun here. */
 export const answeredByFinished =
-  'The agent answered with a task that had finished before, and a finished task is not reopened.'
+  'The agent answered with a task that is finished already, and a finished task is not reopened.'
 
 interface Told {
   readonly organizationId: string
@@ -117,7 +117,7 @@ export async function observe(batch: BatchContext, told: readonly ToldFact[]): P
   return settle(batch, [...subjects.values()])
 }
 
-/** Whether a message was answered with a task that it was not sent to, and that had finished before. */
+/** Whether a message was answered with a task that it was not sent to, and that is finished: it may have ended while the answer was on its way. */
 const isOver = ({ fold }: Subject, command: Report['command'], remoteId: string | null): boolean =>
   command !== null && command.sent !== null && command.continues !== remoteId && isTerminal(fold.state)
 
