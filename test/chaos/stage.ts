@@ -163,8 +163,8 @@ export class Stage {
   }
 
   /** Waits for something that can only be looked at; fails after a bound. */
-  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + settleMs
+  async until(holds: () => boolean | Promise<boolean>, withinMs = settleMs): Promise<void> {
+    const deadline = performance.now() + withinMs
     while (!(await holds())) {
       if (performance.now() > deadline) throw new Error(`It never came to be: ${holds.toString()}`)
       await new Promise((again) => setTimeout(again, lookMs))
