@@ -93,9 +93,8 @@ export const artifactsBeyond = (weights: readonly TaskWeight[]): FragmentSqlToke
     where n.task_id = any(${idsOf(weights.filter(({ artifacts }) => artifacts > viewBytes.artifacts))})) s
   where s.upto > ${viewBytes.artifacts} order by s.task_id, s.place, s.artifact_id, s.position`
 
-/** Tasks of which a view does not show all that was said. */
-const sayingMore = (weights: readonly TaskWeight[]): readonly TaskWeight[] =>
-  weights.filter(({ messages, said }) => messages > viewBytes.messages || said > viewMessages)
+/** Whether a view of it does not show all that was said. */
+const saysMore = ({ messages, said }: TaskWeight): boolean => messages > viewBytes.messages || said > viewMessages
 
 /**
  * What views show of messages, in no order: all, but of who says more the last, and in the place of the one before them that there are others.
@@ -103,17 +102,16 @@ const sayingMore = (weights: readonly TaskWeight[]): readonly TaskWeight[] =>
  * comparison of each with each. Cut by their number first: a window over a hundred thousand takes longer than reading those that are shown.
  */
 export function messagesShown(weights: readonly TaskWeight[]): FragmentSqlToken {
-  const more = sayingMore(weights)
-  const others = weights.filter((weight) => !more.includes(weight))
-  const columns = sql.fragment`m.task_id, m.message_id, m.position, m.role, m.said_at, m.from_status, m.parts`
+  const more = weights.filter(saysMore)
+  const others = weights.filter((weight) => !saysMore(weight))
+  const columns = sql.fragment`m.task_id, m.message_id, m.position, m.role, m.said_at, m.from_status`
   return sql.fragment`
-    select ${columns} from task_message m where m.task_id = any(${idsOf(others)})
+    select ${columns}, m.parts from task_message m where m.task_id = any(${idsOf(others)})
     union all
-    select m.task_id, m.message_id, m.position, m.role, m.said_at, m.from_status,
-      case when m.upto > ${viewBytes.messages} or m.nth > ${viewMessages} then ${messageCut} else m.parts end as parts
+    select ${columns}, case when m.upto > ${viewBytes.messages} or m.nth > ${viewMessages} then ${messageCut} else m.parts end as parts
     from unnest(${idsOf(more)}) t(id) cross join lateral (
       select l.*, row_number() over newest as nth, sum(l.weight) over newest as upto from (
-        select ${columns}, ${messageWeight} as weight from task_message m
+        select ${columns}, m.parts, ${messageWeight} as weight from task_message m
         where m.task_id = t.id order by m.position desc, m.message_id desc limit ${viewMessages + 1}) l
       window newest as (order by l.position desc, l.message_id desc)) m
     where m.upto - m.weight <= ${viewBytes.messages}`

@@ -40,21 +40,31 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
     agentId = (await running.system.agents.register(running.viewer, peer.cardUrl)).id
     return new Scopes(running)
   }
+  let aheadMs = 0
+  /** With a clock that can be put ahead, and nothing followed by itself. */
+  const beginAhead = (options: Partial<SystemOptions> = {}): Promise<Scopes> => {
+    aheadMs = 0
+    const monotonic = (): number => performance.now() + aheadMs
+    return begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic }, ...options })
+  }
   const sent = async (text: string): Promise<Command> => running.finished((await running.send(agentId, { text })).id)
 
-  it('that moved is found at its new address, though the old one only says that it knows no task', async () => {
+  /** Its card names another address, where the task has ended. */
+  async function moved(taskId: unknown): Promise<RawPeer> {
     const next = await startRawPeer({ binding: 'HTTP+JSON' })
     onTestFinished(() => next.close())
-    let aheadMs = 0
-    const monotonic = (): number => performance.now() + aheadMs
-    const scopes = await begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic } })
+    peer.script.fault('GetAgentCard', says(await (await fetch(next.cardUrl)).json()), Infinity)
+    next.script.fault('GetTask', says({ id: taskId, status: { state: 'TASK_STATE_COMPLETED' } }), Infinity)
+    return next
+  }
+
+  it('that moved is found at its new address, though the old one only says that it knows no task', async () => {
+    const scopes = await beginAhead()
     const { result } = await sent('hold')
     const localId = String(result?.localId)
-    peer.script.fault('GetAgentCard', says(await (await fetch(next.cardUrl)).json()), Infinity)
+    await moved(result?.taskId)
     peer.script.fault('GetTask', unknownTask, Infinity)
     peer.script.fault('ListTasks', says({ tasks: [], nextPageToken: '' }), Infinity)
-    const ended = { id: result?.taskId, status: { state: 'TASK_STATE_COMPLETED' } }
-    next.script.fault('GetTask', says(ended), Infinity)
     await scopes.turn(agentId)
     expect(await scopes.facts(localId)).toContain('task.lost')
     // A card of some seconds ago is no news.
@@ -69,15 +79,9 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
     fresh.db.pool.query(sql.unsafe`update agent_card set last_seen_at = last_seen_at - interval '15 minutes'`)
 
   it('that moved is noticed though its old address still answers as if nothing had happened', async () => {
-    const next = await startRawPeer({ binding: 'HTTP+JSON' })
-    onTestFinished(() => next.close())
-    let aheadMs = 0
-    const monotonic = (): number => performance.now() + aheadMs
-    const scopes = await begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic } })
+    const scopes = await beginAhead()
     const { result } = await sent('hold')
-    peer.script.fault('GetAgentCard', says(await (await fetch(next.cardUrl)).json()), Infinity)
-    const ended = { id: result?.taskId, status: { state: 'TASK_STATE_COMPLETED' } }
-    next.script.fault('GetTask', says(ended), Infinity)
+    const next = await moved(result?.taskId)
     aheadMs = 15_000
     await scopes.turn(agentId)
     expect(next.callsOf('GetTask')).toBe(0)
@@ -87,9 +91,7 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
   })
 
   it('that does not show its card any more is read as before, and not asked for it at each turn', async () => {
-    let aheadMs = 0
-    const monotonic = (): number => performance.now() + aheadMs
-    const scopes = await begin({ rhythm: followsNothing, instruments: { ...instruments, monotonic } })
+    const scopes = await beginAhead()
     await sent('hold')
     peer.script.fault('GetAgentCard', { fault: 'status', status: 503 }, Infinity)
     await cardGrowsOld()
@@ -102,12 +104,8 @@ describe.each(eitherDatabase)('an agent on %s', (kind) => {
   })
 
   it('whose old card is followed by one that is not trusted is not read any more', async () => {
-    let aheadMs = 0
-    const monotonic = (): number => performance.now() + aheadMs
     const key = await signer('pinned')
-    const scopes = await begin({
-      rhythm: followsNothing,
-      instruments: { ...instruments, monotonic },
+    const scopes = await beginAhead({
       cards: { requireSigned: false, trustedKeys: { [peer.origin]: [key.pinned] } },
     })
     await sent('hold')

@@ -13,6 +13,7 @@ import { followsNothing, patience } from './reconciliation-turns.ts'
 const json = { 'content-type': 'application/json' }
 const messageId = 'chosen by a person'
 const arrives = { fault: 'reset', performed: true } as const
+const says = (value: unknown) => ({ fault: 'body', headers: json, body: JSON.stringify(value) }) as const
 const isLost = { fault: 'reset', performed: false } as const
 
 describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
@@ -89,7 +90,7 @@ describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
       status: { state: 'TASK_STATE_WORKING' },
       history: [{ messageId, role: 'ROLE_USER', parts: [{ text: 'hold' }] }],
     }
-    front.script.fault('ListTasks', { fault: 'body', headers: json, body: JSON.stringify({ tasks: [task] }) }, Infinity)
+    front.script.fault('ListTasks', says({ tasks: [task] }), Infinity)
     front.script.fault('SendMessage', isLost)
     expect(await evidenceOf(await sent(await registered(front.cardUrl), 'other words'))).toEqual(isShared)
   })
@@ -122,10 +123,8 @@ describe.each(eitherDatabase)('an uncertain send, on %s', (kind) => {
       status: { state: 'TASK_STATE_WORKING' },
       history: Array.from({ length: 100 }, () => said),
     }
-    const shows = (method: string, body: unknown): void =>
-      peer.script.fault(method, { fault: 'body', headers: json, body: JSON.stringify(body) }, Infinity)
-    shows('ListTasks', { tasks: [task] })
-    shows('GetTask', task)
+    peer.script.fault('ListTasks', says({ tasks: [task] }), Infinity)
+    peer.script.fault('GetTask', says(task), Infinity)
     peer.script.fault('SendMessage', isLost)
     expect(await evidenceOf(await sent(first, 'hold'))).toMatchObject({ outcome: 'absent', isWhole: false })
   })

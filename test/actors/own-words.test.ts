@@ -57,6 +57,7 @@ describe.each(eitherDatabase)('own words on %s', (kind) => {
   const send = async (text: string, messageId: string) => running.send(agentId, { text, taskId, messageId })
   /** Sent, and heard on the stream before it is answered. */
   async function caused(sends: readonly (readonly [text: string, messageId: string])[], events: readonly object[]) {
+    const ids: string[] = []
     peer.script.holdReplies()
     for (const [nth, [text, messageId]] of sends.entries()) {
       answered()
@@ -68,9 +69,8 @@ describe.each(eitherDatabase)('own words on %s', (kind) => {
     for (const event of events) peer.script.emit(taskId, { ...event })
     await running.task(localId, (view) => view.version >= version + events.length)
     peer.script.release()
-    for (const id of ids.splice(0)) expect((await running.finished(id)).status).toBe('succeeded')
+    for (const id of ids) expect((await running.finished(id)).status).toBe('succeeded')
   }
-  const ids: string[] = []
   const status = (message: object) => ({ statusUpdate: { taskId, status: { state: working, message } } })
 
   it('are all shown, whatever id a person chose for them', async () => {

@@ -7,17 +7,9 @@ import { Fold, partsLimit, type Folded, type KnownTask } from '../../domain/fold
 import type { Observation } from '../../domain/observation.ts'
 import { longValue } from '../../domain/part-text.ts'
 import { chainParts } from '../../persistence/tasks.ts'
-import { observe } from '../support/observing.ts'
+import { observe, unseen } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
-const unseen: KnownTask = {
-  state: 'TASK_STATE_UNSPECIFIED',
-  stateAt: null,
-  version: 0,
-  events: 0,
-  messages: new Map(),
-  artifacts: new Map(),
-}
 
 const second = (n: number): string => new Date(Date.parse(at) + n * 1000).toISOString()
 const status = (state: string, n: number, text?: string): Observation =>

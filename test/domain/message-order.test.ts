@@ -7,7 +7,7 @@ import { placed } from '../../domain/message-order.ts'
 import type { Observation } from '../../domain/observation.ts'
 import { withoutWords, type KnownMessage } from '../../domain/same-id.ts'
 import { chainParts } from '../../persistence/tasks.ts'
-import { observe } from '../support/observing.ts'
+import { observe, unseen } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
 /** A person's where its id begins with u. */
@@ -35,19 +35,10 @@ const seen = (ids: string, present: string | null = null): Told => {
   return [observe({ task: { id: 't', contextId: 'c', status: status(present), history } }), 'poll']
 }
 
-const nothingKnown: KnownTask = {
-  state: 'TASK_STATE_UNSPECIFIED',
-  stateAt: null,
-  version: 0,
-  events: 0,
-  messages: new Map(),
-  artifacts: new Map(),
-}
-
 /** Each in a commit of its own. */
 function rowsOf(told: readonly Told[]): readonly (readonly [id: string, position: number])[] {
   const messages = new Map<string, KnownMessage>()
-  let task: Omit<KnownTask, 'messages'> = nothingKnown
+  let task: Omit<KnownTask, 'messages'> = unseen
   for (const [observation, source] of told) {
     const fold = new Fold({ ...task, messages: new Map(messages) }, at, chainParts)
     fold.add(observation, source)
@@ -217,7 +208,7 @@ it('artifacts stand where the agent has them among all that it made, also one th
     const artifacts = ids.split(' ').map(made)
     return [observe({ task: { id: 't', contextId: 'c', status: status(null), artifacts } }), 'poll']
   }
-  const fold = new Fold(nothingKnown, at, chainParts)
+  const fold = new Fold(unseen, at, chainParts)
   for (const [observation, source] of [sent('u'), makes('b'), makes('d'), shows('a b c d e'), shows('e d c b a')])
     fold.add(observation, source)
   const order = [...fold.result().artifacts].toSorted(([, x], [, y]) => x.position - y.position)

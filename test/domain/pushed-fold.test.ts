@@ -3,19 +3,11 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import type { Source } from '../../domain/fact.ts'
-import { Fold, type KnownTask } from '../../domain/fold.ts'
+import { Fold } from '../../domain/fold.ts'
 import { chainParts } from '../../persistence/tasks.ts'
-import { observe } from '../support/observing.ts'
+import { observe, unseen } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
-const unseen: KnownTask = {
-  state: 'TASK_STATE_UNSPECIFIED',
-  stateAt: null,
-  version: 0,
-  events: 0,
-  messages: new Map(),
-  artifacts: new Map(),
-}
 const place = { taskId: 't', contextId: 'c' }
 const texts = (upTo: number): { text: string }[] => Array.from({ length: upTo }, (_, i) => ({ text: `chunk ${i + 1}` }))
 const count = 4

@@ -6,7 +6,7 @@ import { decodeText } from '../../domain/json-text.ts'
 import type { Observation } from '../../domain/observation.ts'
 import { namesOf, withoutWords, type KnownMessage } from '../../domain/same-id.ts'
 import { chainParts } from '../../persistence/tasks.ts'
-import { observe } from '../support/observing.ts'
+import { observe, unseen } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
 const second = (n: number): string => new Date(Date.parse(at) + n * 1000).toISOString()
@@ -26,13 +26,12 @@ const message = (text: string, role: 'ROLE_USER' | 'ROLE_AGENT'): Observation =>
 const chunk = (text: string, append: boolean, lastChunk: boolean): Observation =>
   observe({ artifactUpdate: { ...ids, artifact: { artifactId: 'a', parts: [{ text }] }, append, lastChunk } })
 
-const unseen = { state: 'TASK_STATE_UNSPECIFIED', stateAt: null, version: 0, events: 0, artifacts: new Map() }
 const textsOf = (folded: Pick<Folded, 'messages'>): readonly string[] =>
   folded.messages.map(({ parts }) => String((JSON.parse(decodeText(parts)) as { value: unknown }[])[0]?.value))
 
 type Told = readonly [Observation, Source]
 function foldedAtOnce(told: readonly Told[]): Folded {
-  const fold = new Fold({ ...unseen, messages: new Map() }, at, chainParts)
+  const fold = new Fold(unseen, at, chainParts)
   for (const [observation, source] of told) fold.add(observation, source)
   return fold.result()
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Fold, type KnownTask } from '../../domain/fold.ts'
+import { Fold } from '../../domain/fold.ts'
 import { longValue } from '../../domain/part-text.ts'
 import { decodeText, encodeHuge, type JsonText } from '../../domain/json-text.ts'
 import { withTexts } from '../../domain/observation.ts'
@@ -12,17 +12,9 @@ import { writeTasks, type TaskWrite } from '../../persistence/task-writes.ts'
 import { wholePart } from '../../persistence/part-rows.ts'
 import { chainParts } from '../../persistence/tasks.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
-import { observe, partRowText } from '../support/observing.ts'
+import { observe, partRowText, unseen } from '../support/observing.ts'
 
 const at = '2026-11-21T12:00:00.000Z'
-const unseen: KnownTask = {
-  state: 'TASK_STATE_UNSPECIFIED',
-  stateAt: null,
-  version: 0,
-  events: 0,
-  messages: new Map(),
-  artifacts: new Map(),
-}
 /** Around the length from which a text is a statement of its own, with everything that breaks lines, quotes and encodings. */
 const text = fc
   .tuple(fc.string({ unit: 'binary', maxLength: 20 }), fc.constantFrom(0, 1, 8_100, 31_000, 33_000, 300_000, 1_100_000))

@@ -1,10 +1,20 @@
 /** What an agent says as it is observed, and its parts as whoever reads them gets them; by JavaScript, not by a statement. */
 import type { StreamResponse } from '../../a2a/messages.ts'
-import type { FoldedPart } from '../../domain/fold.ts'
+import type { FoldedPart, KnownTask } from '../../domain/fold.ts'
 import { decodeText, type JsonText } from '../../domain/json-text.ts'
 import { observationFrom, type KeepBytes, type Observation } from '../../domain/observation.ts'
 import { elsewhere, valueStart, type PartText } from '../../domain/part-text.ts'
 import { textDigest } from '../../persistence/text-digest.ts'
+
+/** A task of which nothing is known yet. */
+export const unseen: KnownTask = {
+  state: 'TASK_STATE_UNSPECIFIED',
+  stateAt: null,
+  version: 0,
+  events: 0,
+  messages: new Map(),
+  artifacts: new Map(),
+}
 
 /** `keepBytes`: what becomes of files; else all of them are one. */
 export const observe = (

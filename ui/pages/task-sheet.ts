@@ -107,9 +107,6 @@ export const taskSheet = [
       height: 100%;
       background: var(--sb-surface);
     }
-    :host > .empty {
-      grid-row: 1 / -1;
-    }
     .head {
       display: grid;
       gap: 7px;
