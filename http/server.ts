@@ -33,6 +33,7 @@ import { describeRoutes, openapiRoutes } from './openapi.ts'
 import { servePages } from './pages.ts'
 import { answerSender, isDelivery, pushRoutes } from './push-receiver.ts'
 import { answerFailure } from './refusals.ts'
+import { RequestLog } from './request-log.ts'
 import { reviewerRoutes } from './reviewers.ts'
 import { headersIn, securityHeaders } from './security-headers.ts'
 import { settlementRoutes } from './settlements.ts'
@@ -90,6 +91,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     // HEAD is GET without its content [RFC 9110 §9.3.2]. Three handlers look at the method: an event stream does not begin, an artifact
     // is not read again, and an export that is not made is not recorded. Sign-in, whose GET changes something, has no HEAD.
     exposeHeadRoutes: true,
+    childLoggerFactory: (of, fields, settings) => new RequestLog(() => of.child(fields, settings)),
     genReqId: () => instruments.newToken(),
     // Every poll of every page would be two lines; refusals are answers, outages and defects are logged by refusals.ts.
     logController: new LogController({ disableRequestLogging: true }),

@@ -23,7 +23,7 @@ import { LeaseLost } from './lease.ts'
 import { leaseForWork, livingOf, newborn, rowOf, type Living } from './living.ts'
 import { foresee } from '../observe.ts'
 import { planFrom, type Plan } from './plan.ts'
-import { transition } from './transition.ts'
+import { moveOf } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reaction.ts'
 import { isRoutine } from './routine.ts'
@@ -225,19 +225,18 @@ export class Batch {
       throw new LeaseLost(step.ref)
     if (step.event) {
       const machine = this.#machine(step.ref)
-      const resolved = machine.resolveState({ value: actor.snapshot.value, context: actor.snapshot.context })
       if (step.cause === 'timer' && !this.#rings(actor, step)) return actor.snapshot
-      const [after, actions] = transition(machine, resolved, step.event)
+      const { before, after, actions } = moveOf(machine, actor.snapshot, step.event)
       // What the state does not hear leaves no trace, so that a repeated signal is not a step.
       const heard =
-        actions.length > 0 || after.context !== resolved.context || !isDeepStrictEqual(after.value, resolved.value)
+        actions.length > 0 || after.context !== before.context || !isDeepStrictEqual(after.value, before.value)
       if (!heard && step.cause !== 'timer') {
         this.#tell(actor, step.told, told)
         return actor.snapshot
       }
       const fired = withoutTimer(actor.timers, step.event.type)
       const plan = planFrom(actions, { work: actor.work, timers: fired }, this.#clock)
-      const logged = !isRoutine(resolved, after, plan, step.cause)
+      const logged = !isRoutine(before, after, plan, step.cause)
       this.#advance(actor, snapshotOf(after), plan, { ...step, logged })
       if (lease && plan.work !== null && plan.workChanged) actor.continuing = { token: lease.token }
       this.#tell(actor, plan.facts, told)

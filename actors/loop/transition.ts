@@ -1,7 +1,8 @@
 /**
  * A machine's pure transition, as XState's `transition` has it, without the throw-away actor that XState builds for every
  * call (with the machine's initial state computed again): that was half of a transition's time. The scope made here once a
- * machine is never started and keeps nothing between two calls but its place in memory.
+ * machine is never started and keeps nothing between two calls but its place in memory. A transition follows from the state,
+ * the context and the event alone, all of them JSON, so it is looked up where it was made before.
  */
 import {
   createActor,
@@ -10,6 +11,8 @@ import {
   type AnyStateMachine,
   type EventObject,
 } from 'xstate'
+import type { Snapshot } from '../../persistence/actors.ts'
+import { remember } from '../remember.ts'
 
 export type Action = Parameters<AnyActorScope['actionExecutor']>[0]
 
@@ -43,14 +46,55 @@ function scopeOf(machine: AnyStateMachine): Scope {
   return made
 }
 
-/** The next snapshot, and what the machine wants done, as data. */
-export function transition(
+export interface Move {
+  readonly before: AnyMachineSnapshot
+  readonly after: AnyMachineSnapshot
+  /** What the machine wants done, as data. */
+  readonly actions: readonly Action[]
+}
+
+/** Moves of one machine that are remembered: most actors hear the same in the same state, and XState takes 30 µs to say what follows. */
+const movesLimit = 200
+/** Characters of what was and what was heard; a longer one is not likely to be said again. */
+const rememberedLimit = 500
+const moves = new WeakMap<AnyStateMachine, Map<string, Move>>()
+
+/** What an actor becomes by an event. Its parts are shared with whoever moves alike, and cannot be changed. */
+export function moveOf(
   machine: AnyStateMachine,
-  snapshot: AnyMachineSnapshot,
+  { value, context }: Pick<Snapshot, 'value' | 'context'>,
   event: EventObject,
-): [AnyMachineSnapshot, Action[]] {
+): Move {
+  const text = JSON.stringify([value, context, event])
+  if (text.length > rememberedLimit) return moved(machine, { value, context }, event)
+  const known = moves.get(machine) ?? new Map<string, Move>()
+  moves.set(machine, known)
+  const same = known.get(text)
+  if (same) return same
+  // Of its own: whoever said it may go on with theirs.
+  const [ownValue, ownContext, ownEvent] = JSON.parse(text) as [Snapshot['value'], Snapshot['context'], EventObject]
+  const move = moved(machine, { value: ownValue, context: ownContext }, ownEvent)
+  freeze(move.after.context)
+  for (const { params } of move.actions as readonly { readonly params?: unknown }[]) freeze(eventIn(params))
+  remember(known, text, move, movesLimit)
+  return move
+}
+
+/** What an action emits or raises: of its parameters, that which leaves the loop. */
+const eventIn = (params: unknown): unknown =>
+  typeof params === 'object' && params !== null && 'event' in params ? params.event : null
+
+/** JSON all through: a defect that would change what others hold fails here instead. */
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  Object.freeze(value)
+  for (const part of Object.values(value)) freeze(part)
+}
+
+function moved(machine: AnyStateMachine, from: Pick<Snapshot, 'value' | 'context'>, event: EventObject): Move {
+  const before = machine.resolveState(from)
   const made = scopeOf(machine)
   const actions: Action[] = []
   made.actions = actions
-  return [machine.transition(snapshot, event, made.scope), actions]
+  return { before, after: machine.transition(before, event, made.scope), actions }
 }
