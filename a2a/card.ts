@@ -88,9 +88,9 @@ const texts = (value: unknown, limit: number): string[] =>
 
 /** An absolute http(s) URL as the parser writes it, or undefined. One with a user's name and password is none to use or to show. */
 function httpUrl(value: unknown): string | undefined {
-  if (typeof value !== 'string' || value.length > limits.url || !URL.canParse(value)) return undefined
-  const url = new URL(value)
-  if (url.username !== '' || url.password !== '') return undefined
+  if (typeof value !== 'string' || value.length > limits.url) return undefined
+  const url = URL.parse(value)
+  if (url === null || url.username !== '' || url.password !== '') return undefined
   return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : undefined
 }
 

@@ -190,7 +190,8 @@ export class Deliveries {
     if (!known?.agentEnabled) return ended({ kind: 'unsent', message: commandErrors.unavailable })
     const selected = this.#selected.get(ref.id) ?? card.endpoint
     this.#selected.delete(ref.id)
-    if (!advertises(card.card, selected)) return ended({ kind: 'unsent', message: interfaceGone })
+    if (selected !== card.endpoint && !advertises(card.card, selected))
+      return ended({ kind: 'unsent', message: interfaceGone })
     const request = encodeDelivery(this.#t, { ...card, endpoint: selected }, delivery, ref.id)
     if (request instanceof WireError) return ended({ kind: 'unsent', message: printable(request.message) })
     const overrules = await this.#versionBefore(delivery)

@@ -65,7 +65,9 @@ function loopView(
     lastFailure: last ? { message: last.message, ...whenOf(last.at, instruments) } : null,
     lastOutage: outage ? { ...outage, ...whenOf(outage.at, instruments) } : null,
     places:
-      kind && works ? { taken: worker.leases.count(name), limit: kind.concurrency, perAgent: kind.laneLimit } : null,
+      kind && works
+        ? { taken: worker.leases.places(name).all, limit: kind.concurrency, perAgent: kind.laneLimit }
+        : null,
   }
 }
 

@@ -159,4 +159,4 @@ function isOwnOrigin(request: FastifyRequest, rule: OriginRule): boolean {
 const isLoopbackTwin = (origin: URL, own: URL): boolean =>
   isLoopbackHost(origin.hostname) && origin.protocol === own.protocol && origin.port === own.port
 
-const hostname = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
+const hostname = (url: string): string => URL.parse(url)?.hostname ?? ''

@@ -11,6 +11,7 @@ import { renewLeases } from '../../persistence/leases.ts'
 import { isOutage } from '../../persistence/outage.ts'
 import { Bell } from './bell.ts'
 import { PlaceTime } from './place-time.ts'
+import { PlacesByKind, type Places } from './places.ts'
 
 /** The lease went to somebody else, or can no longer be trusted: whatever the holder still has to say is discarded. */
 export class LeaseLost extends Error {
@@ -72,6 +73,7 @@ interface LeasesOptions {
 export class Leases {
   /** By token; work that follows under the same token takes the place of the work before it. */
   readonly #held = new Map<string, HeldLease>()
+  readonly #taken = new PlacesByKind()
   readonly placeTime = new PlaceTime()
   readonly #turnTaking: ReadonlySet<string>
   readonly #isAlone: boolean
@@ -102,11 +104,9 @@ export class Leases {
     return this.list().filter(({ ref }) => ref.kind === kind)
   }
 
-  /** How many of a kind; `of`: of these only those of which it is true. */
-  count(kind: string, of: (lease: HeldLease) => boolean = () => true): number {
-    let n = 0
-    for (const lease of this.#held.values()) if (lease.ref.kind === kind && of(lease)) n++
-    return n
+  /** Places that a kind has taken. */
+  places(kind: string): Pick<Places, 'all' | 'doubted' | 'lanes'> {
+    return this.#taken.of(kind)
   }
 
   hold(lease: Omit<HeldLease, 'abort' | 'turn' | 'news' | 'since' | 'busyAt' | 'isLocked' | 'isGoingBack'>): HeldLease {
@@ -122,13 +122,23 @@ export class Leases {
       isGoingBack: false,
     }
     if (this.#turnTaking.has(lease.ref.kind)) this.placeTime.begin(held, this.of(lease.ref.kind), since)
+    const before = this.#held.get(lease.token)
+    if (before) this.#count(before, -1)
     this.#held.set(lease.token, held)
+    this.#count(held, 1)
     return held
   }
 
   drop(lease: HeldLease, now: number): void {
-    if (this.#held.get(lease.token) === lease) this.#held.delete(lease.token)
+    if (this.#held.get(lease.token) === lease) {
+      this.#held.delete(lease.token)
+      this.#count(lease, -1)
+    }
     this.placeTime.end(lease, now)
+  }
+
+  #count(lease: HeldLease, by: 1 | -1): void {
+    this.#taken.of(lease.ref.kind).add(lease, by)
   }
 
   /** One turn: renews what is due, and ends what went to somebody else. Call at least every second. */

@@ -7,8 +7,8 @@ import { shareOf } from '../../domain/shares.ts'
 import type { Turn } from '../../persistence/leases.ts'
 import type { Kind, Kinds } from './kinds.ts'
 import type { Leases } from './lease.ts'
+import { PlacesByKind, type Places } from './places.ts'
 import type { Seat } from './step.ts'
-import { lanesOf } from './turns.ts'
 
 /** What a claim may take here, and what it has to leave where it is. */
 export interface Opening {
@@ -19,17 +19,11 @@ export interface Opening {
   readonly isFullOfDoubt: boolean
 }
 
-/** Places for work whose commit or claim is under way. */
-interface Promised {
-  all: number
-  doubted: number
-  readonly lanes: Map<string, number>
-}
-
 export class Room {
   readonly #kinds: Kinds
   readonly #leases: Leases
-  readonly #promised = new Map<string, Promised>()
+  /** For work whose commit or claim is under way. */
+  readonly #promised = new PlacesByKind()
 
   constructor(kinds: Kinds, leases: Leases) {
     this.#kinds = kinds
@@ -49,7 +43,7 @@ export class Room {
   turnsOf(kind: string, now: number): ReadonlyMap<string, Turn> | null {
     if (this.kind(kind).turnMs === undefined) return null
     const { placeTime } = this.#leases
-    const held = lanesOf(this.#leases.list(), kind)
+    const held = this.#leases.places(kind).lanes
     const times = placeTime.of(kind, this.#leases.of(kind), now)
     const inOrder = [...new Set([...placeTime.lanes(kind), ...held.keys()])].toSorted((a, b) => times(a) - times(b))
     return new Map(inOrder.map((lane, number) => [lane, { held: held.get(lane) ?? 0, number }]))
@@ -59,8 +53,8 @@ export class Room {
     const free = this.#free(kind)
     if (free <= 0 || (isDoubted && this.#isFullOfDoubt(kind))) return false
     if (lane === null) return true
-    const taken = this.#leases.count(kind, (lease) => lease.lane === lane) + (this.#of(kind).lanes.get(lane) ?? 0)
-    return taken < this.#share(kind, free)
+    const taken = (places: Pick<Places, 'lanes'>): number => places.lanes.get(lane) ?? 0
+    return taken(this.#leases.places(kind)) + taken(this.#promised.of(kind)) < this.#share(kind, free)
   }
 
   opening(name: string): Opening {
@@ -76,25 +70,13 @@ export class Room {
   }
 
   /** Promises places, or takes the promise back: `by` is 1 or -1, or as many as a claim may bring, of whatever lane. */
-  reserve({ kind, lane, isDoubted }: Seat, by: number): void {
-    const promised = this.#of(kind)
-    promised.all += by
-    if (isDoubted) promised.doubted += by
-    if (lane === null) return
-    const left = (promised.lanes.get(lane) ?? 0) + by
-    if (left > 0) promised.lanes.set(lane, left)
-    else promised.lanes.delete(lane)
-  }
-
-  #of(kind: string): Promised {
-    const promised = this.#promised.get(kind) ?? { all: 0, doubted: 0, lanes: new Map<string, number>() }
-    this.#promised.set(kind, promised)
-    return promised
+  reserve({ kind, ...seat }: Seat, by: number): void {
+    this.#promised.of(kind).add(seat, by)
   }
 
   /** Places that nobody has or was promised. */
   #free(kind: string): number {
-    return this.kind(kind).concurrency - this.#leases.count(kind) - this.#of(kind).all
+    return this.kind(kind).concurrency - this.#leases.places(kind).all - this.#promised.of(kind).all
   }
 
   #share(kind: string, free: number): number {
@@ -104,14 +86,14 @@ export class Room {
 
   /** Of each lane, what it holds or was promised. */
   #lanes(kind: string): ReadonlyMap<string, number> {
-    const lanes = new Map(lanesOf(this.#leases.list(), kind))
-    for (const [lane, count] of this.#of(kind).lanes) lanes.set(lane, (lanes.get(lane) ?? 0) + count)
+    const lanes = new Map(this.#leases.places(kind).lanes)
+    for (const [lane, count] of this.#promised.of(kind).lanes) lanes.set(lane, (lanes.get(lane) ?? 0) + count)
     return lanes
   }
 
   #isFullOfDoubt(kind: string): boolean {
     const { doubt } = this.kind(kind)
     if (doubt === undefined) return false
-    return this.#leases.count(kind, ({ isDoubted }) => isDoubted) + this.#of(kind).doubted >= doubt.places
+    return this.#leases.places(kind).doubted + this.#promised.of(kind).doubted >= doubt.places
   }
 }

@@ -17,14 +17,6 @@ const partOfTurn = 1 / 5
 export const turnTaking = (kinds: Kinds): ReadonlySet<string> =>
   new Set(Object.entries(kinds).flatMap(([name, { turnMs }]) => (turnMs === undefined ? [] : [name])))
 
-/** Places taken by a kind, by lane. */
-export function lanesOf(leases: readonly HeldLease[], kind: string): ReadonlyMap<string, number> {
-  const lanes = new Map<string, number>()
-  for (const { ref, lane } of leases)
-    if (ref.kind === kind && lane !== null) lanes.set(lane, (lanes.get(lane) ?? 0) + 1)
-  return lanes
-}
-
 /** Lanes that wait for a place, once for each piece of work, who has one, and how long which had places. */
 export interface Queue {
   readonly waiting: readonly (string | null)[]

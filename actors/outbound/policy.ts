@@ -66,8 +66,8 @@ const metadataNames: ReadonlySet<string> = new Set([
 
 /** Checks a target by its URL alone; a name's addresses are checked when it is connected to. */
 export function admit(policy: OutboundPolicy, target: string): URL | OutboundFailure {
-  if (!URL.canParse(target)) return new OutboundFailure('invalid-request')
-  const url = new URL(target)
+  const url = URL.parse(target)
+  if (url === null) return new OutboundFailure('invalid-request')
   const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
   // Credentials in a URL would be a second way to send a secret, past the binding of secrets to origins.
   if (!isWeb || url.username !== '' || url.password !== '') return new OutboundFailure('invalid-request')

@@ -7,7 +7,7 @@ import type { Kind } from '../../actors/loop/kinds.ts'
 import { Leases, type HeldLease } from '../../actors/loop/lease.ts'
 import { Room } from '../../actors/loop/room.ts'
 import type { PlaceTimes } from '../../actors/loop/place-time.ts'
-import { endTurns, lanesOf, whoYields, type Queue } from '../../actors/loop/turns.ts'
+import { endTurns, whoYields, type Queue } from '../../actors/loop/turns.ts'
 import { claimFor, type Turn } from '../../persistence/leases.ts'
 import { bothDatabases, eitherDatabase, freshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -107,17 +107,6 @@ describe('who gives up a place', () => {
         ),
       ),
     ).toEqual(['over'])
-  })
-
-  it('counts places by lane, of one kind', () => {
-    const all = [held('a', 'x', quiet), held('b', 'x', quiet), held('c', 'y', quiet)]
-    expect(lanesOf(all, 'subscription')).toEqual(
-      new Map([
-        ['x', 2],
-        ['y', 1],
-      ]),
-    )
-    expect(lanesOf(all, 'command')).toEqual(new Map())
   })
 })
 
