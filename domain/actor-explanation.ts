@@ -3,7 +3,7 @@
  * known, what a person can do next. Owns the sentences for every state of every kind; which states need an eye is the
  * machines' own tag, and a test holds the two together. Commands' ends are command-explanation.ts.
  */
-import { waiting } from './actor-wait.ts'
+import { waiting, waitSentences } from './actor-wait.ts'
 import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import { listOf, withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
@@ -256,6 +256,10 @@ const takesOver = ({ kind, work }: ActorDetail): string[] =>
       ]
     : []
 
+/** To who is not told whose places are taken. */
+const takenOver =
+  'Another worker takes over as soon as it has a place for it; if none does, no worker runs, or all places are taken.'
+
 /** Of work that somebody holds who is not heard of. */
 export const silentTitle = 'Its worker is silent'
 
@@ -270,7 +274,7 @@ function silent(seen: Seen, nowMs: number): Explanation | null {
       ...told,
       sentences: [
         `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
-        'Another worker takes over within seconds; if none does, no worker is running.',
+        ...(seen.wait === null ? [takenOver] : waitSentences(seen.wait)),
         ...takesOver(seen.actor),
       ],
       known: [...begun, { words: 'The lease ran out', at: lease.until }],

@@ -14,18 +14,24 @@ import { leftWaiting } from './unread-agent.ts'
 export function waiting(seen: Seen, nowMs: number): Explanation | null {
   const { wait } = seen
   if (wait === null) return untaken(seen) ?? left(seen)
+  // That its holder is gone is said first, and this with it.
+  if (seen.actor.lease !== null) return null
   const late = nowMs - Date.parse(wait.dueAt) > stuckAfterMs
   return {
     tone: late ? 'warn' : 'quiet',
     title: isFull(wait) ? 'Waits for a place' : 'Waits for a worker',
-    sentences: listOf(
-      placesTaken(wait),
-      wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
-    ),
+    sentences: waitSentences(wait),
     known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
     remedies: ['see-queues'],
   }
 }
+
+/** Whose places are taken, and who goes before it. */
+export const waitSentences = (wait: ActorWait): string[] =>
+  listOf(
+    placesTaken(wait),
+    wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
+  )
 
 /** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
 function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {

@@ -69,19 +69,23 @@ function queueTrouble(
   if ((oldestAgeMs(queue, nowMs) ?? 0) < stuckAfterMs) return null
   const ofKind = leases.filter(({ kind }) => kind === queue.kind)
   const expired = ofKind.reduce((sum, each) => sum + each.expired, 0)
-  const holders = ofKind.filter(({ owner }) => !silent.has(owner))
-  if (expired > 0)
-    return { what: 'Stuck', why: `${expired} ${expired === 1 ? 'lease' : 'leases'} ran out and nobody took over` }
+  const holders = ofKind.filter(({ owner, held, expired: lost }) => held > lost && !silent.has(owner))
+  const ranOut = `${expired} ${expired === 1 ? 'lease' : 'leases'} ran out`
   // Before who works on it: leases here are one organization's, and places may all be taken for another.
   if (places !== null && places.taken >= places.limit)
-    return { what: 'Waits for room', why: `${places.taken} of ${places.limit} places are taken` }
-  if (holders.length === 0) return { what: 'Stuck', why: 'nobody works on it' }
+    return {
+      what: 'Waits for room',
+      why: `${places.taken} of ${places.limit} places are taken${expired > 0 ? `, and ${ranOut} meanwhile` : ''}`,
+    }
+  if (holders.length === 0)
+    return { what: 'Stuck', why: expired > 0 ? `${ranOut} and nobody took over` : 'nobody works on it' }
   const { busiest } = queue
   const which =
     busiest !== null && places !== null && busiest.held >= shareOf({ ...places, places: places.limit })
       ? `, as ${isolated(busiest.name)} has`
       : ''
-  return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}` }
+  const also = expired > 0 ? `, and ${ranOut} meanwhile` : ''
+  return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}${also}` }
 }
 
 /** "A worker is silent and holds 2": what nobody does, although somebody holds it. Null: nothing is held so. */

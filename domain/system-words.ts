@@ -79,19 +79,31 @@ const supervisorWords: Readonly<Record<string, Standing>> = {
   broken: { tone: 'bad', words: 'Gave up: this process ends' },
 }
 
+type LoopSentence = readonly [LoopTrouble, Standing['tone'], one: string, many: string]
+
 /** The worst first, with what is said of one loop and of several. */
-const loopSentences: readonly (readonly [LoopTrouble, Standing['tone'], one: string, many: string])[] = [
+const loopSentences: readonly LoopSentence[] = [
   ['off', 'bad', 'does not run', 'do not run'],
   ['restarting', 'warn', 'failed and starts again', 'failed and start again'],
   ['database', 'warn', 'waits for the database', 'wait for the database'],
   ['artifacts', 'warn', 'waits for the files’ directory', 'wait for the files’ directory'],
 ]
+/** A loop's outage is told for a while after it; whoever has just read the queues knows that this one is over. */
+const sentencesOnceRead = loopSentences.map((each): LoopSentence =>
+  each[0] === 'database'
+    ? ['database', 'warn', 'waited for the database just now', 'waited for the database just now']
+    : each,
+)
 
-/** The worst of what there is to say of one process; null: nothing. */
-function troubleOf({ supervisor, process }: SupervisorAnswer, nowMs: number): Standing | null {
+/** The worst of what there is to say of one process; null: nothing. `sentences`: of its loops. */
+function troubleOf(
+  { supervisor, process }: SupervisorAnswer,
+  nowMs: number,
+  sentences: readonly LoopSentence[],
+): Standing | null {
   const whole = supervisorWords[plainState(supervisor.value)]
   if (whole) return whole
-  for (const [trouble, tone, one, many] of loopSentences) {
+  for (const [trouble, tone, one, many] of sentences) {
     const [first, ...more] = process.loops.filter((loop) => loopTrouble(loop, nowMs) === trouble)
     if (!first) continue
     return more.length === 0
@@ -162,7 +174,7 @@ export function processStanding(process: ToldProcess, nowMs: number, isReplaced:
   }
   if (told === null) return { tone: 'quiet', words: 'Lives; it is of another release' }
   return (
-    troubleOf(told, nowMs) ?? {
+    troubleOf(told, nowMs, sentencesOnceRead) ?? {
       tone: 'ok',
       words: told.process.works ? 'Works' : 'Serves, and leaves the work to others',
     }
@@ -184,18 +196,19 @@ export function workingProcess(own: SupervisorAnswer, all: readonly ToldProcess[
 
 /** One line for the whole: the worst of what there is to say. */
 export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs: number): Standing {
-  const own = troubleOf(answer, nowMs)
+  const own = troubleOf(answer, nowMs, 'known' in news ? sentencesOnceRead : loopSentences)
   if ('missing' in news) {
     const { why } = news.missing
     // What this process says of itself needs no database; but that it does not answer is the cause of what only waits for it.
     const isTold = own !== null && why !== 'console' && (own.tone === 'bad' || why === 'unasked' || why === 'late')
     return isTold ? own : missingStanding(news.missing)
   }
-  if (own) return own
+  if (own?.tone === 'bad') return own
   const queues = news.known
   const others = beside(answer, queues.processes)
   return (
     noWorker(answer, others, queues, nowMs) ??
+    own ??
     othersTrouble(others, nowMs) ??
     together(silence(answer, queues.processes, nowMs), queuesStanding(answer, queues, nowMs))
   )
@@ -227,7 +240,7 @@ function noWorker(
 function othersTrouble(others: readonly ToldProcess[], nowMs: number): Standing | null {
   const troubled = others.flatMap((each) => {
     if (each.told === null || isSilent(each, nowMs) || isIn(each, 'starting', 'draining')) return []
-    const trouble = troubleOf(each.told, nowMs)
+    const trouble = troubleOf(each.told, nowMs, sentencesOnceRead)
     return trouble === null ? [] : [{ owner: each.owner, ...trouble }]
   })
   const worst = worstOf(troubled)

@@ -3,7 +3,7 @@
  * does not judge (domain/actor-explanation.ts). Every count stops at a limit or reads only live rows that are scheduled, so that
  * people may look while it is busy.
  */
-import { sql } from 'slonik'
+import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
 import { stuckAfterMs } from '../domain/patience.ts'
@@ -145,7 +145,11 @@ export interface StoredWait {
   readonly requestSince: string | null
 }
 
-/** `doubt`: the counts by which its kind tells what failed or was slow last. Null unless its work is due and nobody does it, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
+/** Nobody has it, or whoever did let it run out. */
+const isUnheld = (actor: FragmentSqlToken): FragmentSqlToken =>
+  sql.fragment`(${actor}.lease_token is null or ${actor}.lease_until <= now())`
+
+/** `doubt`: the counts by which its kind tells what failed or was slow last. Null unless its work is due and nobody does it, its lease ran out, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
 export async function readWait(
   db: Connection,
   { organizationId, role }: Viewer,
@@ -156,11 +160,11 @@ export async function readWait(
   const waiting = await db.maybeOne(sql.type(Waiting)`
     select a.lane, a.wake_at as "dueAt", (
       select count(*)::int from (
-        select 1 from actor b where b.kind = a.kind and b.wake_at < a.wake_at and b.lease_token is null
+        select 1 from actor b where b.kind = a.kind and b.wake_at < a.wake_at and ${isUnheld(sql.fragment`b`)}
           and b.organization_id = a.organization_id limit ${queueCountLimit + 1}) earlier) as ahead
     from actor a
     where a.kind = ${kind} and a.id = ${id} and a.organization_id = ${organizationId}
-      and a.lease_token is null
+      and ${isUnheld(sql.fragment`a`)}
       and a.wake_at <= now() - case when a.work is null then ${stuckAfterMs} else 0 end * interval '1 millisecond'`)
   if (!waiting) return null
   const { lane, dueAt, ahead } = waiting

@@ -82,7 +82,7 @@ describe('work that nobody does', () => {
       tone: 'warn',
       sentences: [
         expect.stringContaining('host/12/ab held "deliver"'),
-        expect.stringContaining('takes over within seconds'),
+        expect.stringContaining('takes over as soon as it has a place for it'),
         expect.stringContaining('nothing is sent again'),
       ],
       known: [
@@ -90,6 +90,22 @@ describe('work that nobody does', () => {
         { words: 'The lease ran out', at: lease.until },
       ],
     })
+  })
+
+  it('is said to wait for a place, where who is there has all taken: once, with who had it', () => {
+    const lease = { owner: 'host/12/ab', until: at(-60_000) }
+    const wait = { dueAt: lease.until, ahead: 3, places: 8, perAgent: 4, requestSince: null }
+    const taken = [{ owner: 'a/1', taken: 8, ofLane: 2 }]
+    const following = actorIn('subscription', 'following', { work: { ...work, id: 'follow' }, lease })
+    const told = explainActor(seen(following, { wait: { ...wait, taken } }), nowMs)
+    expect(told.map(({ title }) => title)).toEqual(['Its worker is silent'])
+    expect(told[0]?.sentences.join(' ')).toContain(
+      'held "follow" and stopped renewing its lease. 8 of 8 places are taken by a/1',
+    )
+    expect(told[0]?.sentences.join(' ')).toContain('3 of its kind have waited longer.')
+    expect(told[0]?.sentences.join(' ')).not.toContain('no worker runs')
+    const nobody = explainActor(seen(following, { wait: { ...wait, taken: [] } }), nowMs)
+    expect(nobody[0]?.sentences.join(' ')).toContain('No process works on its kind at the moment.')
   })
 
   it.each([

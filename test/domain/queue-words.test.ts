@@ -29,7 +29,23 @@ describe('a queue', () => {
     ['room that others have', queue(stuckAfterMs), [], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
     ['nobody, with room', queue(stuckAfterMs), [], places(7), 'warn', 'Stuck: nobody works on it'],
     ['an agent', queue(stuckAfterMs), [held()], places(4), 'warn', 'has all its places taken'],
-    ['a dead worker', queue(stuckAfterMs), [held({ expired: 1 })], places(8), 'warn', 'Stuck: 1 lease ran out'],
+    ['a dead worker', queue(stuckAfterMs), [held({ expired: 2 })], places(7), 'warn', 'Stuck: 2 leases ran out'],
+    [
+      'room, as what a dead worker held does',
+      queue(stuckAfterMs),
+      [held({ owner: 'dead', held: 1, expired: 1 })],
+      places(8),
+      'warn',
+      'Waits for room: 8 of 8 places are taken, and 1 lease ran out meanwhile',
+    ],
+    [
+      'an agent that a dead worker’s work is for, too',
+      queue(stuckAfterMs),
+      [held(), held({ owner: 'dead', expired: 2 })],
+      places(4),
+      'warn',
+      'Waits: for room, or for an agent that has all its places taken, and 2 leases ran out meanwhile',
+    ],
   ] as const)('waits for %s', (_, of, leases, room, tone, words) => {
     const standing = queueStanding(of, all(leases), room, nowMs)
     expect(standing.tone).toBe(tone)

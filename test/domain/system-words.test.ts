@@ -73,7 +73,11 @@ describe('the whole', () => {
     const loops = [loop(), loop({ name: 'push', state: 'restarting' })]
     const stuck = { known: { kinds: [queue(stuckAfterMs)], leases: [], processes: [] } }
     const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
-    expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs).words).toBe('2 loops wait for the database')
+    // Who has read what is stuck has heard the database answer.
+    expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs)).toEqual({
+      tone: 'warn',
+      words: '2 loops waited for the database just now',
+    })
     expect(systemStanding(supervisor(running, [away, away, loop({ state: 'off' })]), stuck, nowMs).tone).toBe('bad')
     const full = loop({ name: 'housekeeping', lastOutage: { at: ago(1000), pauseMs: 250, cause: 'artifacts' } })
     expect(systemStanding(supervisor(running, [full]), stuck, nowMs)).toEqual({
@@ -128,6 +132,18 @@ describe('several processes', () => {
     [worker({}, [loop({ state: 'restarting' })]), 'warn', 'The command loop failed and starts again'],
   ] as const)('each stand by what they told: %#', (process, tone, words) => {
     expect(processStanding(process, nowMs, false)).toEqual({ tone, words })
+  })
+
+  it('that none works is worse than an outage that is over, and not worse than a loop that does not run', () => {
+    const { supervisor: own, process } = web
+    const serving = (...loops: LoopView[]) => ({ supervisor: own, process: { ...process, loops } })
+    const away = loop({ name: 'freshness', places: null, lastOutage: { at: ago(20_000), pauseMs: 250 } })
+    const words = (...loops: LoopView[]) => systemStanding(serving(...loops), { known: those(alone) }, nowMs).words
+    expect(words(away)).toBe(missing)
+    expect(words(away, loop({ name: 'housekeeping', state: 'off' }))).toBe('The housekeeping loop does not run')
+    expect(processStanding(worker({}, [away]), nowMs, false).words).toBe(
+      'The freshness loop waited for the database just now',
+    )
   })
 
   const holding = (lease: HeldLeases) => ({ ...those(alone), leases: [lease] })

@@ -233,9 +233,24 @@ describe('many actors', () => {
       insert into process (owner, seen_at, told) values ('host/1', now() - interval '16 seconds', '{}')`)
     expect((await ofTimer(stuckAfterMs))?.taken).toMatchObject([{ owner: 'host/9' }])
     await fresh.db.pool.query(sql.unsafe`delete from process`)
-    expect(
-      await readWait(fresh.db.pool, administrator, subscription('a0000000-0000-7000-8000-000000000001')),
-    ).toBeNull()
+    const held = 'a0000000-0000-7000-8000-000000000001'
+    expect(await readWait(fresh.db.pool, administrator, subscription(held))).toBeNull()
+    // Who let its lease run out has left it to others: it waits as what nobody had, and its own place is taken no more.
+    await fresh.db.pool.transaction(async (tx) => {
+      const lapse = (until: string) =>
+        tx.query(sql.unsafe`
+        update actor set lease_until = now() + ${until}::interval, wake_at = now() + ${until}::interval
+        where kind = 'subscription' and id = ${held}`)
+      const owners = async () =>
+        (await readWait(tx, administrator, subscription(held)))?.taken.map(({ owner, taken }) => [owner, taken])
+      await lapse('-1 minute')
+      expect(await owners()).toEqual([
+        ['host/1', 1],
+        ['host/9', 1],
+      ])
+      await lapse('1 minute')
+      expect(await owners()).toBeUndefined()
+    })
     expect(
       await readWait(
         fresh.db.pool,
