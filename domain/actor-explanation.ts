@@ -241,9 +241,13 @@ const table: Readonly<Record<string, Explain>> = {
   'push ended': () => quiet('Finished', 'The agent does not call about this task any more.'),
 }
 
-/** A kind or state that this build has no words for: the machine's own name for it. */
+/** A kind or state that this build has no words for, and so no machine: under the other machine's own name for it. */
 const unknown = (path: readonly string[]): Explanation =>
-  quiet(path.map(spaced).join(', '), 'This build has no words for this state; its machine’s chart and log tell more.')
+  warn(
+    path.map(spaced).join(', '),
+    [],
+    'Another release left it in a state that this one does not know. No process of this release can move it; one of that release can. Its log tells how it came here.',
+  )
 
 export const hasWords = (kind: string, path: readonly string[]): boolean =>
   Object.hasOwn(table, `${kind} ${path.join('.')}`)

@@ -355,6 +355,18 @@ describe('work that waits', () => {
     await page.getByRole('row', { name: /elsewhere\/42\/dead command 1 .* 1 ran out/ }).waitFor()
   })
 
+  it('does not call finished what a newer release left in a state that this one does not know', async () => {
+    const sent = await idle.send(silent.agentId, { text: 'for a newer one' })
+    await idle.db.pool.query(sql.unsafe`
+      update actor set snapshot = jsonb_set(snapshot, '{value}', '"embargoed"') where kind = 'command' and id = ${sent.id}`)
+    const page = await open(`${idle.url}/actors/command/${sent.id}`)
+    const note = page.getByRole('note').filter({ hasText: 'embargoed' })
+    await note.getByText('No process of this release can move it').waitFor()
+    await page.getByText('Not known: this release does not know this state.').waitFor()
+    expect(await page.getByText('It is finished').count()).toBe(0)
+    await expectClean(page)
+  })
+
   it.each([
     ['light', 1440],
     ['dark', 720],

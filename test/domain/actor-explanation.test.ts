@@ -62,7 +62,8 @@ describe.each(durableMachines.map(({ machine, events }) => ({ name: machine.id, 
 describe('an actor of a kind that this build does not know', () => {
   it('is told by its machine’s own names', () => {
     const [told] = explainActor(seen(actorIn('embargo', { open: 'comingSoon' })), nowMs)
-    expect(told).toMatchObject({ tone: 'quiet', title: 'open, coming soon' })
+    expect(told).toMatchObject({ tone: 'warn', title: 'open, coming soon' })
+    expect(told?.sentences.join(' ')).toContain('No process of this release can move it')
     expect(eventWords('liftIt')).toBe('lift it')
     expect(eventWords('xstate.done.actor.lookUp')).toBe('its work "look up" ends')
   })

@@ -1,6 +1,7 @@
 /** What is known of one actor beside its chart: where it is, what can come, what is stored. Draws; asks nobody. */
 import { html, nothing, type TemplateResult } from 'lit'
 import {
+  isDone,
   pathsOf,
   spaced,
   whatCanHappen,
@@ -79,7 +80,10 @@ const statePaths = (value: StateValue): TemplateResult =>
 function nextEvents(definition: ChartDefinition | undefined, value: StateValue, needsPerson: boolean): TemplateResult {
   if (!definition) return html`<p class="faint">Not known without its chart.</p>`
   const events = whatCanHappen(definition, value)
-  if (events.length === 0) return html`<p class="faint">${needsPerson ? nextByPerson : 'Nothing. It is finished.'}</p>`
+  const ended = isDone(definition, value)
+    ? 'Nothing. It is finished.'
+    : 'Not known: this release does not know this state.'
+  if (events.length === 0) return html`<p class="faint">${needsPerson ? nextByPerson : ended}</p>`
   return html`<ul class="next">
     ${[...Map.groupBy(events, ({ event }) => event).values()].map(nextEvent)}
   </ul>`
