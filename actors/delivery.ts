@@ -242,7 +242,7 @@ export class Deliveries {
     const asked = { ...delivery, tenant: delivery.body.tenant, remoteTaskId: delivery.body.taskId ?? null }
     if (await whileHeld(held, () => crossesSkill(this.#t, card.card, asked, event.observation)))
       return ended({ kind: 'crossed', message: refusals['skill.crossed'] })
-    await this.#keep(event.blobs, held)
+    await this.#keep(attempt.ref, event.blobs, held)
     return this.#replied(attempt, event, held)
   }
 
@@ -325,8 +325,10 @@ export class Deliveries {
    * Bytes are on disk before what names them is told. The agent has answered, so a full disk is waited for, 50 s at most:
    * after that the outcome is in doubt, and its cause says why.
    */
-  async #keep(blobs: readonly Blob[], held: Held): Promise<void> {
-    await whileHeld(held, () => this.#t.artifacts.putAll(blobs), { triesLimit: keepsLimit })
+  async #keep(ref: ActorRef, blobs: readonly Blob[], held: Held): Promise<void> {
+    const waits = (err: unknown): void =>
+      this.#t.log.warn({ actor: actorKey(ref), err }, 'an answer waits: its files cannot be stored')
+    await whileHeld(held, () => this.#t.artifacts.putAll(blobs), { triesLimit: keepsLimit, waits })
   }
 
   async #replied({ ref, delivery, overrules }: Attempt, event: SeenEvent, held: Held): Promise<Done> {
@@ -341,7 +343,7 @@ export class Deliveries {
     const tell = (piece: Piece): Promise<void> => whileHeld(held, () => held.record({ ...about, ...piece }))
     const known = isKnown ? await tellAhead(event, asked, tell) : asked
     const sent = body.action === 'send' ? sentWords(delivery, reply) : null
-    await this.#keep(sent?.blobs ?? [], held)
+    await this.#keep(ref, sent?.blobs ?? [], held)
     const command: ReportingCommand = {
       id: ref.id,
       title: titleFrom(wordsOf(body)),

@@ -10,6 +10,7 @@ import { isTerminal, isWaiting } from '../domain/task.ts'
 import { isOfAnother, readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { LastWords } from './last-words.ts'
+import { Bell } from './loop/bell.ts'
 import type { Held } from './loop/kinds.ts'
 import { limits, StreamBroken, type OutboundCode, type Sent, type Streaming } from './outbound.ts'
 import { errorWords } from './agent-words.ts'
@@ -42,14 +43,20 @@ export type StreamEnd =
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
 
 const askAgainMs = 1_000
+/** An agent that shows its task as a stream of it begins has done so by then. */
+const firstWordsMs = 1_000
 /** An agent that keeps a stream open beside a question would have one of eight places for as long as it likes. */
 const questionMs = 15_000
 
 type Taken = StreamEnd | 'more'
 
+/** Looks at the whole task, once or a few times, until the signal aborts. */
+type LookBeside = (signal: AbortSignal) => Promise<void>
+
 interface Drinking {
   readonly requestId: string
   readonly answered: boolean
+  readonly lookBeside: LookBeside
   readonly held: Held
   readonly words: LastWords
   readonly signal: AbortSignal
@@ -74,8 +81,11 @@ export class Streams {
     this.#t = tools
   }
 
-  /** Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does. */
-  async hold(line: TaskLine, answered: boolean, held: Held): Promise<StreamEnd> {
+  /**
+   * Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does, or `lookBeside`, which is
+   * called where the agent does not show its task as the stream begins: what it said before is in no stream then.
+   */
+  async hold(line: TaskLine, answered: boolean, held: Held, lookBeside: LookBeside): Promise<StreamEnd> {
     const requestId = this.#t.newToken()
     const cut = new AbortController()
     const words = new LastWords(() => cut.abort())
@@ -91,7 +101,7 @@ export class Streams {
       cut.abort()
     }
     try {
-      const drinking = { requestId, answered, held, words, signal, cut: () => cut.abort(), stand }
+      const drinking = { requestId, answered, lookBeside, held, words, signal, cut: () => cut.abort(), stand }
       const end = await this.#follow(line, drinking)
       if (words.hasHungUp) return { kind: 'over' }
       return stands ? { kind: 'stood' } : end
@@ -151,7 +161,7 @@ export class Streams {
   async #drink(
     stream: Streaming,
     line: TaskLine,
-    { requestId, answered, held, words, cut, stand }: Drinking,
+    { requestId, answered, lookBeside, held, words, cut, stand }: Drinking,
   ): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
@@ -171,6 +181,10 @@ export class Streams {
       return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
+    const over = new AbortController()
+    const looking = besides(over.signal, () => !watch.isShown && watch.hasMoved, lookBeside)
+    // Whoever reads hears of it, as of a commit that failed.
+    looking.catch(cut)
     try {
       words.listen()
       for await (const chunk of stream.chunks) {
@@ -185,8 +199,9 @@ export class Streams {
       return last === 'more' ? { kind: 'closed' } : last
     } finally {
       clearTimeout(asking)
+      over.abort()
       // However it ended, what was read before is stored before anybody looks at the task.
-      await commits.settled()
+      await commits.settled().finally(() => looking)
     }
   }
 
@@ -202,6 +217,12 @@ export class Streams {
       return taken
     })
   }
+}
+
+/** Once the stream has begun, where `isWanted` then. */
+async function besides(over: AbortSignal, isWanted: () => boolean, look: LookBeside): Promise<void> {
+  await new Bell().wait(firstWordsMs, over)
+  if (!over.aborted && isWanted()) await look(over)
 }
 
 const broken = (reason: string, opened: boolean): StreamEnd & { kind: 'broken' } => ({
@@ -247,6 +268,8 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
+  /** The whole task was. */
+  isShown = false
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
@@ -264,8 +287,9 @@ class Rest {
     let isMore = false
     for (const event of events) {
       if (event.kind !== 'observation') continue
-      const { taskId, contextId, status } = event.observation
+      const { kind, taskId, contextId, status } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
+      this.isShown ||= kind === 'task'
       if (!status) {
         isMore = true
         continue

@@ -16,14 +16,17 @@ interface Row {
   readonly isHeld: boolean
 }
 
-const Progress = z.object({ state: z.string(), messages: z.number(), updates: z.number() })
+const Progress = z.object({ state: z.string(), messages: z.number(), updates: z.number(), artifacts: z.string() })
 export type Progress = z.infer<typeof Progress>
 
-/** What is known of a task, in figures: its state, its messages, and how often an artifact of it changed. Null: it is no more. */
+/** What is known of a task, in figures: its state, its messages, how often an artifact of it was told, and what they are. Null: it is no more. */
 export async function readProgress(db: Connection, taskId: string): Promise<Progress | null> {
   return db.maybeOne(sql.type(Progress)`
     select t.state, (select count(*) from task_message m where m.task_id = t.id)::int as messages,
-      (select coalesce(sum(a.update_count), 0) from task_artifact a where a.task_id = t.id)::float8 as updates
+      (select coalesce(sum(a.update_count), 0) from task_artifact a where a.task_id = t.id)::float8 as updates,
+      (select encode(sha256(convert_to(coalesce(string_agg(
+        a.artifact_id || ' ' || a.part_count || ' ' || a.parts_digest, ' ' order by a.artifact_id), ''), 'UTF8')), 'hex')
+        from task_artifact a where a.task_id = t.id) as artifacts
     from task t where t.id = ${taskId}`)
 }
 

@@ -16,6 +16,8 @@ export interface Saying {
 
 export interface PatientOptions {
   readonly streaming?: boolean
+  /** What a stream begins with: the task, or events alone, each of them once. Told anew: every chunk of its artifact, and then it ends. */
+  readonly begins?: 'with the task' | 'with what comes' | 'with all chunks'
   /** False: whoever asks for the task is refused. */
   readonly isShown?: false
 }
@@ -41,8 +43,14 @@ export async function startPatientAgent(taskId: string, options: PatientOptions 
   let looks = 0
   let knows = true
   let answersWith = { state: 'WORKING', agoMs: 0 }
+  const { begins = 'with the task' } = options
+  const chunks: string[] = []
+  const chunkOf = (text: string, append: boolean): object => ({
+    artifactUpdate: { taskId, contextId: task.contextId, append, artifact: { artifactId: 'a', parts: [{ text }] } },
+  })
   const turn = (state: string, { agoMs = 0, made }: Saying = {}): void => {
     task.status = { state: `TASK_STATE_${state}`, timestamp: new Date(Date.now() - agoMs).toISOString() }
+    if (made) chunks.splice(0, Infinity, ...made)
     if (made) task.artifacts = [{ artifactId: 'a', parts: made.map((text) => ({ text })) }]
   }
   const listening = await listenOnLoopback((request, response) => {
@@ -70,7 +78,12 @@ export async function startPatientAgent(taskId: string, options: PatientOptions 
       open.add(stream)
       opened += 1
       response.on('close', () => open.delete(stream))
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(event(id, { task }))
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      if (begins === 'with the task') response.write(event(id, { task }))
+      if (begins === 'with all chunks') {
+        for (const [n, text] of chunks.entries()) response.write(event(id, chunkOf(text, n > 0)))
+        response.end()
+      }
     }
     answer().catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))))
   })
@@ -90,9 +103,11 @@ export async function startPatientAgent(taskId: string, options: PatientOptions 
     },
     /** A chunk of its artifact that only who listens hears of. */
     tellChunk: (text: string, append: boolean): void => {
-      const { id, contextId } = task
-      const artifactUpdate = { taskId: id, contextId, append, artifact: { artifactId: 'a', parts: [{ text }] } }
-      for (const stream of open) stream.response.write(event(stream.id, { artifactUpdate }))
+      for (const stream of open) stream.response.write(event(stream.id, chunkOf(text, append)))
+    },
+    /** Ends its streams, as something between the two does. */
+    cut: (): void => {
+      for (const { response } of open) response.end()
     },
     /** From now on it answers a message with this state, stamped so long before now; '': its status stays word for word. */
     answersWith: (state: string, agoMs: number): void => void (answersWith = { state, agoMs }),

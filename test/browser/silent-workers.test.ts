@@ -110,7 +110,7 @@ describe('a worker that is not heard of any more', () => {
     const queue = system.getByRole('table', { name: 'What is due, by kind of actor' })
     const oldest = queue.getByRole('row', { name: /command/ }).locator('td[data-label="Oldest"]')
     await expect.poll(() => oldest.innerText(), patience).toMatch(/^3 min \d+ s$/)
-    await system.getByText(/^Commands: \d+ pending, the oldest for 4 min \d+ s; \d+ being delivered\.$/).waitFor()
+    await system.getByText(/^Commands: \d+ pending, the oldest for 4 min \d+ s; \d+ begun, no answer yet\.$/).waitFor()
     // Nobody waits elsewhere, and nothing is as old.
     const other = queue.getByRole('row', { name: /subscription/ }).locator('td[data-label="Oldest"]')
     expect(await other.innerText()).toBe('none')

@@ -35,6 +35,10 @@ test(
     const parts = [{ raw: Buffer.from('a,b\n1,2\n').toString('base64'), filename: 'sheet.csv' }]
     const sent = await house.send(agentId, { text: 'ask', parts })
     const find = () => house.system.commands.find(house.viewer, sent.id)
+    // Room that is made now would save the answer, so whoever reads the log is told now.
+    const waits = 'an answer waits: its files cannot be stored'
+    await expect.poll(() => house.lines.map(({ message }) => message)).toContain(waits)
+    expect((await find()).status).toBe('dispatching')
     await expect.poll(async () => isFinished((await find()).status), patience).toBe(true)
     const ended = await find()
     expect(ended.status).toBe('uncertain')

@@ -135,7 +135,7 @@ export class SignalboxUnderWay extends LitElement {
       </p>
       <p class="muted">
         ${this.agentId === null ? html`<bdi>${agentName}</bdi> · ` : nothing}${app.format.at(createdAt)} ·
-        ${status === 'pending' ? 'waits' : 'being delivered'}
+        ${status === 'pending' ? 'waits' : 'begun, no answer yet'}
       </p>
       <a class="link" href=${app.router.href(path)} data-route=${path}>What the command does</a>
     </li>`

@@ -224,7 +224,8 @@ function commandsLine({ app: { format }, toldMs }: Seen, { commands }: QueuesAns
   const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
   const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, toldMs)
   const oldest = ageMs === null ? '' : `, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`
-  return html`<p class="muted">Commands: ${count(pending)} pending${oldest}; ${count(dispatching)} being delivered.</p>`
+  const begun = `${count(dispatching)} begun, no answer yet.`
+  return html`<p class="muted">Commands: ${count(pending)} pending${oldest}; ${begun}</p>`
 }
 
 declare global {
