@@ -106,14 +106,14 @@ const askedForAll = (seen: Seen): string =>
 const answerDue = ({ actor: { work } }: Seen): Known[] =>
   work?.startedAt ? [{ words: 'It has time until about', at: answerBy(work.startedAt) }] : []
 
-type Explain = (seen: Seen) => Explanation
+type Explain = (seen: Seen, nowMs: number) => Explanation
 
 const ended =
   (status: 'failed' | 'uncertain'): Explain =>
-  ({ actor, delivery, evidence, settlement }) => {
+  ({ actor, delivery, evidence, settlement }, nowMs) => {
     const error = typeof actor.context['error'] === 'string' ? actor.context['error'] : null
     const action = delivery?.action ?? 'send'
-    return explainCommand({ status, error, action }, delivery, evidence, settlement) ?? quiet(status)
+    return explainCommand({ status, error, action }, nowMs, delivery, evidence, settlement) ?? quiet(status)
   }
 
 /** By kind and the path to the live state. What is missing here is told in the machine's own words, see `unknown`. */
@@ -313,7 +313,7 @@ export function explainActor(seen: Seen, nowMs: number): readonly Explanation[] 
   const above = [silent(seen, nowMs), waiting(seen, nowMs)].filter((each) => each !== null)
   const here = pathsOf(actor.value).map((path) => {
     const explain = table[`${actor.kind} ${path.join('.')}`]
-    const said = explain ? explain(seen) : unknown(path)
+    const said = explain ? explain(seen, nowMs) : unknown(path)
     if (said.tone === 'quiet' || said.known.length > 0) return said
     return { ...said, known: [...sinceKnown(seen.since), ...nextTryOf(actor.kind, firstTimer(seen), nowMs)] }
   })

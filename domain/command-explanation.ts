@@ -6,16 +6,19 @@
 import type { DeliveryRecord } from './actor.ts'
 import { type Command, commandErrors } from './command.ts'
 import { plainState, type CommandEvidence } from './evidence.ts'
-import type { Explanation, Known } from './explanation.ts'
+import { withStop, type Explanation, type Known } from './explanation.ts'
 import { isolated } from './isolation.ts'
 import { isUnstored } from './lost-answer.ts'
 import { decisionWords, needsPerson, type Settlement } from './settlement.ts'
+import { isOverdue } from './unread-agent.ts'
 
 interface Finished extends Pick<Command, 'status' | 'error' | 'action'> {
   /** The task here that it was about; null where there is none, absent where that is not known. */
   readonly localId?: string | null
   /** What came instead of an answer, as its record says it; absent where that was not read. */
   readonly cause?: string | null
+  /** How its delivery ended, in the same way. */
+  readonly ended?: DeliveryRecord['ended']
 }
 
 const failures: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
@@ -57,34 +60,66 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly adv
   },
 }
 
+/** Sentences of the console's own about a card or a rule of its own, after which nothing is sent. */
+const ruledOut: ReadonlySet<string> = new Set([
+  'gRPC transport is unavailable under the hardened network policy; advertise an HTTP binding.',
+  'The Agent Card advertises no interface that can be used.',
+  'The selected interface is no longer advertised by the Agent Card.',
+  'Agent Card trust policy rejected this connection.',
+  'Agent target is not in the configured origin allowlist.',
+  'Production agent targets require HTTPS.',
+  'Agent network address is blocked.',
+])
+/** With a word of each address that was tried. */
+const notFound = /^Agent Card discovery failed\./
+/** By its status, or in the agent's own words, which stand for it. */
+const tooMuch = /^HTTP 429\b|\btoo many requests\b|\brate.?limit/i
+
+/** By its record, or else by what was said. */
+const isUnsent = (error: string, ended: DeliveryRecord['ended']): boolean =>
+  ended === null ? ruledOut.has(error) || notFound.test(error) : ended === 'unsent' || ended === 'undelivered'
+
+/** What to do about a failure that has no row of its own above, by what is known of it. */
+function adviceOn(action: Command['action'], error: string, ended: DeliveryRecord['ended']): string {
+  if (isUnsent(error, ended)) return 'Nothing was sent. Try again once that has changed.'
+  if (tooMuch.test(error)) return 'It was too much at once for the agent, which did nothing. Try again later.'
+  return action === 'send'
+    ? 'The agent did not take the message. Change it, or send it again.'
+    : 'The agent did not take the cancel. Look at the task, or cancel it again.'
+}
+
 const wasWhat = (action: Command['action']): string => (action === 'cancelTask' ? 'the cancel' : 'the message')
 
-/** Undefined while it is under way, and when it went well. */
+/** Undefined while it is under way, and when it went well. `nowMs`: by the clock of what is on record. */
 export function explainCommand(
   command: Finished,
+  nowMs: number,
   record: DeliveryRecord | null = null,
   evidence: CommandEvidence | null = null,
   settlement: Settlement | null = null,
 ): Explanation | undefined {
   const localId = record === null ? command.localId : record.localId
-  const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence) : [])]
+  const known = [...(record ? recorded(record) : []), ...(evidence ? lookedFor(evidence, nowMs) : [])]
   if (settlement && needsPerson(command.status)) return settled(command, settlement, { known, evidence })
-  if (command.status === 'uncertain')
+  if (command.status === 'uncertain') {
+    const cause = record?.cause ?? command.cause ?? null
     return {
       ...(evidence?.outcome === 'found'
-        ? found(command, evidence.localId !== null)
-        : uncertain(command, record?.cause ?? command.cause ?? null, localId === null && !evidence?.localId)),
+        ? found(command, cause, evidence.localId !== null)
+        : uncertain(command, cause, localId === null && !evidence?.localId)),
       known,
     }
+  }
   if (command.status !== 'failed') return undefined
   if (command.error === crossedError) return crossed(command, known)
-  const told = command.error === null ? undefined : failures[command.error]
+  const error = command.error ?? 'The command failed.'
+  const told = failures[error]
   return {
     tone: 'bad',
     title: 'Not delivered',
     sentences: [
-      told?.meaning ?? command.error ?? 'The command failed.',
-      told?.advice ?? `The agent did not take ${wasWhat(command.action)}. Change it, or send it again.`,
+      told?.meaning ?? withStop(error),
+      told?.advice ?? adviceOn(command.action, error, record?.ended ?? command.ended ?? null),
     ],
     known,
     remedies: command.action === 'send' ? ['send-again', 'open-agent'] : ['open-task', 'open-agent'],
@@ -104,6 +139,12 @@ const crossed = ({ action }: Finished, known: readonly Known[]): Explanation => 
   remedies: action === 'send' ? ['open-agent'] : ['open-task', 'open-agent'],
 })
 
+/** The agent has answered, so that what is in doubt is only what it said. */
+const answerLost = 'The agent’s answer is lost'
+const lostHere = (action: Command['action']): string =>
+  `The agent answered ${wasWhat(action)}, and what it said is lost: the console could not store its files.`
+const isLostHere = (cause: string | null): boolean => cause !== null && isUnstored(cause)
+
 /**
  * Never "failed": whether it took place is not known, and a second try might make it happen twice. `isWithoutTask`: there is
  * none here to look at, as after the first send of a conversation.
@@ -115,10 +156,10 @@ function uncertain({ action, error }: Finished, cause: string | null, isWithoutT
       : 'there is no answer here that says whether it was done'
   return {
     tone: 'warn',
-    title: 'Outcome unknown',
+    title: isLostHere(cause) ? answerLost : 'Outcome unknown',
     sentences: [
-      cause !== null && isUnstored(cause)
-        ? `The agent answered ${wasWhat(action)}, and what it said is lost: the console could not store its files. Nothing is sent again automatically.`
+      isLostHere(cause)
+        ? `${lostHere(action)} Nothing is sent again automatically.`
         : `The agent may or may not have received ${wasWhat(action)}: ${why}. Nothing is sent again automatically.`,
       isWithoutTask
         ? 'It made no task here to look at, so ask whoever runs the agent, by the message id, before you send it again.'
@@ -169,28 +210,41 @@ const contradiction = (action: Command['action']): string =>
     : 'The agent says that the task is canceled. Whoever may send to the agent can reopen it and settle it anew.'
 
 /** It was looked for and is there. The command stays uncertain: what follows is a person's to say. */
-const found = ({ action }: Finished, isKnownHere: boolean): Explanation => ({
-  tone: 'warn',
-  title: 'It reached the agent',
-  sentences:
-    action === 'send'
-      ? [
-          'The console did not hear how it ended, and found the message at the agent afterwards. Nothing is sent again automatically.',
-          `${isKnownHere ? 'Look at the task' : 'Its task is not known here, so ask whoever runs the agent, by the message id,'} to see what became of it: sending it again would say it twice.`,
-        ]
-      : ['The console did not hear how it ended, and the agent says since that the task is canceled.'],
-  known: [],
-  remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
-})
+function found({ action }: Finished, cause: string | null, isKnownHere: boolean): Explanation {
+  const isLost = isLostHere(cause)
+  const why = isLost ? lostHere(action) : 'There is no answer here that says how it ended.'
+  return {
+    tone: 'warn',
+    title: isLost ? answerLost : 'It reached the agent',
+    sentences:
+      action === 'send'
+        ? [
+            `${why} The message was found at the agent afterwards. Nothing is sent again automatically.`,
+            `${isKnownHere ? 'Look at the task' : 'Its task is not known here, so ask whoever runs the agent, by the message id,'} to see what became of it: sending it again would say it twice.`,
+          ]
+        : [`${why} The agent says since that the task is canceled.`],
+    known: [],
+    remedies: action === 'send' ? ['open-task', 'send-again', 'open-agent'] : ['open-task', 'open-agent'],
+  }
+}
 
 /** What was looked for at the agent, and found or not; and of what was found, how it stands now, or that nobody looks. */
-const lookedFor = ({ outcome, sentence, looks, lookedAt, nextLookAt, localState }: CommandEvidence): Known[] => [
-  { words: sentence.replace(/\.$/, ''), at: lookedAt },
-  ...(nextLookAt === null
-    ? []
-    : [{ words: looks === 0 ? 'It is looked for' : 'It is looked for again', at: nextLookAt }]),
-  ...(outcome === 'pending' || nextLookAt !== null ? [] : [{ words: since(outcome, localState), at: null }]),
-]
+const lookedFor = (evidence: CommandEvidence, nowMs: number): Known[] => {
+  const { outcome, sentence, lookedAt, nextLookAt, localState } = evidence
+  const isOver = outcome !== 'pending' && nextLookAt === null
+  return [
+    { words: sentence.replace(/\.$/, ''), at: lookedAt },
+    ...nextLookOf(evidence, nowMs),
+    ...(isOver ? [{ words: since(outcome, localState), at: null }] : []),
+  ]
+}
+
+/** A look that is due is made by whoever asks its agent, which nobody may do at the moment. */
+function nextLookOf({ looks, nextLookAt }: CommandEvidence, nowMs: number): Known[] {
+  if (nextLookAt === null) return []
+  const words = isOverdue(nextLookAt, nowMs) ? 'It was to be looked for' : 'It is looked for'
+  return [{ words: looks === 0 ? words : `${words} again`, at: nextLookAt }]
+}
 
 function since(outcome: CommandEvidence['outcome'], localState: string | null): string {
   if (localState !== null) return `The task is followed here: ${plainState(localState)} now`

@@ -78,7 +78,7 @@ const guards: Readonly<Record<string, string>> = {
   isSameDue: 'the time is the same',
   hasTarget: 'the rule names somebody',
   settledMeanwhile: 'the task finished meanwhile',
-  agentHasNoPush: 'the agent offers no push',
+  agentHasNoPush: 'the agent offers no push, or answered that it has none',
   nobodyKnows: 'the agent or its task is gone, or too large to be read',
   taskIsOver: 'the task has ended',
   agentRegistered: 'the agent took it',
@@ -116,7 +116,8 @@ const guards: Readonly<Record<string, string>> = {
 }
 
 /** Of what ended so that a person has to decide: its machine is done with it. */
-export const nextByPerson = 'Nothing by itself. A person settles it, or asks the agent anew with another command.'
+export const nextByPerson =
+  'Nothing is sent again by itself; it is only looked for at the agent, where looks are still to come. A person settles it, or asks the agent anew with another command.'
 
 /** Guards are questions, so the name of one that is not known is almost words: `triesLeft` → "tries left". */
 export const guardWords = (guard: string): string => guards[guard] ?? spaced(guard)

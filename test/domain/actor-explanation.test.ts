@@ -239,13 +239,14 @@ describe('a command', () => {
   it('says what came instead of an answer', () => {
     const uncertain = { status: 'uncertain', error: null, action: 'send' } as const
     const record = { ...delivery, ended: 'unknown', cause: 'Agent response exceeds the safety limit.' } as const
-    const words = explainCommand(uncertain, record)?.known.map((each) => each.words)
+    const words = explainCommand(uncertain, nowMs, record)?.known.map((each) => each.words)
     expect(words).toContain('What came instead: Agent response exceeds the safety limit')
   })
 
   it('does not call an answer unreadable that was read, and tells its number and none of its words', () => {
     const doubt = { status: 'uncertain', error: null, action: 'send' } as const
-    const told = (cause: string) => explainCommand(doubt, { ...delivery, ended: 'unknown', cause: shownCause(cause) })
+    const told = (cause: string) =>
+      explainCommand(doubt, nowMs, { ...delivery, ended: 'unknown', cause: shownCause(cause) })
     for (const ours of [answeredStatus(503), answeredError(-32603)]) {
       const words = JSON.stringify(told(`${ours} token sk-4711 expired`))
       expect(words).toContain(`What came instead: ${ours.replace(/\.$/, '')}`)
@@ -258,17 +259,18 @@ describe('a command', () => {
 
   it('says nothing where nothing went wrong', () => {
     for (const status of ['pending', 'dispatching', 'succeeded'] as const)
-      expect(explainCommand({ status, error: null, action: 'send' })).toBeUndefined()
+      expect(explainCommand({ status, error: null, action: 'send' }, nowMs)).toBeUndefined()
   })
 
   it('is never called failed while its outcome is unknown', () => {
     for (const error of [commandErrors.uncertain, commandErrors.leaseExpired, null])
-      expect(JSON.stringify(explainCommand({ status: 'uncertain', error, action: 'send' }))).not.toMatch(/fail/i)
+      expect(JSON.stringify(explainCommand({ status: 'uncertain', error, action: 'send' }, nowMs))).not.toMatch(/fail/i)
   })
 
   it('tells when the request left, how that ended and what was looked for since, oldest first', () => {
     const told = explainCommand(
       { status: 'uncertain', error: commandErrors.leaseExpired, action: 'send' },
+      nowMs,
       delivery,
       evidence('absent'),
     )
@@ -286,24 +288,31 @@ describe('a command', () => {
   it('sends nobody to a task that is not there, and says by what to ask instead', () => {
     const doubt = { status: 'uncertain', error: null, action: 'send' } as const
     const advice = (localId: string | null, seen: CommandEvidence | null = null) =>
-      explainCommand(doubt, { ...delivery, localId }, seen)?.sentences.join(' ')
+      explainCommand(doubt, nowMs, { ...delivery, localId }, seen)?.sentences.join(' ')
     expect(advice(null)).not.toContain('Look at the task')
     expect(advice(null)).toContain('ask whoever runs the agent, by the message id')
     expect(advice('00000000-0000-7000-8000-000000000002')).toContain('Look at the task')
     expect(advice(null, evidence('found'))).toContain('by the message id')
     // Whoever asks without a record may know it all the same: a list of sends, the composer of a new task.
-    expect(explainCommand({ ...doubt, localId: null })?.sentences).toEqual(explainCommand(doubt, delivery)?.sentences)
-    expect(explainCommand(doubt)?.sentences.join(' ')).toContain('Look at the task')
+    expect(explainCommand({ ...doubt, localId: null }, nowMs)?.sentences).toEqual(
+      explainCommand(doubt, nowMs, delivery)?.sentences,
+    )
+    expect(explainCommand(doubt, nowMs)?.sentences.join(' ')).toContain('Look at the task')
   })
 
   it('says that it arrived once it was found, and that sending again says it twice', () => {
-    const told = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, evidence('found'))
+    const told = explainCommand(
+      { status: 'uncertain', error: null, action: 'send' },
+      nowMs,
+      delivery,
+      evidence('found'),
+    )
     expect(told).toMatchObject({ tone: 'warn', title: 'It reached the agent' })
     expect(told?.sentences.join(' ')).toContain(
       'ask whoever runs the agent, by the message id, to see what became of it: sending it again would say it twice',
     )
     const known = { ...evidence('found'), localId: '00000000-0000-7000-8000-000000000002' }
-    const here = explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, known)
+    const here = explainCommand({ status: 'uncertain', error: null, action: 'send' }, nowMs, delivery, known)
     expect(here?.sentences.join(' ')).toContain('Look at the task to see')
     expect(told?.remedies[0]).toBe('open-task')
   })
@@ -312,7 +321,7 @@ describe('a command', () => {
     const words = (localState: string | null) => {
       const localId = localState === null ? null : '00000000-0000-7000-8000-000000000002'
       const told = { ...evidence('found'), localId, localState }
-      return explainCommand({ status: 'uncertain', error: null, action: 'send' }, delivery, told)?.known.at(-1)
+      return explainCommand({ status: 'uncertain', error: null, action: 'send' }, nowMs, delivery, told)?.known.at(-1)
     }
     expect(words('TASK_STATE_COMPLETED')).toEqual({ words: 'The task is followed here: completed now', at: null })
     expect(words(null)?.words).toContain('nobody looks again')
@@ -338,7 +347,7 @@ describe('a command', () => {
   })
 
   it('explains a failure, and shows a sentence that it does not know as it is', () => {
-    const told = (error: string | null) => explainCommand({ status: 'failed', error, action: 'send' })
+    const told = (error: string | null) => explainCommand({ status: 'failed', error, action: 'send' }, nowMs)
     expect(told(commandErrors.discovery)?.sentences[0]).toContain('in three tries')
     expect(told('The agent said no.')?.sentences[0]).toBe('The agent said no.')
     expect(told(null)?.title).toBe('Not delivered')
@@ -346,7 +355,7 @@ describe('a command', () => {
 
   it('says of an answer for another skill that the agent has the message, and does not offer to send it again', () => {
     const error = refusals['skill.crossed']
-    const told = explainCommand({ status: 'failed', error, action: 'send' })
+    const told = explainCommand({ status: 'failed', error, action: 'send' }, nowMs)
     expect(told?.sentences[0]).toContain('The agent took the message')
     expect(told?.sentences[1]).toContain('It has probably done the work')
     expect(told?.remedies).toEqual(['open-agent'])
@@ -354,6 +363,6 @@ describe('a command', () => {
 
   it('never offers to send a cancel again by its words', () => {
     for (const status of ['failed', 'uncertain'] as const)
-      expect(explainCommand({ status, error: null, action: 'cancelTask' })?.remedies).not.toContain('send-again')
+      expect(explainCommand({ status, error: null, action: 'cancelTask' }, nowMs)?.remedies).not.toContain('send-again')
   })
 })

@@ -16,6 +16,7 @@ import {
 } from '../../domain/settlement.ts'
 
 const at = '2026-11-23T10:00:00.000Z'
+const nowMs = Date.parse(at)
 const settlement = (more: Partial<Settlement> = {}): Settlement => ({
   decision: 'arrived',
   note: null,
@@ -26,7 +27,7 @@ const settlement = (more: Partial<Settlement> = {}): Settlement => ({
 })
 const plain = (text: string): string => text.replaceAll(/[\u2068\u2069]/g, '')
 const told = (more: Partial<Settlement> = {}, action: 'send' | 'cancelTask' = 'send') =>
-  explainCommand({ status: 'uncertain', error: null, action }, null, null, settlement(more))
+  explainCommand({ status: 'uncertain', error: null, action }, nowMs, null, null, settlement(more))
 
 describe('a settled send', () => {
   test('needs nobody, and says who settled it, when, how, and that its record stays', () => {
@@ -63,7 +64,7 @@ describe('a settled send', () => {
       sentence: 'It was not found.',
     } as const
     const doubt = { status: 'uncertain', error: null, action: 'send' } as const
-    const words = explainCommand(doubt, delivery, evidence, settlement())?.known.map((each) => plain(each.words))
+    const words = explainCommand(doubt, nowMs, delivery, evidence, settlement())?.known.map((each) => plain(each.words))
     expect(words).toEqual(['Accepted and saved', 'It was not found', 'Grace settled it', 'It is looked for again'])
   })
 
@@ -90,7 +91,7 @@ describe('a settled send', () => {
       sentence: 'The agent has the message: it stands in the history of task t1.',
     } as const
     const about = (decision: Settlement['decision'], action: 'send' | 'cancelTask' = 'send') =>
-      explainCommand({ status: 'uncertain', error: null, action }, null, found, settlement({ decision }))
+      explainCommand({ status: 'uncertain', error: null, action }, nowMs, null, found, settlement({ decision }))
     const told = about('not-arrived')
     expect(told).toMatchObject({ tone: 'warn', title: 'Settled as not arrived, but it reached the agent' })
     expect(told?.sentences[0]).toContain('found the message at the agent')
@@ -102,9 +103,9 @@ describe('a settled send', () => {
 
   test('has words for every decision, and is explained as ever where nobody decided', () => {
     expect(new Set(Object.values(decisionWords)).size).toBe(SettleDecision.options.length)
-    expect(explainCommand({ status: 'uncertain', error: null, action: 'send' })?.tone).toBe('warn')
+    expect(explainCommand({ status: 'uncertain', error: null, action: 'send' }, nowMs)?.tone).toBe('warn')
     expect(
-      explainCommand({ status: 'succeeded', error: null, action: 'send' }, null, null, settlement()),
+      explainCommand({ status: 'succeeded', error: null, action: 'send' }, nowMs, null, null, settlement()),
     ).toBeUndefined()
   })
 })

@@ -44,7 +44,7 @@ test(
     expect(ended.status).toBe('uncertain')
     const { delivery } = ActorAnswer.parse((await house.api.get(`/api/actors/command/${sent.id}`)).body)
     expect(delivery).toMatchObject({ ended: 'unknown', cause: unstoredAnswer('ENOTDIR') })
-    const told = explainCommand(ended, delivery)
+    const told = explainCommand(ended, Date.now(), delivery)
     expect(told?.sentences[0]).toBe(
       'The agent answered the message, and what it said is lost: the console could not store its files. Nothing is sent again automatically.',
     )

@@ -141,7 +141,7 @@ export class SignalboxCancelTask extends LitElement {
       </p>`
     }
     if (meansUncertain(fault.message)) {
-      const told = explainCommand({ status: 'uncertain', error: fault.message, action: 'cancelTask' })
+      const told = explainCommand({ status: 'uncertain', error: fault.message, action: 'cancelTask' }, Date.now())
       return html`<div class="notice warn" role="alert">
         ${icon('triangle-alert', 15)}
         <div>

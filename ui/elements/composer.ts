@@ -343,7 +343,8 @@ export class SignalboxComposer extends LitElement {
     // Before its record is read this much is known: words that were to begin a task have none to look at.
     const about = delivery ? { localId: delivery.localId } : this.#inTask ? {} : { localId: null }
     const explanation = explainCommand(
-      { ...command, ...about, cause: delivery?.cause ?? null },
+      { ...command, ...about, cause: delivery?.cause ?? null, ended: delivery?.ended ?? null },
+      Date.now(),
       null,
       evidence ?? command.evidence,
       settlement,

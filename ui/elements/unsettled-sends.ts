@@ -198,7 +198,7 @@ class SignalboxUnsettled extends LitElement {
 
   #send(app: App, send: UnsettledSend): TemplateResult | typeof nothing {
     const { id, agentId, agentName, action, title, updatedAt, evidence, operable } = send
-    const explanation = explainCommand(send, null, evidence)
+    const explanation = explainCommand(send, Date.now(), null, evidence)
     if (!explanation) return nothing
     const about = `${action === 'cancelTask' ? 'Cancel: ' : ''}${title || 'Without words'}`
     const subject = {

@@ -197,7 +197,7 @@ export class SignalboxAgentTroubles extends LitElement {
   }
 
   #send(send: UnsettledSend): TemplateResult | typeof nothing {
-    const explanation = explainCommand(send, null, send.evidence)
+    const explanation = explainCommand(send, Date.now(), null, send.evidence)
     if (!explanation) return nothing
     const { id, action, title, updatedAt } = send
     const { tone, title: explained, sentences } = explanation

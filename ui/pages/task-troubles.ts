@@ -99,7 +99,7 @@ interface Trouble extends Pick<Troubles, 'app' | 'localId' | 'operable' | 'senda
 
 function trouble({ app, localId, command, operable, sendable }: Trouble): TemplateResult | typeof nothing {
   const { id, agentId, action, createdAt, evidence } = command
-  const explanation = explainCommand(command, null, evidence)
+  const explanation = explainCommand(command, Date.now(), null, evidence)
   if (!explanation) return nothing
   const actor = `/actors/command/${id}`
   // The task is this page, and its agent is linked above it. What stands in the conversation is not offered to be said twice.
