@@ -28,10 +28,7 @@ export function waiting(seen: Seen, nowMs: number): Explanation | null {
 
 /** Whose places are taken, and who goes before it. */
 export const waitSentences = (wait: ActorWait): string[] =>
-  listOf(
-    placesTaken(wait),
-    wait.ahead > 0 ? `${wait.ahead} of its kind ${wait.ahead === 1 ? 'has' : 'have'} waited longer.` : null,
-  )
+  listOf(placesTaken(wait), beginning(wait), othersBefore(wait))
 
 /** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
 function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
@@ -41,7 +38,7 @@ function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation |
     tone: late ? 'warn' : 'quiet',
     title: 'Waits for a worker or a place',
     sentences: [
-      'It is due, and no worker has taken it up: none runs, or all places for its kind are taken. It begins as soon as one is free.',
+      'It is due, and no worker has taken it up: none runs, or all places for its kind are taken. It begins when its turn comes.',
     ],
     known: [{ words: 'As it is since', at: updatedAt }],
     remedies: [],
@@ -84,7 +81,16 @@ const freeBy = (wait: ActorWait): Known[] =>
 /** Less than it may ever have: what others take is missing. */
 const forNow = ({ ofLane }: Held, { perAgent }: ActorWait): string => (ofLane < perAgent ? ' at the moment' : '')
 
-function beginning(wait: ActorWait): string {
+/** Those whose agents have all their places are passed over. */
+const othersBefore = ({ ahead }: ActorWait): string | null =>
+  ahead === 0
+    ? null
+    : `${ahead} of its kind ${ahead === 1 ? 'has' : 'have'} waited longer: ${ahead === 1 ? 'that one goes' : 'those go'} first where a place is free for ${ahead === 1 ? 'it' : 'them'}.`
+
+/** How soon it begins, where no other goes before it: how long each of those takes nobody knows. */
+function beginning(wait: ActorWait): string | null {
+  if (wait.ahead > 0) return null
+  if (wait.taken.length === 0) return 'One that runs takes it within a second.'
   if (!isFull(wait)) return 'It begins within a second.'
   const isShared = wait.taken.some(
     (each) => isLaneFull(each, wait) && each.taken < wait.places && each.ofLane < wait.perAgent,
@@ -95,7 +101,7 @@ function beginning(wait: ActorWait): string {
 /** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
 function placesTaken(wait: ActorWait): string {
   const { taken, places, perAgent } = wait
-  if (taken.length === 0) return 'No process works on its kind at the moment. One that runs takes it within a second.'
+  if (taken.length === 0) return 'No process works on its kind at the moment.'
   const by = taken.map((each) => {
     const { owner, taken: held, ofLane, ofDoubted = 0 } = each
     const atAgent = ofLane === 0 ? '' : `, ${ofLane} of them for the same agent`
@@ -108,5 +114,5 @@ function placesTaken(wait: ActorWait): string {
       : ''
     return `${held} of ${places} places are taken by ${owner}${atAgent}${most}${doubted}`
   })
-  return `${by.join('; ')}. ${beginning(wait)}`
+  return `${by.join('; ')}.`
 }

@@ -103,7 +103,7 @@ describe('work that nobody does', () => {
     expect(told[0]?.sentences.join(' ')).toContain(
       'held "follow" and stopped renewing its lease. 8 of 8 places are taken by a/1',
     )
-    expect(told[0]?.sentences.join(' ')).toContain('3 of its kind have waited longer.')
+    expect(told[0]?.sentences.join(' ')).toContain('3 of its kind have waited longer: those go first')
     expect(told[0]?.sentences.join(' ')).not.toContain('no worker runs')
     const nobody = explainActor(seen(following, { wait: { ...wait, taken: [] } }), nowMs)
     expect(nobody[0]?.sentences.join(' ')).toContain('No process works on its kind at the moment.')
@@ -139,14 +139,31 @@ describe('work that nobody does', () => {
       'Waits for a worker',
     ],
   ] as const)('says whose places it waits for: %s', (_, taken, sentence, title) => {
-    const wait = { dueAt: at(-1), ahead: 3, taken: [...taken], places: 8, perAgent: 4, requestSince: null }
+    const wait = { dueAt: at(-1), ahead: 0, taken: [...taken], places: 8, perAgent: 4, requestSince: null }
     const [told] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs)
     // Not late yet, so what it waits in is as quiet as where it waits.
     expect(told).toMatchObject({ tone: 'quiet', title, known: [{ words: 'Due', at: wait.dueAt }] })
     expect(told?.sentences.join(' ')).toContain(sentence)
-    expect(told?.sentences.join(' ')).toContain('3 of its kind have waited longer.')
     const [late] = explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs + stuckAfterMs)
     expect(late).toMatchObject({ tone: 'warn', title, remedies: ['see-queues'] })
+  })
+
+  it.each([
+    ['nobody works', []],
+    ['all places are taken', [{ owner: 'a/1', taken: 8, ofLane: 2 }]],
+    ['all that its agent may have now are taken', [{ owner: 'a/1', taken: 5, ofLane: 2 }]],
+    ['there is room', [{ owner: 'a/1', taken: 1, ofLane: 0 }]],
+  ] as const)('promises no moment where others have waited longer: %s', (_, taken) => {
+    const words = (ahead: number) => {
+      const wait = { dueAt: at(-1), ahead, taken: [...taken], places: 8, perAgent: 4, requestSince: null }
+      return explainActor(seen(actorIn('subscription', 'following', { work }), { wait }), nowMs)[0]?.sentences.join(' ')
+    }
+    expect(words(0)).toMatch(/within a second|as soon as/)
+    for (const ahead of [1, 240]) expect(words(ahead)).not.toMatch(/within a second|as soon as|\.\.|null/)
+    expect(words(240)).toMatch(
+      /\. 240 of its kind have waited longer: those go first where a place is free for them\.$/,
+    )
+    expect(words(1)).toMatch(/\. 1 of its kind has waited longer: that one goes first where a place is free for it\.$/)
   })
 })
 
@@ -343,6 +360,8 @@ describe('a command', () => {
       const [told, ...others] = explainActor(seen(actor), nowMs)
       expect([told?.tone, told?.title, others]).toEqual(['warn', 'Waits for a worker or a place', []])
       expect(told?.known).toEqual([{ words: 'As it is since', at: at(-7_200_000) }])
+      // How many are before it is not theirs to know.
+      expect(told?.sentences[0]).toMatch(/It begins when its turn comes\.$/)
     }
   })
 
