@@ -4,6 +4,7 @@
  * changes (observe.ts).
  */
 import { isTerminal } from '../domain/task.ts'
+import { taskForgotten } from '../domain/unread-agent.ts'
 import { forgetLost, type UnfinishedTask } from '../persistence/reconciliation.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import { errorWords, plainWords } from './agent-words.ts'
@@ -29,7 +30,6 @@ export type Seen =
 
 /** Digests of answers that changed nothing: a few hundred bytes each. */
 const answersRemembered = 10_000
-const forgotten = 'The agent no longer knows the task.'
 
 export class TaskLooks {
   readonly #t: TaskLookTools
@@ -50,7 +50,7 @@ export class TaskLooks {
       return { kind: 'lost', reason: plainWords(look.message), oversized: true }
     if (look.kind === 'unread') return { kind: look.answered ? 'unusable' : 'silent', reason: plainWords(look.message) }
     if (look.kind === 'refused') {
-      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: forgotten, oversized: false }
+      if (look.error.reason === 'TASK_NOT_FOUND') return { kind: 'lost', reason: taskForgotten, oversized: false }
       return { kind: 'unusable', reason: errorWords(look.error) }
     }
     return { kind: 'seen' }

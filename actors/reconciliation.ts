@@ -4,6 +4,7 @@
  * agent. Does not decide when (machines/reconciliation.ts) or for whom (reconciliation-scopes.ts), and keeps no answer (reconciliation-looks.ts).
  */
 import type { Fact } from '../domain/fact.ts'
+import { agentRemoved } from '../domain/unread-agent.ts'
 import { reconciliationMachine, type CheckOutcome, type ListOutcome } from '../machines/reconciliation.ts'
 import { readingStates } from '../machines/subscription.ts'
 import { readAgent } from '../persistence/agents.ts'
@@ -33,7 +34,6 @@ const soughtPerTurn = 200
 /** Answers in a row that cannot be used: an agent that refuses everything is not asked a hundred times. */
 const unusableLimit = 3
 const agentsRemembered = 1000
-const agentRemoved = 'The agent was removed.'
 /** No answer by a reader that does not wait for long: the scope comes again, to the other. */
 const cutShort = Symbol('cut short')
 

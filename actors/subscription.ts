@@ -4,6 +4,7 @@
  * task (task-line.ts), when to try again (machines/subscription.ts) or what an event changes (observe.ts).
  */
 import { isTerminal, isWaiting } from '../domain/task.ts'
+import { agentRemoved, taskForgotten } from '../domain/unread-agent.ts'
 import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../machines/subscription.ts'
 import { readProgress, type Progress } from '../persistence/following.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
@@ -17,8 +18,8 @@ import { Streams, type StreamEnd, type TaskLine } from './subscription-stream.ts
 import { commitSeen, lookAt, openLine, type LineTools, type Look, type LookOptions } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
 
-const agentGone = { kind: 'gone', reason: 'The agent was removed.' } as const
-const taskGone = { kind: 'gone', reason: 'The agent no longer knows the task.' } as const
+const agentGone = { kind: 'gone', reason: agentRemoved } as const
+const taskGone = { kind: 'gone', reason: taskForgotten } as const
 
 /** A stream that lasted longer than the longest pause between two of them has worked, news or not. */
 const goodStreamMs = 30_000

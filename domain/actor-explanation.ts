@@ -11,11 +11,13 @@ import { answerBy, answerDeadlineMs } from './lost-answer.ts'
 import { isAbandoned, isHolderSilent, streamOpenAfterMs } from './patience.ts'
 import { firstTimer, leftSince, type Seen } from './seen-actor.ts'
 import {
+  agentRemoved,
   askedMeanwhile,
   isOverdue,
   nextTryOf,
   nothingLost,
   sinceKnown,
+  taskForgotten,
   unfollowedTitle,
   unreadTitle,
 } from './unread-agent.ts'
@@ -106,6 +108,23 @@ const askedForAll = (seen: Seen): string =>
 const answerDue = ({ actor: { work } }: Seen): Known[] =>
   work?.startedAt ? [{ words: 'It has time until about', at: answerBy(work.startedAt) }] : []
 
+/** A removed agent gets no reply and no look. Whatever else is known of why it stopped is that it was too large. */
+function followedAgain(seen: Seen): string {
+  const why = seen.actor.context['reason']
+  if (why === agentRemoved) return 'Once the agent is added again, a look that shows the task starts following again.'
+  const byReply = 'A reply that is delivered to the task starts following again.'
+  const isTooLarge = reason(seen) !== null && why !== taskForgotten
+  if (isTooLarge) return byReply
+  return `${byReply} So does a look that shows the task again${why === taskForgotten ? '' : ', unless it was too large'}.`
+}
+
+/** How often and when it was asked in vain: the last try of them is not counted on, for none comes after it. */
+function givenUp({ actor: { context, movedAt } }: Seen): Known[] {
+  const { failures } = context
+  const tries = typeof failures === 'number' && failures > 0 ? ` after ${failures + 1} tries` : ''
+  return [{ words: `Given up${tries}`, at: movedAt }]
+}
+
 type Explain = (seen: Seen, nowMs: number) => Explanation
 
 const ended =
@@ -170,9 +189,9 @@ const table: Readonly<Record<string, Explain>> = {
     warn(
       'No longer followed',
       ['open-task', 'open-agent'],
-      'The agent or its task is gone, or too large to be read, so the task is not followed any more and may be further than it shows.',
-      reason(seen),
-      'A reply that is delivered to the task starts following again. So does a look that shows the task again, unless it was too large.',
+      reason(seen) ?? 'The agent or its task is gone, or too large to be read.',
+      'The task is not followed any more, and may be further than it shows.',
+      followedAgain(seen),
     ),
   'subscription closing.trying': () =>
     quiet('Reading the end', 'The task is finished; it is read once more as a whole, so that nothing of it is missed.'),
@@ -200,7 +219,15 @@ const table: Readonly<Record<string, Explain>> = {
     warn('Escalated', ['open-task'], 'The due time passed and the task was handed on by the escalation rule.'),
   'ownership finished': () => quiet('Finished', 'The task is finished; nobody holds it any more.'),
   'reconciliation resting': (seen) =>
-    quiet('At rest', ...listOf('Nothing of this agent is unfinished, so there is nothing to ask for.', reason(seen))),
+    quiet(
+      'At rest',
+      ...listOf(
+        reason(seen) === null
+          ? 'Nothing of this agent is unfinished, so there is nothing to ask for.'
+          : 'Nothing is asked for any more, whatever of this agent is unfinished.',
+        reason(seen),
+      ),
+    ),
   'reconciliation checking': () =>
     quiet('Asking', 'The agent is asked for each unfinished task, so that what was missed heals.'),
   'reconciliation yielding': () => quiet('Taking turns', 'Others get their turn before it asks for more tasks.'),
@@ -227,17 +254,23 @@ const table: Readonly<Record<string, Explain>> = {
       ...listOf('The agent did not take the registration. Its task is followed all the same.', reason(seen)),
     ),
   'push registered': () => quiet('The agent calls', 'The agent calls when the task changes, so changes appear sooner.'),
-  'push stopped': (seen) =>
-    warn(
+  'push stopped': (seen) => ({
+    ...warn(
       'The agent does not call',
       ['open-agent', 'open-task'],
       'It offers push and did not take the registration, so the task is followed without it: changes may appear later, none is lost.',
       reason(seen),
     ),
+    known: givenUp(seen),
+  }),
   'push removing.trying': () => quiet('Taking it back', 'The agent is told not to call any more.'),
   'push removing.pausing': () =>
     quiet('Waiting to take it back', 'The agent gave no answer; it is told again, three times at most.'),
-  'push unsupported': () => quiet('No push', 'The agent does not offer push. Its task is followed without it.'),
+  'push unsupported': () =>
+    quiet(
+      'No push',
+      'The agent’s card offers no push, or the agent answered that it does not support it. Its task is followed without it.',
+    ),
   'push ended': () => quiet('Finished', 'The agent does not call about this task any more.'),
 }
 

@@ -7,6 +7,10 @@ import type { Known } from './explanation.ts'
 
 export const unreadTitle = 'The agent cannot be read'
 
+/** Why nothing is asked of an agent or for a task any more, as rows and logs hold it. */
+export const agentRemoved = 'The agent was removed.'
+export const taskForgotten = 'The agent no longer knows the task.'
+
 /** On the page of a task, or of whoever follows it. */
 export const unfollowedTitle = 'Following does not work'
 /** The same where several tasks may be meant: "Following 3 tasks does not work". */
