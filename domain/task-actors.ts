@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini'
 import { ActorAnswer } from './actor.ts'
+import type { ActorDetail } from './chart.ts'
 
 /** Ways in which something about a task reached us, besides what was sent and its reply. */
 export const heardWays = ['stream', 'push', 'poll'] as const
@@ -21,3 +22,21 @@ export const TaskActorsAnswer = z.object({
   heard: z.array(Heard),
 })
 export type TaskActorsAnswer = z.infer<typeof TaskActorsAnswer>
+
+/** A pass over an agent's tasks is over in these states of reconciliation. */
+const passed: ReadonlySet<string> = new Set(['pausing', 'listing'])
+
+/**
+ * When a task was looked at last, as far as its agent's reconciliation tells: its last step, where that ended a pass. Null where it did
+ * not, and where the pass was before the task was (`begunAt`), which it cannot have looked at.
+ */
+export const lookedAt = (
+  { kind, value, updatedAt }: Pick<ActorDetail, 'kind' | 'value' | 'updatedAt'>,
+  begunAt: string,
+): string | null =>
+  kind === 'reconciliation' &&
+  typeof value === 'string' &&
+  passed.has(value) &&
+  Date.parse(updatedAt) >= Date.parse(begunAt)
+    ? updatedAt
+    : null

@@ -5,7 +5,8 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { ActorAnswer } from '../../domain/actor.ts'
 import { explainActor } from '../../domain/actor-explanation.ts'
-import type { Heard, TaskActorsAnswer } from '../../domain/task-actors.ts'
+import { lookedAt, type Heard, type TaskActorsAnswer } from '../../domain/task-actors.ts'
+import { isTerminal, type TaskView } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 
 const terms: Readonly<Record<string, string>> = {
@@ -18,21 +19,19 @@ const shownKinds: ReadonlySet<string> = new Set(Object.keys(terms))
 
 const ways: Record<Heard['way'], string> = { stream: 'by the stream', push: 'by a push', poll: 'by a look' }
 
-/** A pass is over in these states, so the actor's last step is when the task was looked at. */
-const looked: ReadonlySet<string> = new Set(['pausing', 'listing'])
-
 export function taskFollowers(
   app: App,
   { at, actors, heard }: TaskActorsAnswer,
-  isOver: boolean,
+  { state, createdAt }: Pick<TaskView, 'state' | 'createdAt'>,
 ): TemplateResult | typeof nothing {
   // Once a task is finished nobody asks for it, whatever the agent's other tasks need.
+  const isOver = isTerminal(state)
   const shown = actors.filter(({ actor: { kind } }) => shownKinds.has(kind) && !(isOver && kind === 'reconciliation'))
   if (shown.length === 0) return nothing
   return html`<section>
     <h2 class="label">How it is followed</h2>
     <dl>
-      ${shown.map((answer) => line(app, answer, Date.parse(at)))}
+      ${shown.map((answer) => line(app, answer, createdAt, Date.parse(at)))}
       ${
         heard.length === 0
           ? nothing
@@ -45,14 +44,12 @@ export function taskFollowers(
   </section>`
 }
 
-function line(app: App, answer: ActorAnswer, nowMs: number): TemplateResult {
-  const { kind, id, value, updatedAt } = answer.actor
+function line(app: App, answer: ActorAnswer, begunAt: string, nowMs: number): TemplateResult {
+  const { kind, id } = answer.actor
   const [explanation] = explainActor(answer, nowMs)
   const path = `/actors/${kind}/${id}`
-  const words =
-    kind === 'reconciliation' && typeof value === 'string' && looked.has(value)
-      ? html`Last looked at ${app.format.at(updatedAt)} by reconciliation`
-      : explanation?.title
+  const look = lookedAt(answer.actor, begunAt)
+  const words = look === null ? explanation?.title : html`Last looked at ${app.format.at(look)} by reconciliation`
   return html`<div>
     <dt>${terms[kind]}</dt>
     <dd>

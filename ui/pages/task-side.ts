@@ -2,7 +2,7 @@
  * The column beside a task: its facts, the states it went through, and the agent's trace. Owns telling why the trace is empty.
  */
 import { html, nothing, svg, type TemplateResult } from 'lit'
-import { isTerminal, type TaskView } from '../../domain/task.ts'
+import type { TaskView } from '../../domain/task.ts'
 import type { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { App } from '../app.ts'
 import type { CardFacts } from '../card.ts'
@@ -28,8 +28,7 @@ export interface SideContext {
 
 export const taskSide = (task: TaskView, context: SideContext): TemplateResult =>
   html`${facts(task, context)}${timeline(task, context)}
-    ${context.followers ? taskFollowers(context.app, context.followers, isTerminal(task.state)) : nothing}
-    ${traceSection(task, context)}
+    ${context.followers ? taskFollowers(context.app, context.followers, task) : nothing} ${traceSection(task, context)}
     <section><signalbox-task-history .app=${context.app} task-id=${task.localId}></signalbox-task-history></section>`
 
 function facts(task: TaskView, { app, commandId }: SideContext): TemplateResult {
