@@ -54,6 +54,10 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly adv
     meaning: 'The server that hands out access to this agent gave none, so nothing was sent.',
     advice: 'Try again in a minute; if it stays so, an administrator has to look at the credentials.',
   },
+  'The selected interface is no longer advertised by the Agent Card.': {
+    meaning: 'The agent’s card changed meanwhile and no longer names the interface that was chosen. Nothing was sent.',
+    advice: 'Send again: that goes by the card as it is now.',
+  },
   'Agent network request failed.': {
     meaning: 'No connection to the agent could be opened, so nothing was sent.',
     advice: 'Check that the agent is running, then send again.',
@@ -64,7 +68,6 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly adv
 const ruledOut: ReadonlySet<string> = new Set([
   'gRPC transport is unavailable under the hardened network policy; advertise an HTTP binding.',
   'The Agent Card advertises no interface that can be used.',
-  'The selected interface is no longer advertised by the Agent Card.',
   'Agent Card trust policy rejected this connection.',
   'Agent target is not in the configured origin allowlist.',
   'Production agent targets require HTTPS.',

@@ -54,7 +54,6 @@ describe('a send that failed', () => {
   it.each([
     'gRPC transport is unavailable under the hardened network policy; advertise an HTTP binding.',
     'The Agent Card advertises no interface that can be used.',
-    'The selected interface is no longer advertised by the Agent Card.',
     trustRejected,
     outboundSentences['origin-not-allowed'],
     outboundSentences['https-required'],
@@ -64,6 +63,11 @@ describe('a send that failed', () => {
     const expected = [error.replace(/\.?$/, '.'), 'Nothing was sent. Try again once that has changed.']
     expect(told(error, 'undelivered')).toEqual(expected)
     expect(unrecorded(error)).toEqual(expected)
+  })
+
+  it('may be sent again at once where only the interface that was chosen for it is gone', () => {
+    const sentences = unrecorded('The selected interface is no longer advertised by the Agent Card.')
+    expect(sentences?.join(' ')).toMatch(/ Nothing was sent\. Send again: that goes by the card as it is now\.$/)
   })
 
   it('is not called refused by any other words either, where its record says that nothing was sent', () => {
