@@ -10,7 +10,7 @@ import type { JsonObject } from './proto-json.ts'
 import { methods, restCalls, restCallsV03, rpcCallsV03, rpcParams, segment } from './requests.ts'
 import type { RestCall, RpcCall } from './requests.ts'
 import { parseProtoEvent, parseProtoTask } from './v0_3-rest.ts'
-import { parseStreamResponse, parseTask, parseTaskPage, readPushConfig } from './wire.ts'
+import { leniently, parseStreamResponse, parseTask, parseTaskPage, readPart, readPushConfig } from './wire.ts'
 import type { PushConfig, StreamResponse, Task, TaskPage } from './messages.ts'
 import type { Endpoint, Operation, Params } from './operations.ts'
 
@@ -138,14 +138,16 @@ function readReply(event: StreamResponse): StreamResponse {
   throw new WireError('', 'must be a task or a message')
 }
 
+const lenient = leniently(readPart)
+
 /** Reads 1.0 over both bindings and 0.3 over JSON-RPC: `kind` tells them apart. */
 const readers: Readers = {
-  send: (json) => readReply(parseStreamResponse(json)),
-  stream: parseStreamResponse,
-  get: parseTask,
-  list: parseTaskPage,
-  cancel: parseTask,
-  subscribe: parseStreamResponse,
+  send: (json) => readReply(parseStreamResponse(json, lenient)),
+  stream: (json) => parseStreamResponse(json, lenient),
+  get: (json) => parseTask(json, lenient),
+  list: (json) => parseTaskPage(json, lenient),
+  cancel: (json) => parseTask(json, lenient),
+  subscribe: (json) => parseStreamResponse(json, lenient),
   pushCreate: (json) => readPushConfig(json, ''),
   pushGet: (json) => readPushConfig(json, ''),
   pushList: (json) => {

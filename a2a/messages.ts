@@ -13,6 +13,8 @@ export interface Part {
   mediaType?: string
   filename?: string
   metadata?: Record<string, unknown>
+  /** Ours, and on no wire: it cannot be read, in a sentence. Then it has no content. */
+  unreadable?: string
 }
 
 export interface Message {

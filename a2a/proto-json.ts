@@ -157,12 +157,18 @@ export function metadata(json: JsonObject, path: string): JsonObject | undefined
   return value as JsonObject
 }
 
-/** Base64 of either alphabet, padded or not, as standard padded base64. A string that already is so is searched once and not copied. */
+/**
+ * Base64 of either alphabet, padded or not, as standard padded base64. A string that already is so is searched once and not copied.
+ * Line breaks, which encoders of mail put in, say nothing [RFC 2045 §6.8].
+ */
 export function base64(value: string, path: string): string {
   const foreign = /[^A-Za-z0-9+/=]/
   let standard = value
   if (foreign.test(value)) {
-    standard = value.replaceAll('-', '+').replaceAll('_', '/')
+    standard = value
+      .replaceAll('-', '+')
+      .replaceAll('_', '/')
+      .replaceAll(/[\r\n]+/g, '')
     if (foreign.test(standard)) throw new WireError(path, 'must be base64')
   }
   const padding = standard.indexOf('=')

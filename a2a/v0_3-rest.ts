@@ -6,7 +6,7 @@
 import { WireError, at, base64, field, label, metadata, object, open, present, string } from './proto-json.ts'
 import type { JsonObject } from './proto-json.ts'
 import { endsStreamV03, innerPushConfig, isKindPart, readKindPart, unwrapData, wrapData } from './v0_3.ts'
-import { parseSendRequest, parseStreamResponse, readTask, readWrapped } from './wire.ts'
+import { leniently, parseSendRequest, parseStreamResponse, readTask, readWrapped } from './wire.ts'
 import type { Artifact, Message, Part, PushConfig, SendRequest, StreamResponse, Task, TaskStatus } from './messages.ts'
 
 /** A part of the 0.3 proto: `text`, `file {fileWithUri|fileWithBytes}` or `data {data}`. */
@@ -34,15 +34,18 @@ function readFile(file: JsonObject, path: string): Part {
   return bytes === undefined ? named : { raw: base64(bytes, at(path, 'fileWithBytes')), ...named }
 }
 
+/** Reads parts of either shape. */
+const lenient = leniently(readProtoPart)
+
 /** Reads an event, the result of a send, or a bare task. Throws WireError. */
 export function parseProtoEvent(value: unknown): StreamResponse {
   const json = object(value, '')
-  if (field(json, 'kind') !== undefined) return parseStreamResponse(json)
-  return readWrapped(json, readProtoPart) ?? { task: readTask(json, '', readProtoPart) }
+  if (field(json, 'kind') !== undefined) return parseStreamResponse(json, lenient)
+  return readWrapped(json, lenient) ?? { task: readTask(json, '', lenient) }
 }
 
 /** Reads a bare task. Throws WireError. */
-export const parseProtoTask = (value: unknown): Task => readTask(value, '', readProtoPart)
+export const parseProtoTask = (value: unknown): Task => readTask(value, '', lenient)
 
 /** Reads the body of `message:send` and `message:stream`. Throws WireError. */
 export const parseProtoSendRequest = (value: unknown): SendRequest => parseSendRequest(value, readProtoPart)

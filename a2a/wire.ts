@@ -113,6 +113,21 @@ export function readPart(value: unknown, path: string): Part {
   return present(named)
 }
 
+/**
+ * For what an agent answers: a part of it that cannot be read takes nothing from the rest, and a sentence stands in its place. Otherwise
+ * one line of base64 would make a task that is done unreadable, and the send that it answers uncertain.
+ */
+export const leniently =
+  (readPartOf: ReadPart): ReadPart =>
+  (value, path) => {
+    try {
+      return readPartOf(value, path)
+    } catch (error) {
+      if (error instanceof WireError) return { unreadable: `This part cannot be read: ${error.message}.` }
+      throw error
+    }
+  }
+
 export function readMessage(value: unknown, path: string, readPartOf: ReadPart = readPart): Message {
   const json = object(value, path)
   return present({
@@ -201,40 +216,41 @@ export function readWrapped(json: JsonObject, readPartOf: ReadPart): StreamRespo
   return { artifactUpdate: readArtifactUpdate(artifactUpdate, 'artifactUpdate', readPartOf) }
 }
 
-function readKind(json: JsonObject): StreamResponse | null {
+function readKind(json: JsonObject, readPartOf: ReadPart): StreamResponse | null {
   switch (field(json, 'kind')) {
     case 'task':
-      return { task: readTask(json, '') }
+      return { task: readTask(json, '', readPartOf) }
     case 'message':
-      return { message: readMessage(json, '') }
+      return { message: readMessage(json, '', readPartOf) }
     case 'status-update':
-      return { statusUpdate: readStatusUpdate(json, '', readPart) }
+      return { statusUpdate: readStatusUpdate(json, '', readPartOf) }
     case 'artifact-update':
-      return { artifactUpdate: readArtifactUpdate(json, '', readPart) }
+      return { artifactUpdate: readArtifactUpdate(json, '', readPartOf) }
     default:
       return null
   }
 }
 
 /** Reads whatever an agent may send as one event: the 1.0 wrappers, a bare 1.0 task, any 0.3 `kind` object. Throws WireError. */
-export function parseStreamResponse(value: unknown): StreamResponse {
+export function parseStreamResponse(value: unknown, readPartOf: ReadPart = readPart): StreamResponse {
   const json = object(value, '')
-  const event = readKind(json) ?? readWrapped(json, readPart)
+  const event = readKind(json, readPartOf) ?? readWrapped(json, readPartOf)
   if (event) return event
-  if (field(json, 'id') !== undefined && field(json, 'status') !== undefined) return { task: readTask(json, '') }
+  if (field(json, 'id') !== undefined && field(json, 'status') !== undefined)
+    return { task: readTask(json, '', readPartOf) }
   throw new WireError('', 'must have one of task, message, statusUpdate or artifactUpdate')
 }
 
 /** Reads a bare task, 1.0 or 0.3 `kind`. Throws WireError. */
-export const parseTask = (value: unknown): Task => readTask(value, '')
+export const parseTask = (value: unknown, readPartOf: ReadPart = readPart): Task => readTask(value, '', readPartOf)
 
 /**
  * Reads the result of ListTasks; its counts may be left out when they are 0. A task that cannot be read takes nothing from the others.
  * Throws WireError where it is no page.
  */
-export function parseTaskPage(value: unknown): TaskPage {
+export function parseTaskPage(value: unknown, readPartOf: ReadPart = readPart): TaskPage {
   const json = object(value, '')
-  const entries = list(json, 'tasks', '', readable) ?? []
+  const entries = list(json, 'tasks', '', (entry, path) => readable(entry, path, readPartOf)) ?? []
   const tasks = entries.flatMap((entry) => (entry instanceof WireError ? [] : [entry]))
   const first = entries.find((entry) => entry instanceof WireError)
   return {
@@ -246,9 +262,9 @@ export function parseTaskPage(value: unknown): TaskPage {
   }
 }
 
-function readable(entry: unknown, path: string): Task | WireError {
+function readable(entry: unknown, path: string, readPartOf: ReadPart): Task | WireError {
   try {
-    return readTask(entry, path)
+    return readTask(entry, path, readPartOf)
   } catch (error) {
     if (error instanceof WireError) return error
     throw error

@@ -201,7 +201,11 @@ export class Streams {
       clearTimeout(asking)
       over.abort()
       // However it ended, what was read before is stored before anybody looks at the task.
-      await commits.settled().finally(() => looking)
+      try {
+        await commits.settled()
+      } finally {
+        await looking
+      }
     }
   }
 

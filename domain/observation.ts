@@ -56,8 +56,9 @@ export type KeepBytes = (base64: string) => StoredBytes | RefusedBytes
 export function observationFrom(event: StreamResponse, keepBytes: KeepBytes, digestOf: DigestOf): Observation {
   // Bytes are moved out once, so that the stored event and the normalised parts name the same reference.
   const slim = mapParts(event, (part): SlimPart => {
-    if (part.raw === undefined) return part
-    const { raw, ...rest } = part
+    const { raw, unreadable, ...rest } = part
+    if (unreadable !== undefined) return { refused: unreadable }
+    if (raw === undefined) return part
     const kept = keepBytes(raw)
     return 'refused' in kept ? { ...rest, refused: kept.refused } : { ...rest, stored: kept }
   })

@@ -216,11 +216,9 @@ describe('a poisoned frame', () => {
     ['is not JSON', '{"jsonrpc"'],
     ['is no event', envelope({ nonsense: true })],
     ['answers another request', JSON.stringify({ jsonrpc: '2.0', id: 'r2', result: {} })],
-    ['is nested 1,000 levels', deep(1_000)],
     ['is nested 1,000,000 levels', deep(1_000_000)],
     ['is large and not JSON', `{"a":"${'x'.repeat(100 * KiB)}`],
     ['is large and no event', envelope({ nonsense: 'x'.repeat(100 * KiB) })],
-    ['has a part that is not base64', envelope(artifact('a', { raw: '!!!!' }))],
   ])('that %s costs itself, not its stream', async (_case, json) => {
     const parser = stream()
     const events = await parser
@@ -228,6 +226,21 @@ describe('a poisoned frame', () => {
       .parse()
     expect(idsOf(events)).toEqual(['before', 'invalid', 'after'])
     expect(shared.stats.tasksLost).toBe(0)
+  })
+
+  it.each([
+    ['is nested 1,000 levels', deep(1_000), 'data is nested deeper than 256 levels'],
+    ['is not base64', envelope(artifact('a', { raw: '!!!!' })), 'raw must be base64'],
+    ['has two contents', envelope(artifact('a', { text: 'x', url: 'https://x' })), 'must have one content'],
+  ])('of which a part %s costs that part, and says so in its place', async (_case, json, fault) => {
+    const event = one(await stream().push(frame(json)).parse())
+    if (event.kind !== 'observation') throw new Error(event.kind)
+    expect(event.blobs).toEqual([])
+    const [part = ''] = event.observation.artifacts[0]?.parts ?? []
+    const shown = JSON.parse(partText(part, '')) as { kind: string; value: string }
+    expect(shown.kind).toBe('unknown')
+    expect(shown.value).toMatch(/^This part cannot be read: .*\.$/)
+    expect(shown.value).toContain(fault)
   })
 
   it.each([

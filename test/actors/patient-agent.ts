@@ -35,19 +35,54 @@ const cardOf = (origin: string, streaming: boolean): object => ({
 
 const event = (id: unknown, result: object): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`
 
+/** Of its one artifact. */
+const chunkOf = (taskId: string, text: string, append: boolean): object => ({
+  artifactUpdate: { taskId, contextId: 'c', append, artifact: { artifactId: 'a', parts: [{ text }] } },
+})
+
+/** Streams that somebody holds. */
+class Listeners {
+  readonly #open = new Set<{ readonly response: ServerResponse; readonly id: unknown }>()
+  #opened = 0
+
+  add(response: ServerResponse, id: unknown, first: readonly object[]): void {
+    const stream = { response, id }
+    this.#open.add(stream)
+    this.#opened += 1
+    response.on('close', () => this.#open.delete(stream))
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    for (const result of first) response.write(event(id, result))
+  }
+
+  /** How many there are, and how many were opened so far. */
+  get counted(): { readonly held: number; readonly opened: number } {
+    return { held: this.#open.size, opened: this.#opened }
+  }
+
+  tell(result: object): void {
+    for (const { response, id } of this.#open) response.write(event(id, result))
+  }
+
+  end(how: 'in order' | 'abruptly'): void {
+    for (const { response } of this.#open)
+      if (how === 'in order') response.end()
+      else response.destroy()
+  }
+}
+
 /** Knows one task, works on it until told otherwise, and works on whenever somebody writes. */
 export async function startPatientAgent(taskId: string, options: PatientOptions = {}) {
   const task = { id: taskId, contextId: 'c', status: { state: '', timestamp: '' }, artifacts: [] as object[] }
-  const open = new Set<{ readonly response: ServerResponse; readonly id: unknown }>()
-  let opened = 0
+  const listeners = new Listeners()
   let looks = 0
   let knows = true
   let answersWith = { state: 'WORKING', agoMs: 0 }
   const { begins = 'with the task' } = options
   const chunks: string[] = []
-  const chunkOf = (text: string, append: boolean): object => ({
-    artifactUpdate: { taskId, contextId: task.contextId, append, artifact: { artifactId: 'a', parts: [{ text }] } },
-  })
+  const firstWords = (): object[] => {
+    if (begins === 'with the task') return [{ task }]
+    return begins === 'with all chunks' ? chunks.map((text, n) => chunkOf(taskId, text, n > 0)) : []
+  }
   const turn = (state: string, { agoMs = 0, made }: Saying = {}): void => {
     task.status = { state: `TASK_STATE_${state}`, timestamp: new Date(Date.now() - agoMs).toISOString() }
     if (made) chunks.splice(0, Infinity, ...made)
@@ -74,47 +109,33 @@ export async function startPatientAgent(taskId: string, options: PatientOptions 
       if (!knows || (method === 'GetTask' && options.isShown === false))
         return reply({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } })
       if (method !== 'SubscribeToTask') return result(task)
-      const stream = { response, id }
-      open.add(stream)
-      opened += 1
-      response.on('close', () => open.delete(stream))
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-      if (begins === 'with the task') response.write(event(id, { task }))
-      if (begins === 'with all chunks') {
-        for (const [n, text] of chunks.entries()) response.write(event(id, chunkOf(text, n > 0)))
-        response.end()
-      }
+      listeners.add(response, id, firstWords())
+      if (begins === 'with all chunks') response.end()
     }
     answer().catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))))
   })
   return {
     cardUrl: `${listening.origin}/card.json`,
     /** Streams that somebody holds, and how many were opened so far. */
-    streams: () => ({ held: open.size, opened }),
+    streams: () => listeners.counted,
     /** How often somebody asked for the task. */
     looks: () => looks,
     /** Goes over to a state, and tells it to all who listen. */
     say: (state: string, saying: Saying = {}): void => {
       turn(state, saying)
       const { id, contextId, status } = task
-      if (saying.isSilent) return
-      for (const stream of open)
-        stream.response.write(event(stream.id, { statusUpdate: { taskId: id, contextId, status } }))
+      if (!saying.isSilent) listeners.tell({ statusUpdate: { taskId: id, contextId, status } })
     },
     /** A chunk of its artifact that only who listens hears of. */
-    tellChunk: (text: string, append: boolean): void => {
-      for (const stream of open) stream.response.write(event(stream.id, chunkOf(text, append)))
-    },
+    tellChunk: (text: string, append: boolean): void => listeners.tell(chunkOf(taskId, text, append)),
     /** Ends its streams, as something between the two does. */
-    cut: (): void => {
-      for (const { response } of open) response.end()
-    },
+    cut: (): void => listeners.end('in order'),
     /** From now on it answers a message with this state, stamped so long before now; '': its status stays word for word. */
     answersWith: (state: string, agoMs: number): void => void (answersWith = { state, agoMs }),
     /** From now on it knows no task, or knows it again; whoever listens is cut off. */
     forget: (isForgotten: boolean): void => {
       knows = !isForgotten
-      for (const { response } of open) response.destroy()
+      listeners.end('abruptly')
     },
     close: () => listening.close(),
   }
