@@ -170,6 +170,10 @@ function indexFrom(chunk: Uint8Array, byte: number, from: number): number {
   return index === -1 ? chunk.length : index
 }
 
+/** Names of events by which some servers keep a line open, where others write comments: nothing of A2A is called so. */
+const keepAlives: ReadonlySet<string> = new Set(['ping', 'heartbeat', 'keepalive', 'keep-alive'])
+export const isKeepAlive = ({ event }: SseEvent): boolean => keepAlives.has(event.toLowerCase())
+
 /**
  * Reads one frame. Null when it delivers nothing: comments, keep-alives, a frame without data or with empty data (as A2A and our own
  * streams only ever send JSON, an empty one is a keep-alive). Bytes that are not UTF-8 become U+FFFD.

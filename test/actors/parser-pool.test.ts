@@ -228,6 +228,20 @@ describe('a poisoned frame', () => {
     expect(shared.stats.tasksLost).toBe(0)
   })
 
+  it.each(['ping', 'Heartbeat', 'keepalive', 'keep-alive'])(
+    'is none that only keeps the line open: %s',
+    async (name) => {
+      const alive = Buffer.from(`event: ${name}\ndata: {}\n\n`)
+      const events = await stream()
+        .push(Buffer.concat([textFrame('before', 10), alive, textFrame('after', 10)]))
+        .parse()
+      expect(idsOf(events)).toEqual(['before', 'after'])
+      // Of another name it may be what the agent said.
+      const [other] = await stream().push(Buffer.from('event: progress\ndata: {}\n\n')).parse()
+      expect(other?.kind).toBe('invalid')
+    },
+  )
+
   it.each([
     ['is nested 1,000 levels', deep(1_000), 'data is nested deeper than 256 levels'],
     ['is not base64', envelope(artifact('a', { raw: '!!!!' })), 'raw must be base64'],

@@ -4,6 +4,7 @@
  */
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { interfaceEntry } from '../support/peers/card.ts'
 import { recordOf } from '../support/peers/operations.ts'
@@ -69,7 +70,7 @@ test.each([v10, v03])('an agent of A2A $version', async ({ version, state, parts
     value: expect.stringMatching(/^This part cannot be read: .*\.$/) as string,
   })
   expect(said).toMatchObject({ kind: 'text', value: 'said' })
-  const bytes = await house.api.fetch((file?.value as { href: string }).href)
+  const bytes = await house.api.fetch(z.object({ href: z.string() }).parse(file?.value).href)
   expect(await bytes.text()).toBe('hello world')
   await listening.close()
 })
