@@ -113,20 +113,26 @@ export function readPart(value: unknown, path: string): Part {
   return present(named)
 }
 
+/** Of one answer. More are no slip of its agent's, and a sentence for each would be many times what it said. */
+const unreadableLimit = 100
+
 /**
- * For what an agent answers: a part of it that cannot be read takes nothing from the rest, and a sentence stands in its place. Otherwise
- * one line of base64 would make a task that is done unreadable, and the send that it answers uncertain.
+ * For one answer of an agent: a part of it that cannot be read takes nothing from the rest, and a sentence stands in its place. Otherwise
+ * one line of base64 would make a task that is done unreadable, and the send that it answers uncertain. The sentence does not say where
+ * the part is: told by a stream and seen by a look it is the same part.
  */
-export const leniently =
-  (readPartOf: ReadPart): ReadPart =>
-  (value, path) => {
+export function leniently(readPartOf: ReadPart): ReadPart {
+  let left = unreadableLimit
+  return (value, path) => {
     try {
-      return readPartOf(value, path)
+      return readPartOf(value, left > 0 ? 'part' : path)
     } catch (error) {
-      if (error instanceof WireError) return { unreadable: `This part cannot be read: ${error.message}.` }
-      throw error
+      if (!(error instanceof WireError) || left === 0) throw error
+      left -= 1
+      return { unreadable: `This part cannot be read: ${error.message}.` }
     }
   }
+}
 
 export function readMessage(value: unknown, path: string, readPartOf: ReadPart = readPart): Message {
   const json = object(value, path)

@@ -10,7 +10,6 @@ import { isTerminal, isWaiting } from '../domain/task.ts'
 import { isOfAnother, readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { LastWords } from './last-words.ts'
-import { Bell } from './loop/bell.ts'
 import type { Held } from './loop/kinds.ts'
 import { limits, StreamBroken, type OutboundCode, type Sent, type Streaming } from './outbound.ts'
 import { errorWords } from './agent-words.ts'
@@ -43,20 +42,14 @@ export type StreamEnd =
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
 
 const askAgainMs = 1_000
-/** An agent that shows its task as a stream of it begins has done so by then. */
-const firstWordsMs = 1_000
 /** An agent that keeps a stream open beside a question would have one of eight places for as long as it likes. */
 const questionMs = 15_000
 
 type Taken = StreamEnd | 'more'
 
-/** Looks at the whole task, once or a few times, until the signal aborts. */
-type LookBeside = (signal: AbortSignal) => Promise<void>
-
 interface Drinking {
   readonly requestId: string
   readonly answered: boolean
-  readonly lookBeside: LookBeside
   readonly held: Held
   readonly words: LastWords
   readonly signal: AbortSignal
@@ -81,11 +74,8 @@ export class Streams {
     this.#t = tools
   }
 
-  /**
-   * Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does, or `lookBeside`, which is
-   * called where the agent does not show its task as the stream begins: what it said before is in no stream then.
-   */
-  async hold(line: TaskLine, answered: boolean, held: Held, lookBeside: LookBeside): Promise<StreamEnd> {
+  /** Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does. */
+  async hold(line: TaskLine, answered: boolean, held: Held): Promise<StreamEnd> {
     const requestId = this.#t.newToken()
     const cut = new AbortController()
     const words = new LastWords(() => cut.abort())
@@ -101,7 +91,7 @@ export class Streams {
       cut.abort()
     }
     try {
-      const drinking = { requestId, answered, lookBeside, held, words, signal, cut: () => cut.abort(), stand }
+      const drinking = { requestId, answered, held, words, signal, cut: () => cut.abort(), stand }
       const end = await this.#follow(line, drinking)
       if (words.hasHungUp) return { kind: 'over' }
       return stands ? { kind: 'stood' } : end
@@ -161,7 +151,7 @@ export class Streams {
   async #drink(
     stream: Streaming,
     line: TaskLine,
-    { requestId, answered, lookBeside, held, words, cut, stand }: Drinking,
+    { requestId, answered, held, words, cut, stand }: Drinking,
   ): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
@@ -181,10 +171,6 @@ export class Streams {
       return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
-    const over = new AbortController()
-    const looking = besides(over.signal, () => !watch.isShown && watch.hasMoved, lookBeside)
-    // Whoever reads hears of it, as of a commit that failed.
-    looking.catch(cut)
     try {
       words.listen()
       for await (const chunk of stream.chunks) {
@@ -199,13 +185,8 @@ export class Streams {
       return last === 'more' ? { kind: 'closed' } : last
     } finally {
       clearTimeout(asking)
-      over.abort()
       // However it ended, what was read before is stored before anybody looks at the task.
-      try {
-        await commits.settled()
-      } finally {
-        await looking
-      }
+      await commits.settled()
     }
   }
 
@@ -221,12 +202,6 @@ export class Streams {
       return taken
     })
   }
-}
-
-/** Once the stream has begun, where `isWanted` then. */
-async function besides(over: AbortSignal, isWanted: () => boolean, look: LookBeside): Promise<void> {
-  await new Bell().wait(firstWordsMs, over)
-  if (!over.aborted && isWanted()) await look(over)
 }
 
 const broken = (reason: string, opened: boolean): StreamEnd & { kind: 'broken' } => ({
@@ -272,8 +247,6 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
-  /** The whole task was. */
-  isShown = false
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
@@ -291,9 +264,8 @@ class Rest {
     let isMore = false
     for (const event of events) {
       if (event.kind !== 'observation') continue
-      const { kind, taskId, contextId, status } = event.observation
+      const { taskId, contextId, status } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
-      this.isShown ||= kind === 'task'
       if (!status) {
         isMore = true
         continue

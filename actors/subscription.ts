@@ -9,7 +9,6 @@ import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../m
 import { readProgress, type Progress } from '../persistence/following.ts'
 import { readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import type { Done, Held, Kind, LeasedActor } from './loop/kinds.ts'
-import { Bell } from './loop/bell.ts'
 import { limits } from './outbound.ts'
 import { errorWords, plainWords } from './agent-words.ts'
 import { inTurn, unlessLost } from './loop/outlast.ts'
@@ -23,9 +22,6 @@ const taskGone = { kind: 'gone', reason: taskForgotten } as const
 
 /** A stream that lasted longer than the longest pause between two of them has worked, news or not. */
 const goodStreamMs = 30_000
-/** Of one stream that goes on meanwhile. */
-const looksBeside = 3
-const lookAgainMs = 1_000
 /** A look after which the place is given up must not keep it for a minute. */
 const partingDeadlineMs = 5_000
 /** The last looks at a task that is over keep their places for so long, whosever turn it is: slow agents answer by then. */
@@ -78,7 +74,7 @@ export class Following {
     if (isWaiting(line.task.state) && !answered) return ended({ kind: 'waiting' })
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
-    const over = await this.#streams.hold(line, answered, held, (signal) => this.#lookBeside(line, held, signal))
+    const over = await this.#streams.hold(line, answered, held)
     // Whether somebody has to look at the whole of it is known where its end was told.
     if (over.kind === 'over') return ended({ kind: 'ended', news: true })
     // Before our own look: a task that moves is no proof of a stream that tells nothing of it.
@@ -161,24 +157,6 @@ export class Following {
     } finally {
       clearTimeout(timer)
       held.turn.removeEventListener('abort', end)
-    }
-  }
-
-  /**
-   * While a stream is read whose agent does not show the task as it begins: what it said between the look before and this stream is in
-   * neither, and would be missed for as long as the stream is busy. A look that the stream overtook may not have counted.
-   */
-  async #lookBeside(line: TaskLine, held: Held, signal: AbortSignal): Promise<void> {
-    for (let begun = 1; begun <= looksBeside; begun++) {
-      const task = await readFollowed(this.#t.db.pool, line.task.id)
-      if (!task || isTerminal(task.state)) return
-      const look = await this.#see({ ...line, task }, held, signal, { deadlineMs: limits.answer.deadlineMs })
-      if (look.kind !== 'seen' || isTerminal(look.event.observation.status?.state ?? '')) return
-      const now = await readFollowed(this.#t.db.pool, line.task.id)
-      // Its own is one.
-      if (!now || now.version - task.version <= 1) return
-      await new Bell().wait(lookAgainMs, signal)
-      if (signal.aborted) return
     }
   }
 

@@ -76,7 +76,7 @@ const ruledOut: ReadonlySet<string> = new Set([
 /** With a word of each address that was tried. */
 const notFound = /^Agent Card discovery failed\./
 /** By its status, or in the agent's own words, which stand for it. */
-const tooMuch = /^HTTP 429\b|\btoo many requests\b|\brate.?limit/i
+const tooMuch = /^HTTP 429\b|\btoo many requests\b|\brate.?limit(?:ed| (?:was )?(?:exceeded|reached|hit)\b)/i
 
 /** By its record, or else by what was said. */
 const isUnsent = (error: string, ended: DeliveryRecord['ended']): boolean =>

@@ -27,8 +27,8 @@ export type TaskActorsAnswer = z.infer<typeof TaskActorsAnswer>
 const passed: ReadonlySet<string> = new Set(['pausing', 'listing'])
 
 /**
- * When a task was looked at last, as far as its agent's reconciliation tells: its last step, where that ended a pass. Null where it did
- * not, and where the pass was before the task was (`begunAt`), which it cannot have looked at.
+ * When a task's agent was last asked for what was missed: its reconciliation's last step, where that ended a pass. It need not have asked for
+ * this one, of which it may have heard just before. Null where it ended none, and where it ended before the task was (`begunAt`).
  */
 export const lookedAt = (
   { kind, value, updatedAt }: Pick<ActorDetail, 'kind' | 'value' | 'updatedAt'>,

@@ -3,7 +3,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { kindEvent } from '../../a2a/v0_3.ts'
 import { parseProtoEvent, protoEvent } from '../../a2a/v0_3-rest.ts'
-import { WireError, parseSendRequest, parseStreamResponse, parseTask, parseTaskPage } from '../../a2a/wire.ts'
+import {
+  WireError,
+  leniently,
+  parseSendRequest,
+  parseStreamResponse,
+  parseTask,
+  parseTaskPage,
+  readPart,
+} from '../../a2a/wire.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import { anyPart, eventsWith, hostileJson, kindPart, protoPart, referenceTaskIds } from './arbitraries.ts'
 
@@ -311,5 +319,32 @@ describe('hostile JSON', () => {
       return performance.now() - started
     })
     expect(Math.min(...took)).toBeLessThan(0.5)
+  })
+})
+
+describe('a part of an answer that cannot be read', () => {
+  const page = (count: number) => ({
+    id: 't',
+    status: { state: 'working' },
+    artifacts: [{ artifactId: 'a', parts: Array(count).fill(0) }],
+  })
+
+  it('takes nothing from the rest, and is called the same wherever it stands', () => {
+    const unreadable = { unreadable: 'This part cannot be read: part must be an object.' }
+    expect(parseTask(page(100), leniently(readPart)).artifacts?.[0]?.parts).toEqual(Array(100).fill(unreadable))
+    const said = { message: { messageId: 'm', role: 'agent', parts: [0, { text: 'said' }] } }
+    expect(parseStreamResponse(said, leniently(readPart))).toMatchObject({
+      message: { parts: [unreadable, { text: 'said' }] },
+    })
+  })
+
+  it('is no slip where there are more than a hundred', () => {
+    expect(() => parseTask(page(101), leniently(readPart))).toThrow('artifacts[0].parts[100] must be an object')
+  })
+
+  it('is never said by an agent itself', () => {
+    const sly = page(0)
+    sly.artifacts[0]?.parts.push({ text: 'x', unreadable: 'This console is broken.' })
+    expect(parseTask(sly).artifacts?.[0]?.parts).toEqual([{ text: 'x' }])
   })
 })

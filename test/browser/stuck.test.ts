@@ -308,7 +308,9 @@ describe('work that waits', () => {
       async (page) => {
         const beside = page.getByRole('complementary', { name: 'Details' })
         await beside.getByRole('link', { name: 'Waits for a place' }).waitFor({ timeout: 5000 })
-        await beside.getByRole('link', { name: /^Last looked at .* by reconciliation$/ }).waitFor({ timeout: 20_000 })
+        await beside
+          .getByRole('link', { name: /^Its agent’s tasks were last looked through at \d/ })
+          .waitFor({ timeout: 20_000 })
       },
     )
   }, 180_000)

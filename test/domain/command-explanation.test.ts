@@ -42,6 +42,8 @@ describe('a send that failed', () => {
     const change = 'The agent did not take the message. Change it, or send it again.'
     expect(told('HTTP 413 Payload Too Large', 'refused')).toEqual(['HTTP 413 Payload Too Large.', change])
     expect(unrecorded('No such skill.')).toEqual(['No such skill.', change])
+    for (const said of ['rate_limit must be a number', 'No such plan of rate limiting'])
+      expect(told(said, 'refused')).toEqual([`${said}.`, change])
     // An agent may say what a console says: who answered was reached.
     expect(told(trustRejected, 'refused')?.[1]).toBe(change)
     // Nobody can change a cancel.

@@ -49,7 +49,8 @@ function line(app: App, answer: ActorAnswer, begunAt: string, nowMs: number): Te
   const [explanation] = explainActor(answer, nowMs)
   const path = `/actors/${kind}/${id}`
   const look = lookedAt(answer.actor, begunAt)
-  const words = look === null ? explanation?.title : html`Last looked at ${app.format.at(look)} by reconciliation`
+  const words =
+    look === null ? explanation?.title : html`Its agent’s tasks were last looked through at ${app.format.at(look)}`
   return html`<div>
     <dt>${terms[kind]}</dt>
     <dd>
