@@ -5,6 +5,7 @@
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { rebuildTask } from '../../actors/rebuild.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { interfaceEntry } from '../support/peers/card.ts'
 import { recordOf } from '../support/peers/operations.ts'
@@ -62,7 +63,8 @@ test.each([v10, v03])('an agent of A2A $version', async ({ version, state, parts
   const agentId = await house.api.register(`${listening.origin}/card.json`)
   const { status, error, result } = await house.finished((await house.send(agentId, { text: 'make it' })).id)
   expect([status, error]).toEqual(['succeeded', null])
-  const { artifacts } = await house.task(result?.localId ?? '', (task) => task.state === 'TASK_STATE_COMPLETED')
+  const localId = result?.localId ?? ''
+  const { artifacts } = await house.task(localId, (task) => task.state === 'TASK_STATE_COMPLETED')
   const [file, odd, said] = artifacts[0]?.parts ?? []
   expect(file).toMatchObject({ kind: 'raw', filename: 'a.txt', value: { size: 11 } })
   expect(odd).toMatchObject({
@@ -72,5 +74,7 @@ test.each([v10, v03])('an agent of A2A $version', async ({ version, state, parts
   expect(said).toMatchObject({ kind: 'text', value: 'said' })
   const bytes = await house.api.fetch(z.object({ href: z.string() }).parse(file?.value).href)
   expect(await bytes.text()).toBe('hello world')
+  // What is stored says it once: a rebuild makes the same of it.
+  expect(await rebuildTask(house.db.pool, house.viewer.organizationId, localId)).toMatchObject({ repaired: false })
   await listening.close()
 })
