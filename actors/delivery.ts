@@ -160,7 +160,7 @@ export class Deliveries {
       this.#select(ref.id, card.endpoint)
       return found({ kind: 'found' })
     }
-    return found(card.permanent ? { kind: 'refused', message: card.message } : { kind: 'missed' })
+    return found({ kind: card.permanent ? 'refused' : 'missed', message: card.message })
   }
 
   /** Before a large body is read there is to be room for it. Nothing has been done until then. */

@@ -13,7 +13,8 @@ import { work, type Interrupted } from './work.ts'
  */
 export type DiscoverOutcome =
   | { readonly kind: 'found' }
-  | { readonly kind: 'missed' }
+  /** `message`: why, for the log. Rows from before it was told have none. */
+  | { readonly kind: 'missed'; readonly message?: string }
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'refused'; readonly message: string }
 

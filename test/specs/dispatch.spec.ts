@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ActorLogPage } from '../../domain/actor.ts'
 import { commandErrors, type Command } from '../../domain/command.ts'
 import { commandIn, type Client } from '../support/api.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -110,6 +111,13 @@ describe.each(bothDatabases)('dispatch on %s', (database) => {
     expect(tookMs).toBeGreaterThan(2_900)
     expect(hidden.callsOf('GetAgentCard')).toBe(3)
     expect(hidden.receipts).toEqual([])
+    // Why is kept with each look: the agent may be well when somebody asks.
+    const { steps } = ActorLogPage.parse((await api.get(`/api/actors/command/${command.id}/log`)).body)
+    const looks = steps
+      .filter(({ event }) => event.type === 'xstate.done.actor.discover')
+      .map(({ event }) => event['output'])
+    const why = expect.stringMatching(/^Agent Card discovery failed\. Tried: .*HTTP 500/) as string
+    expect(looks).toEqual([1, 2, 3].map(() => ({ kind: 'missed', message: why })))
   })
 
   test('delivered when the card is found at the third look', async () => {
