@@ -8,7 +8,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import type { Connection } from './connection.ts'
-import { addPlaces, presentWindow, unwaited } from './rate-limits.ts'
+import { addPlaces, presentWindow } from './rate-limits.ts'
 import { isGood, type GoodSessions } from './sessions.ts'
 
 export interface Presumption {
@@ -58,7 +58,7 @@ export async function holdPresumptions(
       ${addPlaces}
       returning bucket, taken
     )
-    select set_config('signalbox.standing', coalesce(string_agg(k.id::text, ' '), ''), false) as ids, ${unwaited}
+    select set_config('signalbox.standing', coalesce(string_agg(k.id::text, ' '), ''), false) as ids
     from known k join counted c on c.bucket = k.bucket where c.taken - k.wanted + k.nth <= k.places`)
   return new Set(row?.ids.split(' ').filter((id) => id !== '') ?? [])
 }

@@ -23,12 +23,6 @@ export const addPlaces = sql.fragment`
     starts_at = case when ${counts} then w.starts_at else excluded.starts_at end,
     taken = case when ${counts} then w.taken + excluded.taken else excluded.taken end`
 
-/**
- * As a column of a statement that counts: its own transaction does not wait for the disk, where nothing else is written in it that must last.
- * A database that crashes forgets callers of the last second, and no command [PostgreSQL, "Asynchronous Commit"].
- */
-export const unwaited = sql.fragment`set_config('synchronous_commit', 'off', true) as unwaited`
-
 /** One person's, or one registration's; meetArrivals (sessions.ts) writes the same in its statement. */
 export const bucketOf = (what: string, whose: string): string => `${what}/${whose}`
 
@@ -60,7 +54,7 @@ export async function takePlaces(db: Pick<Connection, 'any'>, wishes: readonly W
     select bucket, ${presentWindow}, wanted
     from unnest(${sql.array(buckets, 'text')}, ${sql.array(wanted, 'int4')}) as wish(bucket, wanted) order by bucket
     ${addPlaces}
-    returning bucket, taken, ceil(extract(epoch from ${presentWindow} + ${length} - now()) * 1000)::int as "leftMs", ${unwaited}`)
+    returning bucket, taken, ceil(extract(epoch from ${presentWindow} + ${length} - now()) * 1000)::int as "leftMs"`)
   const counted = new Map(rows.map((row) => [row.bucket, row]))
   return wishes.map((wish) => {
     const row = counted.get(wish.bucket)

@@ -7,7 +7,7 @@ import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
 import { Role, type Permission, type Viewer } from '../domain/access.ts'
 import type { Connection } from './connection.ts'
-import { addPlaces, grantedOf, isPresent, presentWindow, unwaited } from './rate-limits.ts'
+import { addPlaces, grantedOf, isPresent, presentWindow } from './rate-limits.ts'
 
 export interface SessionRow {
   readonly tokenHash: string
@@ -147,7 +147,7 @@ export async function meetArrivals(
       ${addPlaces}
       returning bucket, taken
     )${seenBefore === null ? sql.fragment`` : noted}
-    select k.*, c.taken, ${unwaited} from known k left join counted c on c.bucket = k.bucket`)
+    select k.*, c.taken from known k left join counted c on c.bucket = k.bucket`)
   return shared(arrivals, rows)
 }
 
