@@ -138,16 +138,17 @@ function readReply(event: StreamResponse): StreamResponse {
   throw new WireError('', 'must be a task or a message')
 }
 
-const lenient = () => leniently(readPart)
+const readEvent = (json: unknown): StreamResponse => parseStreamResponse(json, leniently(readPart))
+const readWhole = (json: unknown): Task => parseTask(json, leniently(readPart))
 
 /** Reads 1.0 over both bindings and 0.3 over JSON-RPC: `kind` tells them apart. */
 const readers: Readers = {
-  send: (json) => readReply(parseStreamResponse(json, lenient())),
-  stream: (json) => parseStreamResponse(json, lenient()),
-  get: (json) => parseTask(json, lenient()),
-  list: (json) => parseTaskPage(json, lenient()),
-  cancel: (json) => parseTask(json, lenient()),
-  subscribe: (json) => parseStreamResponse(json, lenient()),
+  send: (json) => readReply(readEvent(json)),
+  stream: readEvent,
+  get: readWhole,
+  list: (json) => parseTaskPage(json, leniently(readPart)),
+  cancel: readWhole,
+  subscribe: readEvent,
   pushCreate: (json) => readPushConfig(json, ''),
   pushGet: (json) => readPushConfig(json, ''),
   pushList: (json) => {

@@ -172,7 +172,6 @@ function indexFrom(chunk: Uint8Array, byte: number, from: number): number {
 
 /** Names of events by which some servers keep a line open, where others write comments: nothing of A2A is called so. */
 const keepAlives: ReadonlySet<string> = new Set(['ping', 'heartbeat', 'keepalive', 'keep-alive'])
-export const isKeepAlive = ({ event }: SseEvent): boolean => keepAlives.has(event.toLowerCase())
 
 /**
  * Reads one frame. Null when it delivers nothing: comments, keep-alives, a frame without data or with empty data (as A2A and our own
@@ -198,7 +197,7 @@ export function parseFrame(frame: Uint8Array | string): SseEvent | null {
     else if (name === 'retry' && /^\d{1,9}$/.test(value)) retry = Number(value)
   }
   const joined = data.join('\n')
-  if (joined === '') return null
+  if (joined === '' || keepAlives.has(event.toLowerCase())) return null
   return {
     event: event || 'message',
     data: joined,

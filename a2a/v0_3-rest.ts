@@ -34,18 +34,16 @@ function readFile(file: JsonObject, path: string): Part {
   return bytes === undefined ? named : { raw: base64(bytes, at(path, 'fileWithBytes')), ...named }
 }
 
-/** Reads parts of either shape. */
-const lenient = () => leniently(readProtoPart)
-
 /** Reads an event, the result of a send, or a bare task. Throws WireError. */
 export function parseProtoEvent(value: unknown): StreamResponse {
   const json = object(value, '')
-  if (field(json, 'kind') !== undefined) return parseStreamResponse(json, lenient())
-  return readWrapped(json, lenient()) ?? { task: readTask(json, '', lenient()) }
+  const readPartOf = leniently(readProtoPart)
+  if (field(json, 'kind') !== undefined) return parseStreamResponse(json, readPartOf)
+  return readWrapped(json, readPartOf) ?? { task: readTask(json, '', readPartOf) }
 }
 
 /** Reads a bare task. Throws WireError. */
-export const parseProtoTask = (value: unknown): Task => readTask(value, '', lenient())
+export const parseProtoTask = (value: unknown): Task => readTask(value, '', leniently(readProtoPart))
 
 /** Reads the body of `message:send` and `message:stream`. Throws WireError. */
 export const parseProtoSendRequest = (value: unknown): SendRequest => parseSendRequest(value, readProtoPart)

@@ -67,24 +67,19 @@ function queueTrouble(
   nowMs: number,
 ): QueueTrouble | null {
   if ((oldestAgeMs(queue, nowMs) ?? 0) < stuckAfterMs) return null
-  const ofKind = leases.filter(({ kind }) => kind === queue.kind)
-  const expired = ofKind.reduce((sum, each) => sum + each.expired, 0)
-  const holders = ofKind.filter(({ owner, held, expired: lost }) => held > lost && !silent.has(owner))
+  const expired = leases.filter(({ kind }) => kind === queue.kind).reduce((sum, each) => sum + each.expired, 0)
   const ranOut = `${expired} ${expired === 1 ? 'lease' : 'leases'} ran out`
+  const also = expired > 0 ? `, and ${ranOut} meanwhile` : ''
   // Before who works on it: leases here are one organization's, and places may all be taken for another.
   if (places !== null && places.taken >= places.limit)
-    return {
-      what: 'Waits for room',
-      why: `${places.taken} of ${places.limit} places are taken${expired > 0 ? `, and ${ranOut} meanwhile` : ''}`,
-    }
-  if (holders.length === 0)
+    return { what: 'Waits for room', why: `${places.taken} of ${places.limit} places are taken${also}` }
+  if (heldOf(queue.kind, { leases, silent }).underWay === 0)
     return { what: 'Stuck', why: expired > 0 ? `${ranOut} and nobody took over` : 'nobody works on it' }
   const { busiest } = queue
   const which =
     busiest !== null && places !== null && busiest.held >= shareOf({ ...places, places: places.limit })
       ? `, as ${isolated(busiest.name)} has`
       : ''
-  const also = expired > 0 ? `, and ${ranOut} meanwhile` : ''
   return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}${also}` }
 }
 

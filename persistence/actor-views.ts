@@ -10,6 +10,7 @@ import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
 import { failsForLong, movedAt } from './failing.ts'
+import { isUnheld } from './leases.ts'
 import { isHeardOf } from './processes.ts'
 import { taskHeld } from './task-views.ts'
 import { held } from './visibility.ts'
@@ -244,7 +245,7 @@ const isTitled = ({ q }: ActorFilter, lane: Fragment): Fragment =>
 /** In the words of the index `actor_due`: what has work that is due, or held, is scheduled. */
 const workConditions = ({ work, owner }: ActorFilter): Fragment[] => [
   ...(work === 'due'
-    ? [sql.fragment`a.wake_at <= now() and (a.lease_until is null or a.lease_until <= now())`]
+    ? [sql.fragment`a.wake_at <= now() and ${isUnheld(sql.fragment`a`)}`]
     : work === 'held'
       ? [sql.fragment`a.wake_at is not null and a.lease_until > now() and ${isHeardOf(sql.fragment`a.lease_owner`)}`]
       : []),

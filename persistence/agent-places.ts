@@ -10,6 +10,7 @@ import { stuckAfterMs } from '../domain/patience.ts'
 import { queueCountLimit } from '../domain/queue.ts'
 import { shareOf } from '../domain/shares.ts'
 import type { Connection } from './connection.ts'
+import { isUnheld } from './leases.ts'
 import { isHeardOf } from './processes.ts'
 import { held } from './visibility.ts'
 
@@ -55,7 +56,7 @@ export async function readFullPlaces(
       select count(*)::int as waiting, min(due.wake_at) as "oldestDueAt" from (
         select a.lane, a.wake_at from actor a
         where a.kind = f.kind and a.wake_at <= now() and a.organization_id = ${viewer.organizationId} and a.work is not null
-          and (a.lease_until is null or a.lease_until <= now())
+          and ${isUnheld(sql.fragment`a`)}
         order by a.wake_at limit ${queueCountLimit}) due
       where due.lane = ${agentId}) w
     where w."oldestDueAt" < now() - ${stuckAfterMs} * interval '1 millisecond'

@@ -148,6 +148,10 @@ export function claimFor(
   return db.pool.transaction((tx) => claimActors(tx, claim, others))
 }
 
+/** Of a row by its name in the statement: nobody has it, or whoever did let it run out. */
+export const isUnheld = (actor: FragmentSqlToken): FragmentSqlToken =>
+  sql.fragment`(${actor}.lease_until is null or ${actor}.lease_until <= now())`
+
 /** Whether an actor's last try failed or was slow, by counts in its machine's context (Kind.doubt, actors/loop/kinds.ts). */
 export const hasCount = (counts: readonly string[]): FragmentSqlToken =>
   sql.fragment`(${sql.join(

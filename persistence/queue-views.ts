@@ -3,7 +3,7 @@
  * does not judge (domain/actor-explanation.ts). Every count stops at a limit or reads only live rows that are scheduled, so that
  * people may look while it is busy.
  */
-import { sql, type FragmentSqlToken } from 'slonik'
+import { sql } from 'slonik'
 import { z } from 'zod'
 import { mayEver, type Viewer } from '../domain/access.ts'
 import { stuckAfterMs } from '../domain/patience.ts'
@@ -11,7 +11,7 @@ import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswe
 import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { ActorRef } from './actors.ts'
 import type { Connection } from './connection.ts'
-import { hasCount } from './leases.ts'
+import { hasCount, isUnheld } from './leases.ts'
 import { isHeardOf, readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
@@ -68,7 +68,7 @@ const readDue = (db: Connection, organizationId: string, kinds: readonly string[
       select count(*)::int as due, min(wake_at) as "oldestDueAt" from (
         select wake_at from actor
         where kind = k.kind and wake_at <= now() and organization_id = ${organizationId}
-          and (lease_until is null or lease_until <= now())
+          and ${isUnheld(sql.fragment`actor`)}
         order by wake_at limit ${queueCountLimit + 1}) first) d
     order by k.place`)
 
@@ -144,10 +144,6 @@ export interface StoredWait {
   /** When the oldest request of the same lane began that is on its way. */
   readonly requestSince: string | null
 }
-
-/** Nobody has it, or whoever did let it run out. */
-const isUnheld = (actor: FragmentSqlToken): FragmentSqlToken =>
-  sql.fragment`(${actor}.lease_token is null or ${actor}.lease_until <= now())`
 
 /** `doubt`: the counts by which its kind tells what failed or was slow last. Null unless its work is due and nobody does it, its lease ran out, or its timer is over for longer than any loop needs; also for who is no administrator, for what is before it is others'. */
 export async function readWait(

@@ -4,7 +4,7 @@
  * transaction a transition is thirteen times slower (docs/adr/0001). Does not decide when to flush (actors/loop/runtime.ts).
  */
 import { isDeepStrictEqual } from 'node:util'
-import { initialTransition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
+import type { AnyMachineSnapshot, EventObject } from 'xstate'
 import type {
   ActorBatch,
   ActorRef,
@@ -23,7 +23,7 @@ import { LeaseLost } from './lease.ts'
 import { leaseForWork, livingOf, newborn, rowOf, type Living } from './living.ts'
 import { foresee } from '../observe.ts'
 import { planFrom, type Plan } from './plan.ts'
-import { moveOf } from './transition.ts'
+import { birthOf, moveOf } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reaction.ts'
 import { isRoutine } from './routine.ts'
@@ -345,15 +345,6 @@ export class Batch {
     if (!kind) throw new Error(`There is no kind of actor called "${ref.kind}".`)
     return kind.machine
   }
-}
-
-/** A machine without input is born the same every time; computing it cost as much as a transition. */
-const births = new WeakMap<AnyStateMachine, ReturnType<typeof initialTransition>>()
-
-function birthOf(machine: AnyStateMachine): ReturnType<typeof initialTransition> {
-  const known = births.get(machine) ?? initialTransition(machine)
-  births.set(machine, known)
-  return known
 }
 
 /** Whose rows must be locked before the effects are applied. */

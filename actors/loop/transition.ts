@@ -6,6 +6,7 @@
  */
 import {
   createActor,
+  initialTransition,
   type AnyActorScope,
   type AnyMachineSnapshot,
   type AnyStateMachine,
@@ -46,6 +47,15 @@ function scopeOf(machine: AnyStateMachine): Scope {
   return made
 }
 
+/** A machine without input is born the same every time; computing it cost as much as a transition. */
+const births = new WeakMap<AnyStateMachine, ReturnType<typeof initialTransition>>()
+
+export function birthOf(machine: AnyStateMachine): ReturnType<typeof initialTransition> {
+  const known = births.get(machine) ?? initialTransition(machine)
+  births.set(machine, known)
+  return known
+}
+
 export interface Move {
   readonly before: AnyMachineSnapshot
   readonly after: AnyMachineSnapshot
@@ -74,6 +84,7 @@ export function moveOf(
   // Of its own: whoever said it may go on with theirs.
   const [ownValue, ownContext, ownEvent] = JSON.parse(text) as [Snapshot['value'], Snapshot['context'], EventObject]
   const move = moved(machine, { value: ownValue, context: ownContext }, ownEvent)
+  freeze(move.after.value)
   freeze(move.after.context)
   for (const { params } of move.actions as readonly { readonly params?: unknown }[]) freeze(eventIn(params))
   remember(known, text, move, movesLimit)

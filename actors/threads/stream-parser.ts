@@ -9,7 +9,7 @@ import { decodeEvent, decodeResponse } from '../../a2a/client.ts'
 import type { Answer } from '../../a2a/client.ts'
 import { WireError } from '../../a2a/proto-json.ts'
 import { parsePushBody } from '../../a2a/push.ts'
-import { isKeepAlive, parseFrame } from '../../a2a/sse.ts'
+import { parseFrame } from '../../a2a/sse.ts'
 import type { StreamResponse } from '../../a2a/messages.ts'
 import { encodeHuge, type JsonText } from '../../domain/json-text.ts'
 import { piecesOf } from '../../domain/long-history.ts'
@@ -50,7 +50,7 @@ function parseFrames(task: FramesTask): ParsedEvent[] {
     const event = guarded(() => {
       checkLines(bytes)
       const frame = parseFrame(bytes)
-      if (frame === null || isKeepAlive(frame)) return null
+      if (frame === null) return null
       checkValues(frame.data)
       return decodeEvent(task.endpoint, frame, task.requestId)
     })
