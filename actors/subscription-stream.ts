@@ -9,6 +9,7 @@ import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { isOfAnother, readFollowed, type FollowedTask } from '../persistence/tasks.ts'
 import { CommitQueue } from './commit-queue.ts'
+import { GapLooks } from './gap-looks.ts'
 import { LastWords } from './last-words.ts'
 import type { Held } from './loop/kinds.ts'
 import { limits, StreamBroken, type OutboundCode, type Sent, type Streaming } from './outbound.ts'
@@ -151,7 +152,7 @@ export class Streams {
   async #drink(
     stream: Streaming,
     line: TaskLine,
-    { requestId, answered, held, words, cut, stand }: Drinking,
+    { requestId, answered, held, words, signal, cut, stand }: Drinking,
   ): Promise<StreamEnd> {
     const parser = this.#t.pool.openStream({ endpoint: line.endpoint, requestId })
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
@@ -171,6 +172,7 @@ export class Streams {
       return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
+    const gaps = new GapLooks(this.#t, line, held, signal)
     try {
       words.listen()
       for await (const chunk of stream.chunks) {
@@ -178,6 +180,8 @@ export class Streams {
         if (pace.add(chunk.length)) held.busy()
         const taken = await inTurn(parser.push(chunk))
         if (taken !== 'more') return taken
+        if (watch.isShown) gaps.end()
+        else if (gaps.isDue) await commits.settled().then(() => gaps.look())
         words.listen()
       }
       words.hear()
@@ -247,6 +251,8 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
+  /** The whole task was. */
+  isShown = false
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
@@ -264,8 +270,9 @@ class Rest {
     let isMore = false
     for (const event of events) {
       if (event.kind !== 'observation') continue
-      const { taskId, contextId, status } = event.observation
+      const { kind, taskId, contextId, status } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
+      this.isShown ||= kind === 'task'
       if (!status) {
         isMore = true
         continue

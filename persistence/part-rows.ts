@@ -48,10 +48,13 @@ const between = ',\n'
 export const listed = (part: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`'[' || string_agg(${part}, ${between} order by p.position) || ']'`
 
+/** The texts in such a list, whatever they say. */
+export const textsOf = (list: string): string[] => list.slice(1, -1).split(between)
+
 /** Parts from such a text, or from a message's, with their ids: the owner's and the place. `damaged` is told how many cannot be read. */
 export function partsOf(owner: string, json: string, damaged: (parts: number) => void): Part[] {
   const stored = parsed(json)
-  const read = Array.isArray(stored) ? stored : json.slice(1, -1).split(between).map(parsed)
+  const read = Array.isArray(stored) ? stored : textsOf(json).map(parsed)
   const unreadParts = read.filter((part) => !isPart(part)).length
   if (unreadParts > 0) damaged(unreadParts)
   return read.map((part, index) => ({ id: `${owner}:${index}`, ...(isPart(part) ? part : unreadable) }))

@@ -16,8 +16,8 @@ export interface Saying {
 
 export interface PatientOptions {
   readonly streaming?: boolean
-  /** What a stream begins with: the task, or every chunk of its artifact anew, and then it ends. */
-  readonly begins?: 'with the task' | 'with all chunks'
+  /** What a stream begins with: the task, what comes next, or every chunk of its artifact anew, and then it ends. */
+  readonly begins?: 'with the task' | 'with what comes' | 'with all chunks'
   /** False: whoever asks for the task is refused. */
   readonly isShown?: false
 }
@@ -66,6 +66,10 @@ class Listeners {
   cutOff(): void {
     for (const { response } of this.#open) response.destroy()
   }
+
+  end(): void {
+    for (const { response } of this.#open) response.end()
+  }
 }
 
 /** Knows one task, works on it until told otherwise, and works on whenever somebody writes. */
@@ -77,8 +81,10 @@ export async function startPatientAgent(taskId: string, options: PatientOptions 
   let answersWith = { state: 'WORKING', agoMs: 0 }
   const { begins = 'with the task' } = options
   const chunks: string[] = []
-  const firstWords = (): object[] =>
-    begins === 'with the task' ? [{ task }] : chunks.map((text, n) => chunkOf(taskId, text, n > 0))
+  const firstWords = (): object[] => {
+    if (begins === 'with the task') return [{ task }]
+    return begins === 'with what comes' ? [] : chunks.map((text, n) => chunkOf(taskId, text, n > 0))
+  }
   const turn = (state: string, { agoMs = 0, made }: Saying = {}): void => {
     task.status = { state: `TASK_STATE_${state}`, timestamp: new Date(Date.now() - agoMs).toISOString() }
     if (made) chunks.splice(0, Infinity, ...made)
@@ -124,6 +130,8 @@ export async function startPatientAgent(taskId: string, options: PatientOptions 
     },
     /** A chunk of its artifact that only who listens hears of. */
     tellChunk: (text: string, append: boolean): void => listeners.tell(chunkOf(taskId, text, append)),
+    /** Ends its streams, as something between the two does. */
+    endStreams: (): void => listeners.end(),
     /** From now on it answers a message with this state, stamped so long before now; '': its status stays word for word. */
     answersWith: (state: string, agoMs: number): void => void (answersWith = { state, agoMs }),
     /** From now on it knows no task, or knows it again; whoever listens is cut off. */
