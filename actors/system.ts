@@ -53,6 +53,8 @@ export interface SystemOptions {
   readonly log: Log
   /** Whether this process does the background work, or leaves it to external workers. */
   readonly works: boolean
+  /** Which release this is, as it tells people and the other processes; absent where nobody knows. */
+  readonly release?: string
   readonly artifactDirectory: string
   readonly policy: OutboundPolicy
   /** Which cards are believed; absent: nothing is pinned, and any card may be used. */
@@ -106,6 +108,7 @@ export class System {
   readonly pool: ParserPool
   /** Whether this process does the background work, or leaves it to external workers. */
   readonly works: boolean
+  readonly release: string | null
   readonly #o: SystemOptions
   readonly #outbound: Outbound
   readonly #vault: Vault
@@ -121,6 +124,7 @@ export class System {
     this.#time = time
     this.#o = options
     this.works = options.works
+    this.release = options.release ?? null
     this.changes = new Changes((err) => log.error({ err }, 'a listener failed'))
     this.#outbound = options.outbound ?? new Outbound(policy)
     const lost = (err: unknown): void => log.error({ err }, 'a parsing task was lost')
@@ -132,19 +136,12 @@ export class System {
     const trust = new CardTrust(options.cards)
     const discovery = new Discovery({ db, outbound: this.#outbound, instruments: time, trust, extensionHost, door })
     const tools = { db, discovery, door, pool: this.pool, artifacts: this.artifacts, sidebandUris, monotonic }
-    const secondLooks = new SecondLooks(monotonic)
+    const looking = { ...tools, newToken, secondLooks: new SecondLooks(monotonic) }
     this.kinds = rhythm({
       command: commandKind(new Deliveries({ ...tools, extensionHost, log, largeSends: options.largeSends ?? {} })),
-      subscription: subscriptionKind(new Following({ ...tools, newToken, secondLooks })),
+      subscription: subscriptionKind(new Following(looking)),
       ownership: ownershipKind,
-      reconciliation: reconciliationKind(
-        new Reconciling({
-          ...tools,
-          newToken,
-          now: () => time.now(),
-          secondLooks,
-        }),
-      ),
+      reconciliation: reconciliationKind(new Reconciling({ ...looking, now: () => time.now() })),
       push: pushKind(new Pushing({ ...tools, newToken, push, now: () => time.now() })),
     })
     this.worker = new Worker({ db, kinds: this.kinds, instruments: time, log }, () => this.runtime)

@@ -17,6 +17,7 @@ export interface LivingSystem {
   readonly worker: Worker
   readonly kinds: Kinds
   readonly works: boolean
+  readonly release: string | null
   readonly pool: ParserPool
 }
 
@@ -27,6 +28,7 @@ export function vitalsOf(system: LivingSystem, db: Database, instruments: Instru
   return {
     owner: system.worker.owner,
     works: system.works,
+    ...(system.release !== null && { release: system.release }),
     loops: loopNames.map((name) => loopView(system, name, instruments)),
     parser: { threads, underWay, queued, bytesUnderWay, tasksLost },
     database: {

@@ -16,6 +16,7 @@ import { ConfigError, type WorkerConfig } from './config.ts'
 import { lockDataDirectory } from './directory-lock.ts'
 import { launchersKeyRing } from './launcher-secrets.ts'
 import { requireUsableKeys } from './trusted-keys.ts'
+import { packageVersion } from './version.ts'
 
 export interface Running {
   readonly db: Database
@@ -60,6 +61,7 @@ export async function openSystem(
         db,
         log,
         works,
+        release: packageVersion(),
         artifactDirectory: config.directories.artifacts,
         keeping: config.keeping,
         policy: config.network,

@@ -3,7 +3,7 @@
  * when it is asked to end. Does not own the process's exit (process.ts), nor which parts are laid in (console.ts: none).
  */
 import type { FastifyInstance } from 'fastify'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Admission } from './admission.ts'
@@ -14,6 +14,7 @@ import { listening } from './launcher-ready.ts'
 import { openLog } from './log.ts'
 import { listenMetrics } from './metrics.ts'
 import { ending } from './process.ts'
+import { packageVersion } from './version.ts'
 
 /** The built console lies beside the built server; run from source it is where the build put it. */
 function uiDirectory(): string | null {
@@ -22,13 +23,6 @@ function uiDirectory(): string | null {
     built.find((directory) => existsSync(join(directory, 'index.html')) && !existsSync(join(directory, 'main.ts'))) ??
     null
   )
-}
-
-/** The package's. Built, this file lies one directory deeper. */
-function version(): string {
-  const manifest = import.meta.url.endsWith('.js') ? '../../package.json' : '../package.json'
-  const { version: said }: { version: string } = JSON.parse(readFileSync(new URL(manifest, import.meta.url), 'utf8'))
-  return said
 }
 
 /** Rejects when the embedded database's thread is gone: nothing can be promised any more. */
@@ -81,14 +75,14 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
       sidebandUris: config.agents.sidebandExtensionUris,
       drain: drain.signal,
       uiDirectory: uiDirectory(),
-      version: version(),
+      version: packageVersion(),
       log,
     })
     closeMetrics = await listenMetrics(config, running, drain.signal, server)
     await server.listen(config.listen)
     // Unheard where the launcher is gone by now: then the channel's end is what this process hears, and it drains.
     process.send?.(listening, undefined, undefined, () => undefined)
-    log.info({ port: config.listen.port, pid: process.pid }, 'console ready')
+    log.info({ port: config.listen.port, pid: process.pid, release: packageVersion() }, 'console ready')
     await ending([running.system.supervisor.ended, lost(running.db.lost)])
   } finally {
     // Streams end politely and new requests are refused before the system stops taking work.

@@ -6,6 +6,7 @@
 import { readWorkerConfig } from './config.ts'
 import { listenMetrics } from './metrics.ts'
 import { ending, runProcess } from './process.ts'
+import { packageVersion } from './version.ts'
 
 await runProcess('signalbox worker', async () => {
   const config = readWorkerConfig(process.env)
@@ -19,7 +20,7 @@ await runProcess('signalbox worker', async () => {
   let closeMetrics = (): Promise<void> => Promise.resolve()
   try {
     closeMetrics = await listenMetrics(config, running, drain.signal, null)
-    log.info({ pid: process.pid }, 'worker ready')
+    log.info({ pid: process.pid, release: packageVersion() }, 'worker ready')
     await ending([running.system.supervisor.ended])
   } finally {
     // Also after the supervisor gave up: a delivery that is under way still ends with what is known of it.

@@ -75,6 +75,8 @@ export const ProcessView = z.object({
   owner: z.string(),
   /** Whether it does background work, or leaves that to workers in processes of their own. */
   works: z.boolean(),
+  /** Its version. The release before this tells none. */
+  release: z.optional(z.string()),
   loops: z.array(LoopView),
   parser: z.object({
     threads: z.number(),

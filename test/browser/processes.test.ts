@@ -28,7 +28,7 @@ describe('the processes of the System page', () => {
   let watched: WatchedPage
   beforeAll(async () => {
     fresh = await freshDatabase('postgresql')
-    web = await startConsole({ database: fresh.db, system: { works: false } })
+    web = await startConsole({ database: fresh.db, system: { works: false, release: '2.0.0' } })
     peer = await startRawPeer()
     browser = await launchBrowser()
     watched = await openPage(browser)
@@ -73,7 +73,7 @@ describe('the processes of the System page', () => {
 
     const own = web.system.worker.owner
     await nameOf(own).click()
-    await system.getByText('It leaves the work to workers in processes of their own.').waitFor()
+    await system.getByText('It leaves the work to workers in processes of their own. Release 2.0.0.').waitFor()
     expect(new URL(page.url()).searchParams.get('process')).toBe(own)
     await page.reload()
     await expect.poll(() => nameOf(own).getAttribute('aria-current'), patience).toBe('true')
@@ -133,6 +133,27 @@ describe('the processes of the System page', () => {
     await row.getByText('it ended, holds nothing, and another was started since').waitFor()
     await worker.close()
     await db.close()
+  })
+
+  it('names the release of each, while they are replaced one by one', async () => {
+    const { page } = watched
+    const told = supervisedOf(web.system, fresh.db, instruments)
+    const tell = (name: string, release?: string) => {
+      const owner = `elsewhere/42/${name}`
+      const { release: _own, ...process } = told.process
+      return tellOfProcess(fresh.db.pool, owner, {
+        ...told,
+        process: { ...process, owner, ...(release && { release }) },
+      })
+    }
+    await Promise.all([tell('before', '1.9.0'), tell('same', '2.0.0'), tell('untold')])
+    await page.goto(`${web.url}/actors?show=system&process=elsewhere/42/before`)
+    const of = (name: string) => page.getByRole('listitem').filter({ hasText: `elsewhere/42/${name}` })
+    await of('before').getByText('release 1.9.0', { exact: true }).waitFor()
+    await of('before').getByText('of their own. Release 1.9.0.').waitFor()
+    expect(await of('same').innerText()).not.toMatch(/release/i)
+    expect(await of('untold').innerText()).not.toMatch(/release/i)
+    expect(await axeFindings(page)).toEqual([])
   })
 
   it('judges and dates what loops met by how long ago it was, whatever the clock of their host', async () => {

@@ -28,6 +28,7 @@ export interface ConsoleOptions {
     Pick<
       SystemOptions,
       | 'works'
+      | 'release'
       | 'policy'
       | 'cards'
       | 'outbound'

@@ -56,8 +56,9 @@ export function processTree(
     const isOwn = process === self
     const { owner } = process
     const path = actorsPath(address.filter, { show: 'system', process: owner })
+    const release = otherRelease(process, own)
     return html`<li>
-      ${limb(seen, process, { isOwn, isChosen: owner === chosen, isReplaced: replaced.has(owner), path })}
+      ${limb(seen, process, { isOwn, isChosen: owner === chosen, isReplaced: replaced.has(owner), path, release })}
       ${owner === chosen ? html`<div class="loops">${loopsOf(seen, process, isOwn)}</div>` : nothing}
     </li>`
   }
@@ -79,12 +80,20 @@ interface Limb {
   readonly isChosen: boolean
   readonly isReplaced: boolean
   readonly path: string
+  /** Where it is not that of the process that answers. */
+  readonly release: string | null
+}
+
+/** Of a process that runs another than ours; null where it is the same, or not known. */
+function otherRelease({ told }: ToldProcess, own: SupervisorAnswer): string | null {
+  const release = told?.process.release
+  return release === undefined || release === own.process.release ? null : release
 }
 
 function limb(
   { app, toldMs, nowMs, isKnown }: Seen,
   process: ToldProcess,
-  { isOwn, isChosen, isReplaced, path }: Limb,
+  { isOwn, isChosen, isReplaced, path, release }: Limb,
 ): TemplateResult {
   const { owner, told, seenAt } = process
   const standing = processStanding(process, isOwn ? nowMs : toldMs, isReplaced)
@@ -99,6 +108,7 @@ function limb(
       >${shortOwner(owner)}</a
     >
     ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
+    ${release === null ? nothing : html`<span class="chip tiny">release ${release}</span>`}
     ${isOwn || isKnown ? standingMark(standing) : standingMark({ tone: 'quiet', words: 'Not known' })}
     <span class="told num"
       >${isTold ? placesWords(told.process) : nothing}${isOwn ? nothing : html`<span>told ${app.format.at(seenAt)}</span>`}</span
@@ -124,10 +134,11 @@ function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResu
       Last heard of at ${app.format.at(seenAt)}: what its loops do is not known.
       ${isGone ? 'Who stays silent is forgotten after ten minutes.' : nothing}
     </p>`
-  const { loops, works } = told.process
+  const { loops, works, release } = told.process
   const which = isOwn ? 'The process that answers this page.' : html`As it told, ${app.format.at(seenAt)}.`
   return html`<p class="muted">
       ${which} ${works ? 'It works.' : 'It leaves the work to workers in processes of their own.'}
+      ${release === undefined ? nothing : `Release ${release}.`}
     </p>
     ${loopTable(seen, loops, process, isOwn)} ${resources(app, told.process)}`
 }
