@@ -3,9 +3,11 @@
  * held back meanwhile, so that nothing is told between the look and what is known. Owns when, and the look; not what of it is taken
  * (domain/stream-gap.ts). A stream that rests is reconciliation's to look beside, and a look at its end settles whatever is left.
  */
+import { decodeText } from '../domain/json-text.ts'
 import { cutLook, shownParts, shownTask, StreamGaps } from '../domain/stream-gap.ts'
 import { isTerminal } from '../domain/task.ts'
 import { readArtifactParts } from '../persistence/artifact-parts.ts'
+import { isDatabaseOutage } from '../persistence/outage.ts'
 import { readFollowed } from '../persistence/tasks.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import type { Held } from './loop/kinds.ts'
@@ -20,8 +22,10 @@ const pauseLimitMs = 15_000
 const deadlineMs = 2_000
 /** Looks in vain, in a row: who does not show its task holds its stream back no more. */
 const vainLimit = 3
-/** Characters of a look: reading a larger one here would keep all else waiting. Its stream's end, or its rest, sees to it. */
-const lookLimit = 1024 * 1024
+/** Bytes of a look: reading a larger one here would keep all else waiting. Its stream's end, or its rest, sees to it. */
+const lookLimit = 512 * 1024
+/** The same as it is kept, where each part says of which kind it is. */
+const storedLimit = 8 * lookLimit
 
 export class GapLooks {
   readonly #t: LineTools
@@ -51,38 +55,48 @@ export class GapLooks {
     this.#isOver = true
   }
 
-  /** While nothing of the stream is read, and all that was is stored. Rejects where committing does. */
-  async look(): Promise<void> {
-    const wasSeen = await this.#look()
+  /**
+   * While nothing of the stream is read, and all that was is stored. `begun`: artifacts that are told from their start in this stream, by the
+   * agent's ids. Rejects where committing does.
+   */
+  async look(begun: ReadonlySet<string>): Promise<void> {
+    const wasSeen = await this.#look(begun)
     this.#vain = wasSeen ? 0 : this.#vain + 1
     if (this.#vain === vainLimit) this.end()
     this.#pauseMs = Math.min(2 * this.#pauseMs, pauseLimitMs)
     this.#dueMs = performance.now() + this.#pauseMs
   }
 
-  async #look(): Promise<boolean> {
-    const { id } = this.#line.task
-    const task = await readFollowed(this.#t.db.pool, id)
+  async #look(begun: ReadonlySet<string>): Promise<boolean> {
+    const task = await unlessAway(readFollowed(this.#t.db.pool, this.#line.task.id))
     if (!task || isTerminal(task.state)) return false
     const keep = async (event: SeenEvent): Promise<void> => {
-      const cut = await this.#cut(event)
+      const cut = await this.#cut(event, begun)
       if (cut) await commitSeen(this.#t, task, 'poll', [cut], this.#held, { asked: task.version })
     }
-    const options = { deadlineMs, keep, lease: this.#held.signal }
-    const { kind } = await lookAt(this.#t, this.#line, task.remoteId, this.#signal, options)
-    return kind === 'seen'
+    const options = { deadlineMs, maxBytes: lookLimit, keep, lease: this.#held.signal }
+    const look = await lookAt(this.#t, this.#line, task.remoteId, this.#signal, options)
+    if (look.kind === 'unread' && look.oversized) this.end()
+    return look.kind === 'seen'
   }
 
-  async #cut(event: SeenEvent): Promise<SeenEvent | null> {
-    const { event: text } = event.observation
-    if (typeof text !== 'string' || text.length > lookLimit) {
-      this.end()
-      return null
-    }
-    const task = shownTask(text)
+  async #cut(event: SeenEvent, begun: ReadonlySet<string>): Promise<SeenEvent | null> {
+    const task = shownTask(decodeText(event.observation.event))
     if (!task) return null
-    const shown = shownParts(task)
-    const told = await readArtifactParts(this.#t.db.pool, this.#line.task.id, [...shown.keys()], lookLimit)
+    const shown = new Map([...shownParts(task)].filter(([artifactId]) => !begun.has(artifactId)))
+    const { pool } = this.#t.db
+    const told = await unlessAway(readArtifactParts(pool, this.#line.task.id, [...shown.keys()], storedLimit))
+    if (!told) return null
     return { ...event, observation: cutLook(task, this.#gaps.taken(shown, told, performance.now()), textDigest) }
+  }
+}
+
+/** Null while the database is away: the stream is not worth less for a look that cannot be had. */
+async function unlessAway<Read>(reading: Promise<Read>): Promise<Read | null> {
+  try {
+    return await reading
+  } catch (error) {
+    if (isDatabaseOutage(error)) return null
+    throw error
   }
 }

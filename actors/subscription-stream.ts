@@ -181,7 +181,7 @@ export class Streams {
         const taken = await inTurn(parser.push(chunk))
         if (taken !== 'more') return taken
         if (watch.isShown) gaps.end()
-        else if (gaps.isDue) await commits.settled().then(() => gaps.look())
+        else if (gaps.isDue) await commits.settled().then(() => gaps.look(watch.begun))
         words.listen()
       }
       words.hear()
@@ -253,6 +253,8 @@ class Rest {
   #stale: boolean
   /** The whole task was. */
   isShown = false
+  /** Artifacts that were begun in it, by the agent's ids: all of them is told here. */
+  readonly begun = new Set<string>()
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
@@ -270,9 +272,10 @@ class Rest {
     let isMore = false
     for (const event of events) {
       if (event.kind !== 'observation') continue
-      const { kind, taskId, contextId, status } = event.observation
+      const { kind, taskId, contextId, status, artifacts } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
       this.isShown ||= kind === 'task'
+      for (const { artifactId, append } of artifacts) if (!append) this.begun.add(artifactId)
       if (!status) {
         isMore = true
         continue

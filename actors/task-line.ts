@@ -115,6 +115,8 @@ export type Look =
 export interface LookOptions {
   readonly historyLength?: number
   readonly deadlineMs: number
+  /** Those of any answer where it is not said. */
+  readonly maxBytes?: number
   /** `kept` where it is not said: a read may be repeated, and is repeated often. */
   readonly connection?: 'fresh' | 'kept'
   /** Told when the agent's answer is there, or that there is none: what it takes to read and to keep it is not the agent's doing. */
@@ -131,15 +133,14 @@ export async function lookAt(
   line: AgentLine,
   remoteId: string,
   signal: AbortSignal,
-  { historyLength, deadlineMs, connection = 'kept', heard, keep, lease = signal }: LookOptions = {
-    deadlineMs: limits.answer.deadlineMs,
-  },
+  options: LookOptions = { deadlineMs: limits.answer.deadlineMs },
 ): Promise<Look> {
+  const { historyLength, deadlineMs, maxBytes = limits.answer.maxBytes, heard, keep, lease = signal } = options
   const requestId = tools.newToken()
   const params = { id: remoteId, ...(historyLength === undefined ? {} : { historyLength }) }
   const request = encoded(() => encodeRequest(line.endpoint, 'get', params, { requestId, extensions: line.extensions }))
   if (request instanceof WireError) return { kind: 'unread', answered: true, message: request.message }
-  const bounds = { ...limits.answer, deadlineMs, connection }
+  const bounds = { ...limits.answer, deadlineMs, maxBytes, connection: options.connection ?? 'kept' }
   const sent = await tools.door.exchange(line.agentId, request, bounds, signal)
   heard?.(isAnswer(sent))
   if (sent.kind !== 'answered') return unread(false, sent.message, sent.code === 'too-large')

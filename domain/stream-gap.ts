@@ -12,26 +12,35 @@ export type ArtifactParts = ReadonlyMap<string, readonly string[]>
 
 /** Parts by which a place is looked for, before all are compared. */
 const probeParts = 8
+/** Of what was told last: where something is missing more than once, the rest stands nowhere as a whole. */
+const tailParts = 32
 /** Places that look alike: what repeats itself so often says nothing of where it stands. */
 const placesLimit = 16
 
 /**
- * How many parts of `shown` end with the last that was told, where some are missing in the middle of what was told: those behind
- * are the stream's to tell. Null where none are missing, where the look is behind the stream, and where it cannot be said which.
+ * How many parts of `shown` end with the last that was told, where some are missing in the middle of what was told, or stand there twice: those
+ * behind are the stream's to tell. Null where it is all there, where the look is behind the stream, and where it cannot be said which.
  */
 export function toldWithin(shown: readonly string[], told: readonly string[]): number | null {
   const known = commonStart(shown, told)
   if (known === told.length || known === shown.length) return null
   const rest = told.slice(known)
-  const [place, other] = placesOf(rest, shown, known + 1)
-  return place === undefined || other !== undefined ? null : place + rest.length
+  const whole = endOf(rest, shown, known)
+  return whole === null && rest.length > tailParts ? endOf(rest.slice(-tailParts), shown, known) : whole
 }
 
-/** Places in `shown` from one on at which all of `rest` stands, two at the most; none where too many look like one. */
-function placesOf(rest: readonly string[], shown: readonly string[], from: number): readonly number[] {
+/** Where `rest` ends in `shown`, if it stands there once, and beyond what is known: also where its beginning was known before it was told. */
+function endOf(rest: readonly string[], shown: readonly string[], known: number): number | null {
+  const [place, other] = placesOf(rest, shown)
+  if (place === undefined || other !== undefined) return null
+  return place + rest.length > known ? place + rest.length : null
+}
+
+/** Places in `shown` at which all of `rest` stands, two at the most; none where too many look like one. */
+function placesOf(rest: readonly string[], shown: readonly string[]): readonly number[] {
   const probe = rest.slice(0, probeParts)
   const places: number[] = []
-  for (let at = from, alike = 0; at + rest.length <= shown.length && places.length < 2; at += 1) {
+  for (let at = 0, alike = 0; at + rest.length <= shown.length && places.length < 2; at += 1) {
     if (!stands(probe, shown, at)) continue
     alike += 1
     if (alike > placesLimit) return []
@@ -52,7 +61,7 @@ function commonStart(a: readonly string[], b: readonly string[]): number {
 
 /** A look had more of an artifact than was told of it: either it was on its way, or it is missing. */
 interface Ahead {
-  readonly shown: number
+  readonly parts: readonly string[]
   readonly told: number
   /** Monotonic milliseconds. */
   readonly sinceMs: number
@@ -87,10 +96,12 @@ export class StreamGaps {
   #untold(id: string, shown: readonly string[], told: readonly string[], nowMs: number): number | null {
     const before = this.#ahead.get(id)
     const isAhead = shown.length > told.length && commonStart(shown, told) === told.length
-    if (isAhead && before?.told === told.length) return nowMs - before.sinceMs >= onItsWayMs ? before.shown : null
+    // Of an artifact that was begun anew meanwhile as many may have been told.
+    if (isAhead && before?.told === told.length && stands(before.parts, shown, told.length))
+      return nowMs - before.sinceMs >= onItsWayMs ? told.length + before.parts.length : null
     this.#ahead.delete(id)
     if (isAhead && this.#ahead.size < artifactsRemembered)
-      this.#ahead.set(id, { shown: shown.length, told: told.length, sinceMs: nowMs })
+      this.#ahead.set(id, { parts: shown.slice(told.length), told: told.length, sinceMs: nowMs })
     return null
   }
 }
@@ -113,6 +124,9 @@ export function cutLook(task: Task, taken: ReadonlyMap<string, number>, digestOf
     const upTo = taken.get(artifact.artifactId)
     return upTo === undefined ? [] : [{ ...artifact, parts: artifact.parts.slice(0, upTo) }]
   })
-  const cut: Task = { ...task, status: { ...task.status, state: 'TASK_STATE_UNSPECIFIED' }, artifacts }
+  // Nor its time, by which all of it would be old where the stream stamps what it tells.
+  const { message } = task.status
+  const status = { state: 'TASK_STATE_UNSPECIFIED', ...(message && { message }) }
+  const cut: Task = { ...task, status, artifacts }
   return observationOf(JSON.stringify({ task: cut }), digestOf)
 }

@@ -51,13 +51,16 @@ export const listed = (part: FragmentSqlToken): FragmentSqlToken =>
 /** The texts in such a list, whatever they say. */
 export const textsOf = (list: string): string[] => list.slice(1, -1).split(between)
 
-/** Parts from such a text, or from a message's, with their ids: the owner's and the place. `damaged` is told how many cannot be read. */
-export function partsOf(owner: string, json: string, damaged: (parts: number) => void): Part[] {
+/**
+ * Parts from such a text, or from a message's, with their ids: the owner's and the place, of which the first is `from`. `damaged` is told how
+ * many cannot be read.
+ */
+export function partsOf(owner: string, json: string, damaged: (parts: number) => void, from = 0): Part[] {
   const stored = parsed(json)
   const read = Array.isArray(stored) ? stored : textsOf(json).map(parsed)
   const unreadParts = read.filter((part) => !isPart(part)).length
   if (unreadParts > 0) damaged(unreadParts)
-  return read.map((part, index) => ({ id: `${owner}:${index}`, ...(isPart(part) ? part : unreadable) }))
+  return read.map((part, index) => ({ id: `${owner}:${from + index}`, ...(isPart(part) ? part : unreadable) }))
 }
 
 /** Undefined where it is no JSON: of a damaged row it need not be. */

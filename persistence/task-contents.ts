@@ -4,10 +4,11 @@
  */
 import { sql } from 'slonik'
 import { z } from 'zod'
-import type { TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
+import type { Part, TaskArtifact, TaskMessage, Transition } from '../domain/task.ts'
 import type { Transaction } from './connection.ts'
+import { readPartPages } from './heavy-artifacts.ts'
 import { listed, partsOf, wholePart } from './part-rows.ts'
-import { artifactsBeyond, artifactsCut, messagesShown, type TaskWeight } from './task-weights.ts'
+import { artifactsBeyond, artifactsCut, messagesShown, statementBytes, type TaskWeight } from './task-weights.ts'
 
 /** By the ids of their tasks. */
 export interface TaskContents {
@@ -61,6 +62,7 @@ async function readArtifacts(
   weights: readonly TaskWeight[],
   count: Count,
 ): Promise<Map<string, TaskArtifact[]>> {
+  const heavy = weights.flatMap(({ id, artifacts }) => (artifacts > statementBytes ? [id] : []))
   const rows = await db.any(sql.type(
     z.custom<{
       taskId: string
@@ -77,15 +79,16 @@ async function readArtifacts(
     with beyond as (${artifactsBeyond(weights)})
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
       a.update_count as "updateCount", coalesce(a.artifact_id = b.artifact_id, false) as "isCut",
-      (select ${listed(wholePart)}
-        from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id
-          and (b.artifact_id is distinct from a.artifact_id or p.position < b.position)) as parts
+      case when a.task_id <> all(${sql.array(heavy, 'uuid')}) then (select ${listed(wholePart)}
+        from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id) end as parts
     from task_artifact a left join beyond b on b.task_id = a.task_id
     where a.task_id = any(${ids}) and (b.task_id is null or (a.position, a.artifact_id) <= (b.place, b.artifact_id))
     order by a.task_id, a.position, a.artifact_id`)
+  const large = await readHeavyParts(db, heavy, weights, count)
   return grouped(rows, ({ taskId, name, description, extensions, parts: json, isCut, ...artifact }) => {
     const { artifactId } = artifact
-    const parts = partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
+    const parts =
+      large.get(keyOf(taskId, artifactId)) ?? partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
     return [
       taskId,
       {
@@ -97,6 +100,24 @@ async function readArtifacts(
       },
     ]
   })
+}
+
+const keyOf = (taskId: string, artifactId: string): string => `${taskId} ${artifactId}`
+
+async function readHeavyParts(
+  db: Transaction,
+  taskIds: readonly string[],
+  weights: readonly TaskWeight[],
+  count: Count,
+): Promise<ReadonlyMap<string, Part[]>> {
+  const read = new Map<string, Part[]>()
+  for await (const { taskId, artifactId, parts } of readPartPages(db, taskIds, artifactsBeyond(weights))) {
+    const key = keyOf(taskId, artifactId)
+    const before = read.get(key) ?? []
+    read.set(key, before)
+    for (const part of partsOf(artifactId, parts, (unread) => count(taskId, unread), before.length)) before.push(part)
+  }
+  return read
 }
 
 async function readTransitions(db: Transaction, ids: Ids): Promise<Map<string, Transition[]>> {

@@ -10,6 +10,8 @@ import type { Connection } from './connection.ts'
 
 const MiB = 1024 * 1024
 
+/** Of one statement: an embedded database never gives back what one took, several times as much as it reads. A single part may be more. */
+export const statementBytes = 8 * MiB
 /** Of one page of views, which then is shorter than it may be. The first is there whatever it weighs. */
 export const pageBytes = 32 * MiB
 /** Of one view: the first of what was made, and the last of what was said. What is beyond stays in the events; one part says so, and one message. */
@@ -36,7 +38,7 @@ const valueWeight = sql.fragment`
   case when coalesce(p.value_bytes, 0) <= ${believed} then greatest(p.value_bytes, 0)
     else least(p.value_bytes, coalesce((
       select octet_length(e.event) from task_event e where e.task_id = p.task_id and e.position = p.value_event), 0)) end`
-const partWeight = sql.fragment`octet_length(p.part) + ${valueWeight}`
+export const partWeight = sql.fragment`octet_length(p.part) + ${valueWeight}`
 /** Of `task_artifact n`, beside its parts. */
 const namesWeight = sql.fragment`octet_length(concat(n.name, n.description, n.extensions))`
 const messageWeight = sql.fragment`octet_length(m.parts)`

@@ -6,6 +6,7 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { sha256 } from '../../actors/audit-chain.ts'
+import { rebuildAll, type Rebuilt, type Unreadable } from '../../actors/rebuild.ts'
 import type { ChainFault } from '../../domain/audit-chain.ts'
 import { chainedOrganizations, checkLinks } from '../../persistence/audit-check.ts'
 import { countUnlinked, findHead, linkRows } from '../../persistence/audit-chain.ts'
@@ -32,6 +33,7 @@ const Task = z.object({
 })
 const Audit = z.object({ subjectId: z.string() })
 const Count = z.object({ n: z.number() })
+const Organization = z.object({ id: z.string() })
 const CommandRow = z.object({ id: z.string(), messageId: z.string(), status: z.string() })
 
 /** An organization's audit trail, and what its chain makes of it. */
@@ -56,11 +58,14 @@ export interface Books {
   readonly audits: readonly z.infer<typeof Audit>[]
   readonly commands: readonly z.infer<typeof CommandRow>[]
   readonly chains: readonly Chain[]
+  /** Of every task that a rebuild from its events did not find as it is. */
+  readonly astray: readonly string[]
 }
 
 type Pool = Pick<Database, 'pool'>['pool']
 
 const linksWithinMs = 60_000
+const rebuildWithinMs = 300_000
 
 /**
  * What was committed last is linked as ever, by nobody but us: the processes have ended. A row waits for its link while any older transaction of
@@ -96,7 +101,25 @@ async function readChains(pool: Pool): Promise<readonly Chain[]> {
   return chains
 }
 
-export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books> {
+/** Rebuilds all that is known of tasks, as `db:projections:rebuild` does. */
+async function readAstray(db: Database): Promise<readonly string[]> {
+  const organizations = await db.pool.any(sql.type(Organization)`select distinct organization_id as id from task`)
+  const astray: string[] = []
+  const told = (task: Rebuilt | Unreadable): void => {
+    if ('reason' in task) astray.push(`task ${task.taskId} cannot be rebuilt: ${task.reason}`)
+    else if (task.repaired) astray.push(`task ${task.taskId} is another after a rebuild.`)
+  }
+  const fail = (): never => {
+    throw new Error('Somebody else rebuilds, or did.')
+  }
+  const signal = AbortSignal.timeout(rebuildWithinMs)
+  for (const { id: organizationId } of organizations)
+    await rebuildAll(db, { organizationId, now: new Date(), told, resumed: fail, signal, waiting: fail, left: fail })
+  return astray
+}
+
+export async function readBooks(db: Database): Promise<Books> {
+  const { pool } = db
   return {
     log: await pool.any(sql.type(Log)`
       select kind, actor_id as "actorId", revision, value, (extract(epoch from at) * 1000)::float8 as at
@@ -115,5 +138,7 @@ export async function readBooks({ pool }: Pick<Database, 'pool'>): Promise<Books
       select subject_id as "subjectId" from audit where kind in ('task.send.accepted', 'task.cancel.accepted') order by at, id`),
     commands: await pool.any(sql.type(CommandRow)`select id, message_id as "messageId", status from command`),
     chains: await readChains(pool),
+    // Last: what it mends would not be seen by those before it.
+    astray: await readAstray(db),
   }
 }

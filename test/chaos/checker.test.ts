@@ -20,6 +20,7 @@ const books: Books = {
   audits: [{ subjectId: 'c1' }],
   commands: [{ id: 'c1', messageId: 'm1', status: 'succeeded' }],
   chains: [chain],
+  astray: [],
 }
 const ask = (attempts: Ask['attempts'] = [{ sentAt: at, status: 202, commandId: 'c1' }]): Ask => ({
   key: 'k1',
@@ -114,6 +115,7 @@ describe('a history that breaks a promise', () => {
   const histories: Record<string, [promise: string, history: History]> = {
     'accepted and not to be read': ['I1', { ...kept, finals: new Map() }],
     'accepted and never ended': ['I1', { ...kept, finals: new Map([['c1', { ...final, status: 'dispatching' }]]) }],
+    'a task that its events do not make': ['I7', { ...kept, books: { ...books, astray: ['task t1 is another.'] } }],
     'delivered twice': ['I2', { ...kept, receipts: [receipt, { ...receipt, at: at + 16 }] }],
     'delivered twice, in doubt': ['I2', inDoubt(1, { faults: [kill], receipts: [receipt, receipt] })],
     'canceled twice': ['I2', canceling(2)],

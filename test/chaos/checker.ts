@@ -98,6 +98,7 @@ export function violations(history: History): string[] {
     ...history.books.chains.flatMap(unchained),
     ...history.asks.flatMap(forgetful),
     ...differing(history),
+    ...history.books.astray.map((words) => `I7: ${words}`),
     ...unhealthy(history),
   ]
 }

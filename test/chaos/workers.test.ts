@@ -132,10 +132,10 @@ describe('F5: a worker that stands still past its lease', () => {
   })
 })
 
-/** In the short pass: webs and workers that are replaced under load, within the same time (test/bin/replicas.test.ts). */
-describe.runIf(isLong).each(bothDatabases)('F15: asked to end while busy, on %s', (database) => {
+/** In the short pass also: webs and workers that are replaced under load, within the same time (test/bin/replicas.test.ts). */
+describe.each(isLong ? bothDatabases : (['pglite'] as const))('F15: asked to end while busy, on %s', (database) => {
   it('a process finishes what it sent, gives back the rest, and ends with 0 within 15 s', async () => {
-    const rounds = 20
+    const rounds = sized(1, 20)
     const history = await storm(`drain, ${database}`, { database }, async (stage, chance) => {
       let console_ = await stage.console()
       const load = await stage.load(() => [console_.url], chance, usualWords)

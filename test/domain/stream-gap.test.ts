@@ -7,12 +7,14 @@ import { textDigest } from '../../persistence/text-digest.ts'
 const few = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 12 })
 const letters = (text: string): string[] => text.split('')
 
-describe('what is missing in the middle of what was told', () => {
+describe('what is missing in the middle of what was told, or stands there twice', () => {
   it.each([
     ['one part', 'abXcd', 'abcd', 5],
     ['the beginning', 'XYab', 'ab', 4],
     ['what the stream is to tell stays with it', 'abXcdEF', 'abcd', 5],
     ['a part that says what the next one told says', 'abccd', 'abcd', 5],
+    ['what was taken of a look, and told after it', 'abcdE', 'ababcd', 4],
+    ['the same, of which less is told by now', 'abcdeF', 'abcdcde', 5],
   ])('is found: %s', (_name, shown, told, upTo) => {
     expect(toldWithin(letters(shown), letters(told))).toBe(upTo)
   })
@@ -52,6 +54,13 @@ describe('what is missing in the middle of what was told', () => {
     )
   })
 
+  it('is found though something is missing twice, by the last that was told', () => {
+    const shown = Array.from({ length: 60 }, (_, i) => String(i))
+    const told = shown.slice(0, 55).filter((part) => part !== '3' && part !== '9')
+    expect(toldWithin(shown, told)).toBe(55)
+    expect(toldWithin(shown, told.slice(0, 30))).toBeNull()
+  })
+
   it('takes no time to speak of where everything looks alike', () => {
     const rows = Array.from({ length: 20_000 }, (_, i) => `row ${i % 9}`)
     expect(toldWithin(['head', ...rows], rows.slice(4, 10_000))).toBeNull()
@@ -70,8 +79,9 @@ describe('looks beside one stream', () => {
     expect(taken(gaps, { a: 'abc', b: 'xy' }, told, 0)).toEqual({})
     expect(taken(gaps, { a: 'abcd', b: 'xyz' }, told, 9_999)).toEqual({})
     expect(taken(gaps, { a: 'abcd', b: 'xyz' }, told, 10_000)).toEqual({ a: 3, b: 2 })
-    // Once.
+    // Once, and not of one that was begun anew meanwhile.
     expect(taken(gaps, { a: 'abcd', b: 'xyz' }, { a: 'abc', b: 'xy' }, 10_001)).toEqual({})
+    expect(taken(gaps, { a: 'klmno', b: 'xyz' }, { a: 'klm', b: 'xy' }, 20_001)).toEqual({ b: 3 })
   })
 
   it('leave as it is what was not read', () => {
@@ -107,7 +117,7 @@ describe('a look that is cut', () => {
 
   it('shows so many parts of what is missing, its messages, and no state', () => {
     const cut = cutLook(task, new Map([['a', 2]]), textDigest)
-    expect(cut.status?.state).toBe('TASK_STATE_UNSPECIFIED')
+    expect(cut.status).toEqual({ state: 'TASK_STATE_UNSPECIFIED', timestamp: null })
     expect(cut.messages.map(({ id }) => id)).toEqual(['m'])
     expect(cut.artifacts.map(({ artifactId, parts, complete }) => [artifactId, parts.length, complete])).toEqual([
       ['a', 2, false],
