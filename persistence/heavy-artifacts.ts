@@ -1,5 +1,5 @@
 /**
- * Parts of artifacts too large for one statement: read page by page, each a statement of its own. What an embedded database needs for one it
+ * Parts of artifacts that are together too large for one statement: read page by page, each a statement of its own. What an embedded database needs for one it
  * keeps for good, a hundred megabytes joined into one text took three times that, and everybody waited for it. Does not know what of
  * a task is shown (task-weights.ts) or how a part is put together (part-rows.ts).
  */
@@ -26,10 +26,9 @@ const Page = z.object({ taskId: z.string(), artifactId: z.string(), parts: z.str
  */
 export async function* readPartPages(
   tx: Transaction,
-  taskIds: readonly string[],
+  taskIds: ReturnType<typeof sql.array>,
   beyond: FragmentSqlToken,
 ): AsyncGenerator<z.infer<typeof Page>> {
-  if (taskIds.length === 0) return
   const ranges = await tx.any(sql.type(Range)`
     with beyond as (${beyond})
     select w.task_id as "taskId", w.artifact_id as "artifactId", w.page::int as page,
@@ -39,7 +38,7 @@ export async function* readPartPages(
         floor((sum(${partWeight}) over (order by a.task_id, a.position, a.artifact_id, p.position) - 1) / ${statementBytes}) as page
       from task_artifact a join task_artifact_part p on p.task_id = a.task_id and p.artifact_id = a.artifact_id
       left join beyond b on b.task_id = a.task_id
-      where a.task_id = any(${sql.array([...taskIds], 'uuid')})
+      where a.task_id = any(${taskIds})
         and (b.task_id is null or (a.position, a.artifact_id, p.position) < (b.place, b.artifact_id, b.position))) w
     group by w.task_id, w.place, w.artifact_id, w.page
     order by w.page, w.task_id, w.place, w.artifact_id`)

@@ -62,7 +62,7 @@ async function readArtifacts(
   weights: readonly TaskWeight[],
   count: Count,
 ): Promise<Map<string, TaskArtifact[]>> {
-  const heavy = weights.flatMap(({ id, artifacts }) => (artifacts > statementBytes ? [id] : []))
+  const isHeavy = weights.reduce((bytes, { artifacts }) => bytes + artifacts, 0) > statementBytes
   const rows = await db.any(sql.type(
     z.custom<{
       taskId: string
@@ -79,16 +79,16 @@ async function readArtifacts(
     with beyond as (${artifactsBeyond(weights)})
     select a.task_id as "taskId", a.artifact_id as "artifactId", a.name, a.description, a.extensions, a.complete,
       a.update_count as "updateCount", coalesce(a.artifact_id = b.artifact_id, false) as "isCut",
-      case when a.task_id <> all(${sql.array(heavy, 'uuid')}) then (select ${listed(wholePart)}
+      case when ${!isHeavy} then (select ${listed(wholePart)}
         from task_artifact_part p where p.task_id = a.task_id and p.artifact_id = a.artifact_id) end as parts
     from task_artifact a left join beyond b on b.task_id = a.task_id
     where a.task_id = any(${ids}) and (b.task_id is null or (a.position, a.artifact_id) <= (b.place, b.artifact_id))
     order by a.task_id, a.position, a.artifact_id`)
-  const large = await readHeavyParts(db, heavy, weights, count)
+  const large = isHeavy ? await readHeavyParts(db, ids, weights, count) : null
   return grouped(rows, ({ taskId, name, description, extensions, parts: json, isCut, ...artifact }) => {
     const { artifactId } = artifact
     const parts =
-      large.get(keyOf(taskId, artifactId)) ?? partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
+      large?.get(keyOf(taskId, artifactId)) ?? partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
     return [
       taskId,
       {
@@ -106,12 +106,12 @@ const keyOf = (taskId: string, artifactId: string): string => `${taskId} ${artif
 
 async function readHeavyParts(
   db: Transaction,
-  taskIds: readonly string[],
+  ids: Ids,
   weights: readonly TaskWeight[],
   count: Count,
 ): Promise<ReadonlyMap<string, Part[]>> {
   const read = new Map<string, Part[]>()
-  for await (const { taskId, artifactId, parts } of readPartPages(db, taskIds, artifactsBeyond(weights))) {
+  for await (const { taskId, artifactId, parts } of readPartPages(db, ids, artifactsBeyond(weights))) {
     const key = keyOf(taskId, artifactId)
     const before = read.get(key) ?? []
     read.set(key, before)
