@@ -22,6 +22,8 @@ const pauseLimitMs = 15_000
 const deadlineMs = 2_000
 /** Looks in vain, in a row: who does not show its task holds its stream back no more. */
 const vainLimit = 3
+/** Of the newest messages: each look in which one is new is kept. Others are seen at the stream's end. */
+const historyLength = 50
 /** Bytes of a look: reading a larger one here would keep all else waiting. Its stream's end, or its rest, sees to it. */
 const lookLimit = 512 * 1024
 /** The same as it is kept, where each part says of which kind it is. */
@@ -74,8 +76,10 @@ export class GapLooks {
       const cut = await this.#cut(event, begun)
       if (cut) await commitSeen(this.#t, task, 'poll', [cut], this.#held, { asked: task.version })
     }
-    const options = { deadlineMs, maxBytes: lookLimit, keep, lease: this.#held.signal }
-    const look = await lookAt(this.#t, this.#line, task.remoteId, this.#signal, options)
+    const options = { deadlineMs, historyLength, maxBytes: lookLimit, keep, lease: this.#held.signal }
+    // The agent's token may have to be asked for first.
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(deadlineMs)])
+    const look = await lookAt(this.#t, this.#line, task.remoteId, signal, options)
     if (look.kind === 'unread' && look.oversized) this.end()
     return look.kind === 'seen'
   }
@@ -85,6 +89,7 @@ export class GapLooks {
     if (!task) return null
     const shown = new Map([...shownParts(task)].filter(([artifactId]) => !begun.has(artifactId)))
     const { pool } = this.#t.db
+    if (shown.size === 0) return { ...event, observation: cutLook(task, new Map(), textDigest) }
     const told = await unlessAway(readArtifactParts(pool, this.#line.task.id, [...shown.keys()], storedLimit))
     if (!told) return null
     return { ...event, observation: cutLook(task, this.#gaps.taken(shown, told, performance.now()), textDigest) }

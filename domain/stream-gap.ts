@@ -69,7 +69,6 @@ interface Ahead {
 
 /** What is on its way has come by then. */
 const onItsWayMs = 10_000
-const artifactsRemembered = 1_000
 
 /** The looks beside one stream, one after the other. */
 export class StreamGaps {
@@ -80,6 +79,8 @@ export class StreamGaps {
    * them, while the stream is held back; one that is missing there is left as it is. `nowMs`: monotonic.
    */
   taken(shown: ArtifactParts, told: ArtifactParts, nowMs: number): ReadonlyMap<string, number> {
+    // Of the look before alone: no more is held than a look may be.
+    for (const id of this.#ahead.keys()) if (!shown.has(id)) this.#ahead.delete(id)
     const taken = new Map<string, number>()
     for (const [id, parts] of shown) {
       const known = told.get(id)
@@ -100,8 +101,7 @@ export class StreamGaps {
     if (isAhead && before?.told === told.length && stands(before.parts, shown, told.length))
       return nowMs - before.sinceMs >= onItsWayMs ? told.length + before.parts.length : null
     this.#ahead.delete(id)
-    if (isAhead && this.#ahead.size < artifactsRemembered)
-      this.#ahead.set(id, { parts: shown.slice(told.length), told: told.length, sinceMs: nowMs })
+    if (isAhead) this.#ahead.set(id, { parts: shown.slice(told.length), told: told.length, sinceMs: nowMs })
     return null
   }
 }

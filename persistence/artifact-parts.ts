@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { Connection } from './connection.ts'
 import { listed, textsOf, wholePart } from './part-rows.ts'
+import { partWeight } from './task-weights.ts'
 
 /**
  * By the agent's name of each artifact that is named: its parts in their order, as JSON of StoredPart; none of one that is not known. Of no
@@ -27,8 +28,8 @@ export async function readArtifactParts(
         ['text'],
       )} as named(id)
       cross join lateral (
-        select coalesce(sum(octet_length(s.part) + coalesce(s.value_bytes, 0)), 0) as bytes
-        from task_artifact_part s where s.task_id = ${taskId} and s.artifact_id = named.id) sizes
+        select coalesce(sum(${partWeight}), 0) as bytes
+        from task_artifact_part p where p.task_id = ${taskId} and p.artifact_id = named.id) sizes
       offset 0) n
     where n.upto <= ${limit}`)
   return new Map(rows.map(({ artifactId, parts }) => [artifactId, parts === null ? [] : textsOf(parts)]))

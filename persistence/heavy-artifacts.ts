@@ -1,6 +1,6 @@
 /**
  * Parts of artifacts that are together too large for one statement: read page by page, each a statement of its own. What an embedded database needs for one it
- * keeps for good, a hundred megabytes joined into one text took three times that, and everybody waited for it. Does not know what of
+ * keeps for good: a hundred megabytes joined into one text took several hundred. Does not know what of
  * a task is shown (task-weights.ts) or how a part is put together (part-rows.ts).
  */
 import { sql, type FragmentSqlToken } from 'slonik'

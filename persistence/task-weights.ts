@@ -10,7 +10,7 @@ import type { Connection } from './connection.ts'
 
 const MiB = 1024 * 1024
 
-/** Of one statement: an embedded database never gives back what one took, several times as much as it reads. A single part may be more. */
+/** Of one statement: an embedded database never gives back what one took, several times as much as it reads. A page may be more by the part it begins with. */
 export const statementBytes = 8 * MiB
 /** Of one page of views, which then is shorter than it may be. The first is there whatever it weighs. */
 export const pageBytes = 32 * MiB

@@ -110,11 +110,13 @@ async function readAstray(db: Database): Promise<readonly string[]> {
     else if (task.repaired) astray.push(`task ${task.taskId} is another after a rebuild.`)
   }
   const fail = (): never => {
-    throw new Error('Somebody else rebuilds, or did.')
+    throw new Error('Somebody else has rebuilt.')
   }
+  // Sessions of processes that were killed may end late; the signal bounds it.
+  const index = { waiting: () => undefined, left: () => undefined }
   const signal = AbortSignal.timeout(rebuildWithinMs)
   for (const { id: organizationId } of organizations)
-    await rebuildAll(db, { organizationId, now: new Date(), told, resumed: fail, signal, waiting: fail, left: fail })
+    await rebuildAll(db, { organizationId, now: new Date(), told, resumed: fail, signal, ...index })
   return astray
 }
 

@@ -84,6 +84,13 @@ describe('looks beside one stream', () => {
     expect(taken(gaps, { a: 'klmno', b: 'xyz' }, { a: 'klm', b: 'xy' }, 20_001)).toEqual({ b: 3 })
   })
 
+  it('remember the look before, and none earlier', () => {
+    const gaps = new StreamGaps()
+    expect(taken(gaps, { a: 'abc' }, { a: 'ab' }, 0)).toEqual({})
+    expect(taken(gaps, {}, { a: 'ab' }, 5_000)).toEqual({})
+    expect(taken(gaps, { a: 'abc' }, { a: 'ab' }, 10_000)).toEqual({})
+  })
+
   it('leave as it is what was not read', () => {
     const gaps = new StreamGaps()
     expect(taken(gaps, { a: 'abc' }, {}, 0)).toEqual({})
