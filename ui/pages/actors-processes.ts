@@ -84,10 +84,12 @@ interface Limb {
   readonly release: string | null
 }
 
-/** Of a process that runs another than ours; null where it is the same, or not known. */
+/** Of a process that runs another than ours, in words; null where it is the same, or not known. Earlier ones do not tell theirs. */
 function otherRelease({ told }: ToldProcess, own: SupervisorAnswer): string | null {
-  const release = told?.process.release
-  return release === undefined || release === own.process.release ? null : release
+  if (told === null || own.process.release === undefined) return null
+  const { release = null } = told.process
+  if (release === own.process.release) return null
+  return release === null ? 'earlier release' : `release ${release}`
 }
 
 function limb(
@@ -108,7 +110,7 @@ function limb(
       >${shortOwner(owner)}</a
     >
     ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
-    ${release === null ? nothing : html`<span class="chip tiny">release ${release}</span>`}
+    ${release === null ? nothing : html`<span class="chip tiny">${release}</span>`}
     ${isOwn || isKnown ? standingMark(standing) : standingMark({ tone: 'quiet', words: 'Not known' })}
     <span class="told num"
       >${isTold ? placesWords(told.process) : nothing}${isOwn ? nothing : html`<span>told ${app.format.at(seenAt)}</span>`}</span
