@@ -8,18 +8,20 @@ import { cutLook, shownParts, shownTask, StreamGaps } from '../domain/stream-gap
 import { isTerminal } from '../domain/task.ts'
 import { readArtifactParts } from '../persistence/artifact-parts.ts'
 import { isDatabaseOutage } from '../persistence/outage.ts'
-import { readFollowed } from '../persistence/tasks.ts'
+import { isOfAnother, readFollowed } from '../persistence/tasks.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import type { Held } from './loop/kinds.ts'
 import type { TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, type LineTools } from './task-line.ts'
-import type { SeenEvent } from './threads/messages.ts'
+import type { ParsedEvent, SeenEvent } from './threads/messages.ts'
 
 /** Until something was told by which a gap is found. The pause after each look is twice the one before, up to the usual one between two. */
 const firstMs = 1_000
 const pauseLimitMs = 15_000
 /** For so long a stream may be held back by an agent that does not answer. */
 const deadlineMs = 2_000
+/** Who begins more artifacts in one stream is not looked beside. */
+const begunLimit = 1_000
 /** Looks in vain, in a row: who does not show its task holds its stream back no more. */
 const vainLimit = 3
 /** Of the newest messages: each look in which one is new is kept. Others are seen at the stream's end. */
@@ -38,7 +40,12 @@ export class GapLooks {
   #pauseMs = firstMs
   #dueMs = performance.now() + firstMs
   #vain = 0
+  /** The whole task was shown, or no look will do: there is nothing to look for. */
   #isOver = false
+  /** Something was told since the last look: a stream that is only kept alive rests. */
+  #hasTold = false
+  /** Artifacts that were begun in the stream, by the agent's ids: all of them is told there. */
+  readonly #begun = new Set<string>()
 
   /** `signal`: the stream's. */
   constructor(tools: LineTools, line: TaskLine, held: Held, signal: AbortSignal) {
@@ -49,47 +56,58 @@ export class GapLooks {
   }
 
   get isDue(): boolean {
-    return !this.#isOver && performance.now() >= this.#dueMs
+    return !this.#isOver && this.#hasTold && performance.now() >= this.#dueMs
   }
 
-  /** The whole task was shown, or no look will do: there is nothing to look for. */
-  end(): void {
+  /** What the stream tells. */
+  sees(events: readonly ParsedEvent[]): void {
+    this.#hasTold ||= events.length > 0
+    const { remoteId, contextId: ours } = this.#line.task
+    for (const event of events) {
+      if (this.#isOver) return
+      if (event.kind !== 'observation') continue
+      const { kind, taskId, contextId, artifacts } = event.observation
+      if (taskId !== remoteId || isOfAnother(contextId, ours)) continue
+      if (kind === 'task' || this.#begun.size > begunLimit) this.#end()
+      else for (const { artifactId, append } of artifacts) if (!append) this.#begun.add(artifactId)
+    }
+  }
+
+  #end(): void {
     this.#isOver = true
+    this.#begun.clear()
   }
 
-  /**
-   * While nothing of the stream is read, and all that was is stored. `begun`: artifacts that are told from their start in this stream, by the
-   * agent's ids. Rejects where committing does.
-   */
-  async look(begun: ReadonlySet<string>): Promise<void> {
-    const wasSeen = await this.#look(begun)
+  /** While nothing of the stream is read, and all that was is stored. Rejects where committing does. */
+  async look(): Promise<void> {
+    this.#hasTold = false
+    const wasSeen = await this.#look()
     this.#vain = wasSeen ? 0 : this.#vain + 1
-    if (this.#vain === vainLimit) this.end()
+    if (this.#vain === vainLimit) this.#end()
     this.#pauseMs = Math.min(2 * this.#pauseMs, pauseLimitMs)
     this.#dueMs = performance.now() + this.#pauseMs
   }
 
-  async #look(begun: ReadonlySet<string>): Promise<boolean> {
+  async #look(): Promise<boolean> {
     const task = await unlessAway(readFollowed(this.#t.db.pool, this.#line.task.id))
     if (!task || isTerminal(task.state)) return false
     const keep = async (event: SeenEvent): Promise<void> => {
-      const cut = await this.#cut(event, begun)
+      const cut = await this.#cut(event)
       if (cut) await commitSeen(this.#t, task, 'poll', [cut], this.#held, { asked: task.version })
     }
     const options = { deadlineMs, historyLength, maxBytes: lookLimit, keep, lease: this.#held.signal }
     // The agent's token may have to be asked for first.
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(deadlineMs)])
     const look = await lookAt(this.#t, this.#line, task.remoteId, signal, options)
-    if (look.kind === 'unread' && look.oversized) this.end()
+    if (look.kind === 'unread' && look.oversized) this.#end()
     return look.kind === 'seen'
   }
 
-  async #cut(event: SeenEvent, begun: ReadonlySet<string>): Promise<SeenEvent | null> {
+  async #cut(event: SeenEvent): Promise<SeenEvent | null> {
     const task = shownTask(decodeText(event.observation.event))
     if (!task) return null
-    const shown = new Map([...shownParts(task)].filter(([artifactId]) => !begun.has(artifactId)))
+    const shown = new Map([...shownParts(task)].filter(([artifactId]) => !this.#begun.has(artifactId)))
     const { pool } = this.#t.db
-    if (shown.size === 0) return { ...event, observation: cutLook(task, new Map(), textDigest) }
     const told = await unlessAway(readArtifactParts(pool, this.#line.task.id, [...shown.keys()], storedLimit))
     if (!told) return null
     return { ...event, observation: cutLook(task, this.#gaps.taken(shown, told, performance.now()), textDigest) }

@@ -43,8 +43,6 @@ export type StreamEnd =
   | { readonly kind: 'broken'; readonly reason: string; readonly opened: boolean; readonly oversized: boolean }
 
 const askAgainMs = 1_000
-/** Who begins more artifacts in one stream is not looked beside. */
-const begunLimit = 1_000
 /** An agent that keeps a stream open beside a question would have one of eight places for as long as it likes. */
 const questionMs = 15_000
 
@@ -160,11 +158,11 @@ export class Streams {
     const commits = new CommitQueue((events) => commitSeen(this.#t, line.task, 'stream', events, held), cut)
     const watch = new Rest(line.task, answered)
     const pace = new Pace()
-    let hasTold = false
+    const gaps = new GapLooks(this.#t, line, held, signal)
     const asking = answered && isWaiting(line.task.state) ? setTimeout(stand, questionMs) : undefined
     const take = async (whole: WholeFrames, isHeavy: boolean): Promise<Taken> => {
       const events = await whole.parse(isHeavy ? held.signal : undefined)
-      hasTold ||= events.length > 0
+      gaps.sees(events)
       await commits.add(events)
       for (const event of events) {
         const ended = refusedBy(event, true)
@@ -176,7 +174,6 @@ export class Streams {
       return rests ? { kind: 'closed' } : 'more'
     }
     const inTurn = (whole: WholeFrames): Promise<Taken> => this.#inTurn(whole, { line, held, commits, take })
-    const gaps = new GapLooks(this.#t, line, held, signal)
     try {
       words.listen()
       for await (const chunk of stream.chunks) {
@@ -184,13 +181,7 @@ export class Streams {
         if (pace.add(chunk.length)) held.busy()
         const taken = await inTurn(parser.push(chunk))
         if (taken !== 'more') return taken
-        if (watch.needsNoLook) gaps.end()
-        else if (hasTold && gaps.isDue) {
-          // A stream that is only kept alive rests.
-          hasTold = false
-          await commits.settled()
-          await gaps.look(watch.begun)
-        }
+        if (gaps.isDue) await commits.settled().then(() => gaps.look())
         words.listen()
       }
       words.hear()
@@ -260,10 +251,6 @@ function unopened(event: ParsedEvent, status: number): StreamEnd {
 class Rest {
   readonly #task: FollowedTask
   #stale: boolean
-  /** Nothing is to be looked for beside the stream: it showed the whole task, or begins more artifacts than are remembered. */
-  needsNoLook = false
-  /** Artifacts that were begun in it, by the agent's ids: all of them is told here. */
-  readonly begun = new Set<string>()
 
   constructor(task: FollowedTask, answered: boolean) {
     this.#task = task
@@ -281,11 +268,8 @@ class Rest {
     let isMore = false
     for (const event of events) {
       if (event.kind !== 'observation') continue
-      const { kind, taskId, contextId, status, artifacts } = event.observation
+      const { taskId, contextId, status } = event.observation
       if (taskId !== this.#task.remoteId || isOfAnother(contextId, this.#task.contextId)) continue
-      this.needsNoLook ||= kind === 'task' || this.begun.size > begunLimit
-      if (this.needsNoLook) this.begun.clear()
-      else for (const { artifactId, append } of artifacts) if (!append) this.begun.add(artifactId)
       if (!status) {
         isMore = true
         continue

@@ -61,7 +61,7 @@ export async function openSystem(
         db,
         log,
         works,
-        release: packageVersion(),
+        release: packageVersion,
         artifactDirectory: config.directories.artifacts,
         keeping: config.keeping,
         policy: config.network,

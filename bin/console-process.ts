@@ -75,14 +75,14 @@ export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts 
       sidebandUris: config.agents.sidebandExtensionUris,
       drain: drain.signal,
       uiDirectory: uiDirectory(),
-      version: packageVersion(),
+      version: packageVersion,
       log,
     })
     closeMetrics = await listenMetrics(config, running, drain.signal, server)
     await server.listen(config.listen)
     // Unheard where the launcher is gone by now: then the channel's end is what this process hears, and it drains.
     process.send?.(listening, undefined, undefined, () => undefined)
-    log.info({ port: config.listen.port, pid: process.pid, release: packageVersion() }, 'console ready')
+    log.info({ port: config.listen.port, pid: process.pid, release: packageVersion }, 'console ready')
     await ending([running.system.supervisor.ended, lost(running.db.lost)])
   } finally {
     // Streams end politely and new requests are refused before the system stops taking work.

@@ -20,7 +20,7 @@ await runProcess('signalbox worker', async () => {
   let closeMetrics = (): Promise<void> => Promise.resolve()
   try {
     closeMetrics = await listenMetrics(config, running, drain.signal, null)
-    log.info({ pid: process.pid, release: packageVersion() }, 'worker ready')
+    log.info({ pid: process.pid, release: packageVersion }, 'worker ready')
     await ending([running.system.supervisor.ended])
   } finally {
     // Also after the supervisor gave up: a delivery that is under way still ends with what is known of it.

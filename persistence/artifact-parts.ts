@@ -18,6 +18,7 @@ export async function readArtifactParts(
   artifactIds: readonly string[],
   limit: number,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (artifactIds.length === 0) return new Map()
   const rows = await db.any(sql.type(z.object({ artifactId: z.string(), parts: z.string().nullable() }))`
     select n.id as "artifactId",
       (select ${listed(wholePart)} from task_artifact_part p where p.task_id = ${taskId} and p.artifact_id = n.id) as parts
