@@ -7,7 +7,7 @@ import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { rebuildTask } from '../../actors/rebuild.ts'
 import type { TaskView } from '../../domain/task.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { interfaceEntry } from '../support/peers/card.ts'
 import { operationOf, recordOf } from '../support/peers/operations.ts'
 import { listenOnLoopback } from '../support/peers/peer.ts'
@@ -96,7 +96,7 @@ async function startLateAgent({ streaming = true } = {}) {
   }
 }
 
-describe.each(bothDatabases)('an answer that is overtaken by its stream, on %s', (kind) => {
+describe.each(eitherDatabase)('an answer that is overtaken by its stream, on %s', (kind) => {
   let running: RunningSystem
   beforeAll(async () => {
     running = await freshSystem(kind)

@@ -5,7 +5,7 @@ import { v7 as newToken } from 'uuid'
 import { Outbound } from '../../actors/outbound.ts'
 import type { ResolveAll } from '../../actors/outbound/connector.ts'
 import { instruments } from '../../actors/system.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { interfaceEntry } from '../support/peers/card.ts'
 import { startRawPeer } from '../support/peers/raw.ts'
 import { freshSystem } from '../support/system.ts'
@@ -13,7 +13,7 @@ import { freshSystem } from '../support/system.ts'
 const leaseMs = 4_000
 const name = 'slow.test'
 
-describe.each(bothDatabases)('a process on %s that stood still while its agent was connected to', (kind) => {
+describe.each(eitherDatabase)('a process on %s that stood still while its agent was connected to', (kind) => {
   it('sends nothing once its lease is over', async () => {
     const named = (url: string): string => url.replace('127.0.0.1', name)
     const peer = await startRawPeer({

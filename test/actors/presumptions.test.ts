@@ -12,7 +12,7 @@ import { instruments } from '../../actors/system.ts'
 import type { Database } from '../../persistence/database.ts'
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { holdPresumptions, type Presumed, type Presumption } from '../../persistence/presumptions.ts'
-import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { eitherDatabase, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startOrganization, type Organization, type Person } from '../support/people.ts'
 
@@ -50,7 +50,7 @@ const deaf = (flight: Flight, loss: () => Loss | undefined): Flight => {
   })
 }
 
-describe.each(bothDatabases)('a presumption on %s', (kind) => {
+describe.each(eitherDatabase)('a presumption on %s', (kind) => {
   let fresh: FreshDatabase
   let house: Organization
   let peer: RawPeer

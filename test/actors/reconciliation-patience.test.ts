@@ -15,7 +15,7 @@ import { instruments } from '../../actors/system.ts'
 import { ParserPool } from '../../actors/threads/pool.ts'
 import { SecondLooks } from '../../actors/second-looks.ts'
 import { Vault } from '../../actors/vault.ts'
-import { bothDatabases } from '../support/databases.ts'
+import { eitherDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { capturedLog, freshSystem, type RunningSystem } from '../support/system.ts'
 import { development, door as openDoor } from './listeners.ts'
@@ -25,7 +25,7 @@ const readMs = 1_000
 const slowSeconds = 1.5
 const turnMs = 1_000
 
-describe.each(bothDatabases)('a reader that looks for an agent, on %s', (kind) => {
+describe.each(eitherDatabase)('a reader that looks for an agent, on %s', (kind) => {
   let running: RunningSystem
   let peer: RawPeer
   beforeEach(async () => {

@@ -1,7 +1,17 @@
-/** The clock's promises: how long a route waits for a person, and what it says meanwhile. One minute, all of them at once. */
+/**
+ * The clock's promises: how long a route waits for a person, what it says meanwhile, and how long an answer waits for room on a full disk.
+ * One minute, all of them at once.
+ */
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ActorAnswer } from '../../domain/actor.ts'
+import { isFinished } from '../../domain/command.ts'
+import { explainCommand } from '../../domain/command-explanation.ts'
+import { unstoredAnswer } from '../../domain/lost-answer.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -27,7 +37,7 @@ const took = async <T>(work: Promise<T>): Promise<{ value: T; seconds: number }>
   return { value, seconds: (performance.now() - startedAt) / 1000 }
 }
 
-test(
+test.concurrent(
   '50 s for a message, 50 s for a stream, 55 s for the signal, with resync in its silences; 5 s for agents that hang',
   { timeout: 90_000 },
   async () => {
@@ -72,5 +82,53 @@ test(
     expect(signals.filter((name) => name === 'resync').length).toBeGreaterThanOrEqual(2)
     expect(signalled.seconds).toBeGreaterThan(54)
     expect(signalled.seconds).toBeLessThan(62)
+  },
+)
+
+/** A full disk is waited for 43 s. */
+const fullDisk = { timeout: 75_000, interval: 250 }
+
+/** Whoever sent it is told that it was answered, and nothing is sent again. */
+test.concurrent(
+  'an answer whose files cannot be stored leaves the send uncertain, and says what happened',
+  { timeout: 90_000 },
+  async ({ onTestFinished }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'signalbox-unstored-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const blocked = join(folder, 'artifacts')
+    writeFileSync(blocked, 'a file stands where the directory should be')
+    const house = await startConsole({
+      database: 'postgresql',
+      uiDirectory: null,
+      system: { artifactDirectory: blocked },
+    })
+    onTestFinished(() => house.close())
+    const peer = await startRawPeer()
+    onTestFinished(() => peer.close())
+    const { id: agentId } = await house.system.agents.register(house.viewer, peer.cardUrl)
+
+    // The agent's answer is its task, with what was said in it.
+    const parts = [{ raw: Buffer.from('a,b\n1,2\n').toString('base64'), filename: 'sheet.csv' }]
+    const sent = await house.send(agentId, { text: 'ask', parts })
+    const find = () => house.system.commands.find(house.viewer, sent.id)
+    // Room that is made now would save the answer, so whoever reads the log is told now.
+    const waits = 'an answer waits: its files cannot be stored'
+    await expect.poll(() => house.lines.map(({ message }) => message)).toContain(waits)
+    expect((await find()).status).toBe('dispatching')
+    await expect.poll(async () => isFinished((await find()).status), fullDisk).toBe(true)
+    const ended = await find()
+    expect(ended.status).toBe('uncertain')
+    const { delivery } = ActorAnswer.parse((await house.api.get(`/api/actors/command/${sent.id}`)).body)
+    expect(delivery).toMatchObject({ ended: 'unknown', cause: unstoredAnswer('ENOTDIR') })
+    const told = explainCommand(ended, Date.now(), delivery)
+    expect(told?.sentences[0]).toBe(
+      'The agent answered the message, and what it said is lost: the console could not store its files. Nothing is sent again automatically.',
+    )
+    expect(told?.known.map(({ words }) => words)).toEqual([
+      'Accepted and saved',
+      'From here on the request may have left',
+      'The agent answered, and the console could not store the files of what was said (ENOTDIR)',
+    ])
+    expect(peer.receiptsOf(sent.messageId)).toBe(1)
   },
 )
