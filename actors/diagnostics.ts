@@ -24,6 +24,16 @@ export interface RequestFailed {
   readonly code: OutboundCode
 }
 
+/**
+ * A look at a task beside a stream of it (actors/gap-looks.ts): `seen`, and what was missing of it is kept; `unread`: the agent did not
+ * show its task in time, or not at all; `put off`: the database was away.
+ */
+export interface LookEnded {
+  readonly end: 'seen' | 'unread' | 'put off'
+  /** For so long the stream was held back. */
+  readonly seconds: number
+}
+
 const named = <Message>(name: string) => {
   const messages = channel(name)
   return {
@@ -38,4 +48,5 @@ const named = <Message>(name: string) => {
 }
 
 export const workEnded = named<WorkEnded>('signalbox:work.ended')
+export const lookEnded = named<LookEnded>('signalbox:stream.look.ended')
 export const requestFailed = named<RequestFailed>('signalbox:request.failed')

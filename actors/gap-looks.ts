@@ -10,6 +10,7 @@ import { readArtifactParts } from '../persistence/artifact-parts.ts'
 import { isDatabaseOutage } from '../persistence/outage.ts'
 import { isOfAnother, readFollowed } from '../persistence/tasks.ts'
 import { textDigest } from '../persistence/text-digest.ts'
+import { lookEnded, type LookEnded } from './diagnostics.ts'
 import type { Held } from './loop/kinds.ts'
 import type { TaskLine } from './subscription-stream.ts'
 import { commitSeen, lookAt, type LineTools } from './task-line.ts'
@@ -22,7 +23,7 @@ const pauseLimitMs = 15_000
 const deadlineMs = 2_000
 /** Who begins more artifacts in one stream is not looked beside. */
 const begunLimit = 1_000
-/** Looks in vain, in a row: who does not show its task holds its stream back no more. */
+/** Looks in a row that saw nothing: who does not show its task holds its stream back no more. A database that is away is nothing of the agent's. */
 const vainLimit = 3
 /** Of the newest messages: each look in which one is new is kept. Others are seen at the stream's end. */
 const historyLength = 50
@@ -81,45 +82,53 @@ export class GapLooks {
   /** While nothing of the stream is read, and all that was is stored. Rejects where committing does. */
   async look(): Promise<void> {
     this.#hasTold = false
-    const wasSeen = await this.#look()
-    this.#vain = wasSeen ? 0 : this.#vain + 1
+    const since = performance.now()
+    const end = await this.#look()
+    lookEnded.publish({ end, seconds: (performance.now() - since) / 1000 })
+    if (end !== 'put off') this.#vain = end === 'seen' ? 0 : this.#vain + 1
     if (this.#vain === vainLimit) this.#end()
     this.#pauseMs = Math.min(2 * this.#pauseMs, pauseLimitMs)
     this.#dueMs = performance.now() + this.#pauseMs
   }
 
-  async #look(): Promise<boolean> {
+  async #look(): Promise<LookEnded['end']> {
     const task = await unlessAway(readFollowed(this.#t.db.pool, this.#line.task.id))
-    if (!task || isTerminal(task.state)) return false
+    if (task === 'away') return 'put off'
+    // Removed, or over: somebody else told the end, and nothing is missing any more that this stream would see to.
+    if (!task || isTerminal(task.state)) return 'unread'
+    let isKnown = true
     const keep = async (event: SeenEvent): Promise<void> => {
       const cut = await this.#cut(event)
-      if (cut) await commitSeen(this.#t, task, 'poll', [cut], this.#held, { asked: task.version })
+      isKnown = cut !== 'away'
+      if (cut && cut !== 'away') await commitSeen(this.#t, task, 'poll', [cut], this.#held, { asked: task.version })
     }
     const options = { deadlineMs, historyLength, maxBytes: lookLimit, keep, lease: this.#held.signal }
     // The agent's token may have to be asked for first.
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(deadlineMs)])
     const look = await lookAt(this.#t, this.#line, task.remoteId, signal, options)
     if (look.kind === 'unread' && look.oversized) this.#end()
-    return look.kind === 'seen'
+    if (look.kind !== 'seen') return 'unread'
+    return isKnown ? 'seen' : 'put off'
   }
 
-  async #cut(event: SeenEvent): Promise<SeenEvent | null> {
+  /** What of it is to be kept; null where it shows no task. */
+  async #cut(event: SeenEvent): Promise<SeenEvent | null | 'away'> {
     const task = shownTask(decodeText(event.observation.event))
     if (!task) return null
     const shown = new Map([...shownParts(task)].filter(([artifactId]) => !this.#begun.has(artifactId)))
     const { pool } = this.#t.db
     const told = await unlessAway(readArtifactParts(pool, this.#line.task.id, [...shown.keys()], storedLimit))
-    if (!told) return null
+    if (told === 'away') return told
     return { ...event, observation: cutLook(task, this.#gaps.taken(shown, told, performance.now()), textDigest) }
   }
 }
 
-/** Null while the database is away: the stream is not worth less for a look that cannot be had. */
-async function unlessAway<Read>(reading: Promise<Read>): Promise<Read | null> {
+/** The stream is not worth less for a look that cannot be had while the database is away. */
+async function unlessAway<Read>(reading: Promise<Read>): Promise<Read | 'away'> {
   try {
     return await reading
   } catch (error) {
-    if (isDatabaseOutage(error)) return null
+    if (isDatabaseOutage(error)) return 'away'
     throw error
   }
 }

@@ -19,7 +19,7 @@ import {
   type LockedTask,
   type RemoteTask,
 } from '../persistence/tasks.ts'
-import { readToldArtifacts, toldKey, type ToldQuestion } from '../persistence/told-artifacts.ts'
+import { readToldArtifacts, artifactKey, type ToldQuestion } from '../persistence/told-artifacts.ts'
 import type { Effects } from './loop/step.ts'
 import type { BatchContext } from './loop/kinds.ts'
 import { claimsAnother } from './skill-boundary.ts'
@@ -269,7 +269,8 @@ function standingOf({ overrules, asked }: Report, { id, fold }: Subject, told: R
   const isPresent = overrules === fold.version
   if (asked === undefined) return { isPresent }
   // What came with the same commit is newer, too, than what was asked for before it.
-  const isOvertaken = (artifactId: string): boolean => told.has(toldKey(id, artifactId)) || fold.told.has(artifactId)
+  const isOvertaken = (artifactId: string): boolean =>
+    told.has(artifactKey(id, artifactId)) || fold.told.has(artifactId)
   return { isPresent, answer: { asked, isBehind: asked !== fold.version, isOvertaken } }
 }
 

@@ -5,7 +5,7 @@
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { requestFailed, workEnded } from '../actors/diagnostics.ts'
+import { lookEnded, requestFailed, workEnded } from '../actors/diagnostics.ts'
 import { instruments, type System } from '../actors/system.ts'
 import { vitalsOf } from '../actors/vitals.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
@@ -111,10 +111,15 @@ function countFacts(registry: Registry, { system }: MetricsOptions): void {
   })
 }
 
+/** An agent has two seconds for a look, and what it saw is committed. */
+const lookBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4]
 /** From a quick answer to a stream of ten minutes. */
 const workBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600]
 
-/** What the work under leases took and came to, and why requests to agents failed; returns how to stop listening. */
+/**
+ * What the work under leases took and came to, how long looks held streams back, and why requests to agents failed; returns how to stop
+ * listening.
+ */
 function countWork(registry: Registry): () => void {
   const registers = [registry]
   const work = new Histogram({
@@ -130,7 +135,15 @@ function countWork(registry: Registry): () => void {
     labelNames: ['code'],
     registers,
   })
+  const looks = new Histogram({
+    name: 'signalbox_stream_look_seconds',
+    help: 'For how long a stream was held back by a look at its task beside it, by how that ended',
+    labelNames: ['end'],
+    buckets: lookBuckets,
+    registers,
+  })
   const stops = [
+    lookEnded.subscribe(({ end, seconds }) => looks.observe({ end }, seconds)),
     workEnded.subscribe(({ kind, work: name, end, seconds }) => work.observe({ kind, work: name, end }, seconds)),
     requestFailed.subscribe(({ code }) => failed.inc({ code })),
   ]

@@ -9,6 +9,7 @@ import type { Transaction } from './connection.ts'
 import { readPartPages } from './heavy-artifacts.ts'
 import { listed, partsOf, wholePart } from './part-rows.ts'
 import { artifactsBeyond, artifactsCut, messagesShown, statementBytes, type TaskWeight } from './task-weights.ts'
+import { artifactKey } from './told-artifacts.ts'
 
 /** By the ids of their tasks. */
 export interface TaskContents {
@@ -88,7 +89,8 @@ async function readArtifacts(
   return grouped(rows, ({ taskId, name, description, extensions, parts: json, isCut, ...artifact }) => {
     const { artifactId } = artifact
     const parts =
-      large?.get(keyOf(taskId, artifactId)) ?? partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
+      large?.get(artifactKey(taskId, artifactId)) ??
+      partsOf(artifactId, json ?? '[]', (unread) => count(taskId, unread))
     return [
       taskId,
       {
@@ -102,8 +104,6 @@ async function readArtifacts(
   })
 }
 
-const keyOf = (taskId: string, artifactId: string): string => `${taskId} ${artifactId}`
-
 async function readHeavyParts(
   db: Transaction,
   ids: Ids,
@@ -112,7 +112,7 @@ async function readHeavyParts(
 ): Promise<ReadonlyMap<string, Part[]>> {
   const read = new Map<string, Part[]>()
   for await (const { taskId, artifactId, parts } of readPartPages(db, ids, artifactsBeyond(weights))) {
-    const key = keyOf(taskId, artifactId)
+    const key = artifactKey(taskId, artifactId)
     const before = read.get(key) ?? []
     read.set(key, before)
     for (const part of partsOf(artifactId, parts, (unread) => count(taskId, unread), before.length)) before.push(part)

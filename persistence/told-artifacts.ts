@@ -19,8 +19,8 @@ const Nth = z.object({ nth: z.number() })
 const bit = '{"artifactUpdate":'
 const nameOf = (artifactId: string): string => `"artifactId":${JSON.stringify(artifactId)}`
 
-/** Names an artifact of a task among those that were told of. */
-export const toldKey = (taskId: string, artifactId: string): string => `${taskId} ${artifactId}`
+/** Names an artifact among those of several tasks. */
+export const artifactKey = (taskId: string, artifactId: string): string => `${taskId} ${artifactId}`
 
 /** Of which of these more was told. */
 export async function readToldArtifacts(
@@ -38,5 +38,5 @@ export async function readToldArtifacts(
         and starts_with(e.event, ${bit}) and strpos(e.event, n.name) > 0)`)
   const told = new Set(rows.map(({ nth }) => nth))
   const toldOf = questions.filter((_question, nth) => told.has(nth))
-  return new Set(toldOf.map(({ taskId, artifactId }) => toldKey(taskId, artifactId)))
+  return new Set(toldOf.map(({ taskId, artifactId }) => artifactKey(taskId, artifactId)))
 }

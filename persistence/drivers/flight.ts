@@ -99,6 +99,9 @@ interface Beginning {
   readonly at: string
 }
 
+/** One for all: an error is dear to make, and each commit of what is accepted would make one for nobody. */
+const unasked = quiet(Promise.reject<Beginning>(new Error('Nobody asked for its name.')))
+
 class FlownTransaction implements Flight {
   readonly #line: FlightLine
   #waiting: GroupedStatement[] = []
@@ -212,9 +215,7 @@ class FlownTransaction implements Flight {
       xid: String(rows[0]?.['xid']),
       at: String(rows[0]?.['at']),
     })
-    this.#begun = quiet(
-      this.#isUnnamed ? Promise.reject(new Error('Nobody asked for its name.')) : this.#put(beginning, []).then(read),
-    )
+    this.#begun = this.#isUnnamed ? unasked : quiet(this.#put(beginning, []).then(read))
     return this.#begun
   }
 

@@ -3,6 +3,7 @@
  * [console-http-api.md: "Background loops", "so missed events heal"], and no word stands there twice.
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { lookEnded } from '../../actors/diagnostics.ts'
 import { rebuildTask } from '../../actors/rebuild.ts'
 import { eitherDatabase } from '../support/databases.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
@@ -47,6 +48,12 @@ describe.each(eitherDatabase)('beside a stream on %s', (kind) => {
     await expect.poll(agent.streams).toEqual({ held: 1, opened: 2 })
     return { agent, localId, texts, tell, made }
   }
+  /** How the looks of a test ended. */
+  function looksEnded(): ReadonlySet<string> {
+    const ends = new Set<string>()
+    onTestFinished(lookEnded.subscribe(({ end }) => ends.add(end)))
+    return ends
+  }
   /** Says a word now and then, as long as it takes until `seen` holds; at most a hundred. */
   async function talk(
     tell: (word: string) => void,
@@ -63,11 +70,13 @@ describe.each(eitherDatabase)('beside a stream on %s', (kind) => {
 
   it('that is busy, what was missed is found, and the stream goes on', async () => {
     const { agent, localId, texts, tell, made } = await behindGap('busy')
+    const ends = looksEnded()
     await talk(tell, texts, (seen) => seen.includes('two'))
     await expect.poll(texts).toEqual(made)
     tell('after')
     await expect.poll(texts).toEqual(made)
     expect(agent.streams()).toEqual({ held: 1, opened: 2 })
+    expect([...ends]).toEqual(['seen'])
     const { db, viewer } = running
     expect(await rebuildTask(db.pool, viewer.organizationId, localId)).toMatchObject({ repaired: false })
   })
@@ -93,8 +102,10 @@ describe.each(eitherDatabase)('beside a stream on %s', (kind) => {
 
   it('of an agent that shows nothing, what it tells is not held back', async () => {
     const { agent, texts, tell, made } = await behindGap('shy', { isShown: false })
+    const ends = looksEnded()
     await talk(tell, texts, (seen) => seen.length > 20)
     await expect.poll(texts).toEqual(made.filter((word) => word !== 'two'))
+    expect([...ends]).toEqual(['unread'])
     expect(agent.streams()).toEqual({ held: 1, opened: 2 })
   })
 

@@ -4,7 +4,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { TaskAnswer, TaskViewsAnswer } from '../../http/answers.ts'
-import { pageBytes, viewBytes, viewMessages } from '../../persistence/task-weights.ts'
+import { pageBytes, statementBytes, viewBytes, viewMessages } from '../../persistence/task-weights.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { eitherDatabase } from '../support/databases.ts'
 import { sized } from '../support/pass.ts'
@@ -66,6 +66,31 @@ describe.each(eitherDatabase)('heavy tasks on %s', (database) => {
       select ${taskId}, 'short ' || n, 100000 + n, 'agent', now(), false, '[{"kind":"text","value":"' || n || '","mediaType":"text/plain"}]'
       from generate_series(1, ${count}) n`)
   const viewOf = async (id: string) => TaskAnswer.parse((await house.api.get(`/api/tasks/${id}`)).body).task
+
+  test('have their parts in order, with their own names, also where each page of them is a statement of its own', async () => {
+    const [first = ''] = ids
+    const bytes = Math.floor(statementBytes / 3)
+    // Some end with a page, some go over it; and in between one that is many.
+    const counts = { zeta: 4, alpha: 1, many: 500, last: 3 }
+    for (const [place, [artifactId, parts]] of Object.entries(counts).entries())
+      await house.db.pool.query(sql.unsafe`
+        with a as (
+          insert into task_artifact (task_id, artifact_id, position, extensions, complete, update_count, part_count, parts_digest)
+          values (${first}, ${artifactId}, ${8000 + place}, '[]', false, 1, ${parts}, ''))
+        insert into task_artifact_part (task_id, artifact_id, position, part)
+        select ${first}, ${artifactId}, n, '{"kind":"text","value":"' || n || ' of ' || ${artifactId}::text
+          || repeat('x', ${artifactId === 'many' ? 100 : bytes}) || '","mediaType":"text/plain"}'
+        from generate_series(0, ${parts - 1}) n`)
+    const made = (await viewOf(first)).artifacts.filter(({ artifactId }) => artifactId !== 'answer')
+    expect(made.map(({ artifactId, parts }) => [artifactId, parts.length])).toEqual(Object.entries(counts))
+    for (const { artifactId, parts } of made)
+      expect(parts.map(({ id, value }) => [id, String(value).split('x')[0]])).toEqual(
+        parts.map((_part, n) => [`${artifactId}:${n}`, `${n} of ${artifactId}`]),
+      )
+    for (const table of ['task_artifact', 'task_artifact_part'])
+      await house.db.pool.query(sql.unsafe`
+        delete from ${sql.identifier([table])} where task_id = ${first} and artifact_id = any(${sql.array(Object.keys(counts), 'text')})`)
+  })
 
   test('of many short messages come on shorter pages, too', async () => {
     for (const id of ids.slice(0, 2)) await say(id, viewMessages)
