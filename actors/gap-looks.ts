@@ -94,8 +94,8 @@ export class GapLooks {
   async #look(): Promise<LookEnded['end']> {
     const task = await unlessAway(readFollowed(this.#t.db.pool, this.#line.task.id))
     if (task === 'away') return 'put off'
-    // Removed, or over: somebody else told the end, and nothing is missing any more that this stream would see to.
-    if (!task || isTerminal(task.state)) return 'unread'
+    // Removed, or somebody else told its end, with all that there is.
+    if (!task || isTerminal(task.state)) return 'seen'
     let isKnown = true
     const keep = async (event: SeenEvent): Promise<void> => {
       const cut = await this.#cut(event)
