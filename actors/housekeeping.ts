@@ -47,6 +47,8 @@ const shardsARound = 4
 const forgetEveryMs = 10 * 60_000
 /** A bound for one look at what is old; what is left over is for the next one. */
 const passesLimit = 1_000
+/** What so many passes delete is a few megabytes of an embedded database's log, which is to stay small. */
+const passesBetween = 50
 /** As long as the pass took, and at least this: never more than half of the database's time. */
 const pauseFromMs = 10
 /** Replicas that judge by clocks which are behind see what is over for as long: it is refused by each in its time, and only then deleted. */
@@ -128,6 +130,7 @@ export class Housekeeping {
     for (let n = 0; n < passesLimit && !signal.aborted; n++) {
       const startedAt = this.#o.instruments.monotonic()
       if (!(await pass())) return
+      if (n % passesBetween === passesBetween - 1) await this.#o.db.housekeep()
       await bell.wait(Math.max(pauseFromMs, this.#o.instruments.monotonic() - startedAt), signal)
     }
   }

@@ -168,4 +168,5 @@ export const pushKind = (pushing: Pushing): Kind => ({
     remove: (actor, held) => pushing.remove(actor, held),
   },
   repeatable: new Set(['register', 'remove']),
+  mayMiss: true,
 })

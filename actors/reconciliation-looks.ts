@@ -8,9 +8,9 @@ import { taskForgotten } from '../domain/unread-agent.ts'
 import { forgetLost, type UnfinishedTask } from '../persistence/reconciliation.ts'
 import { textDigest } from '../persistence/text-digest.ts'
 import { errorWords, plainWords } from './agent-words.ts'
+import { FoldedAnswers } from './folded-answers.ts'
 import type { Held } from './loop/kinds.ts'
 import type { Turn } from './reconciliation-turn.ts'
-import { remember } from './remember.ts'
 import type { SecondLooks } from './second-looks.ts'
 import { commitSeen, lookAt, type AgentLine, type LineTools } from './task-line.ts'
 import type { SeenEvent } from './threads/messages.ts'
@@ -28,13 +28,9 @@ export type Seen =
   | { readonly kind: 'unusable' | 'silent'; readonly reason: string }
   | { readonly kind: 'lost'; readonly reason: string; readonly oversized: boolean }
 
-/** Digests of answers that changed nothing: a few hundred bytes each. */
-const answersRemembered = 10_000
-
 export class TaskLooks {
   readonly #t: TaskLookTools
-  /** Of a task: at which version which answer was folded in. */
-  readonly #answers = new Map<string, string>()
+  readonly #answers = new FoldedAnswers()
 
   constructor(tools: TaskLookTools) {
     this.#t = tools
@@ -56,21 +52,16 @@ export class TaskLooks {
     return { kind: 'seen' }
   }
 
-  /**
-   * An answer that was folded into this very version changes nothing: told again it would cost a transaction, every fifteen
-   * seconds, of a task that may wait for a person for a week.
-   */
+  /** Unless it changes nothing. */
   async commit(line: AgentLine, task: UnfinishedTask, event: SeenEvent, held: Held) {
     const digest = event.digest ?? textDigest(event.observation.event)
-    const answer = `${task.version} ${digest}`
     const overrules = this.#t.secondLooks.overruled(task, event.observation)
     const { isGivenUp: isSeenAgain } = task
-    if (overrules === null && !isSeenAgain && this.#answers.get(task.id) === answer) return
+    if (overrules === null && !isSeenAgain && this.#answers.has(task.id, task.version, digest)) return
     const of = { ...line, remoteId: task.remoteId }
     await commitSeen(this.#t, of, 'poll', [event], held, { asked: task.version, overrules, isSeenAgain })
-    this.#answers.delete(task.id)
     const { status } = event.observation
-    if (status && isTerminal(status.state)) return
-    remember(this.#answers, task.id, answer, answersRemembered)
+    if (status && isTerminal(status.state)) this.#answers.forget(task.id)
+    else this.#answers.add(task.id, task.version, digest)
   }
 }

@@ -258,4 +258,5 @@ export const subscriptionKind = (following: Following): Kind => ({
     close: (actor, held) => following.close(actor, held),
   },
   repeatable: new Set(['follow', 'read', 'close']),
+  mayMiss: true,
 })

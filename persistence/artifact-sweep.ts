@@ -2,7 +2,8 @@
  * Removes what no task refers to from the artifact directory and its table: files whose report was never committed, rows
  * whose task is gone, temporary files of a process that died. One shard (1/256) a call. Does not decide when (actors/housekeeping.ts).
  *
- * A file goes in two steps, at least a settling time apart: it is renamed aside, later removed. Whoever writes the same
+ * A file goes in two steps, the grace apart and at least a settling time: it is renamed aside, later removed. Whoever opens an old dump
+ * beside this directory has as long to find out that it knows nothing of newer files, and they are put back where one is wanted. Whoever writes the same
  * digest either touches the file before it is renamed, and then its time is young at the second step and it is put back, or
  * finds nothing and writes it anew (ArtifactStore.put). A reader looks in both places. So writers, readers and any number
  * of sweeps need no lock between them, also over a network file system that caches attributes for a minute.
@@ -64,6 +65,7 @@ async function sweepFiles(
   const tally = { aside: 0, restored: 0, removed: 0 }
   const old = now.getTime() - grace
   const candidates: string[] = []
+  const put = new Map<string, { readonly isTouched: boolean; readonly isOver: boolean }>()
   for (const name of names) {
     const path = join(folder, name)
     const bare = name.slice(0, 64)
@@ -73,31 +75,40 @@ async function sweepFiles(
       if (found.mtimeMs < old) candidates.push(name)
     } else if (name === bare + setAside && digestShape.test(bare)) {
       // Renaming a file sets its change time, and nothing but touching it sets its own.
-      if (now.getTime() - found.ctimeMs < settlingMs) continue
-      const wanted = found.mtimeMs >= old || (await withoutRow(db, [bare])).length === 0
-      // It may be there again: then both hold the same bytes, and either may go.
-      const done = await ifThere((wanted ? rename(path, join(folder, bare)) : rm(path)).then(() => true))
-      if (done) tally[wanted ? 'restored' : 'removed'] += 1
+      const asideMs = now.getTime() - found.ctimeMs
+      if (asideMs >= settlingMs) put.set(bare, { isTouched: found.mtimeMs >= old, isOver: asideMs >= grace })
     } else if (temporaryShape.test(name) && found.mtimeMs < old) {
       await rm(path, { force: true })
       tally.removed += 1
     }
   }
-  for (let from = 0; from < candidates.length; from += chunk) {
-    for (const digest of await withoutRow(db, candidates.slice(from, from + chunk))) {
-      const path = join(folder, digest)
-      if (await ifThere(rename(path, path + setAside).then(() => true))) tally.aside += 1
-    }
+  const unwanted = new Set<string>()
+  for await (const digest of withoutRow(db, [...put.keys()])) unwanted.add(digest)
+  for (const [digest, { isTouched, isOver }] of put) {
+    const isWanted = isTouched || !unwanted.has(digest)
+    if (!isWanted && !isOver) continue
+    const path = join(folder, digest + setAside)
+    // It may be there again: then both hold the same bytes, and either may go.
+    const done = await ifThere((isWanted ? rename(path, join(folder, digest)) : rm(path)).then(() => true))
+    if (done) tally[isWanted ? 'restored' : 'removed'] += 1
+  }
+  // After those: a file that takes the place of one that was aside has its own time there.
+  for await (const digest of withoutRow(db, candidates)) {
+    const path = join(folder, digest)
+    if (await ifThere(rename(path, path + setAside).then(() => true))) tally.aside += 1
   }
   return tally
 }
 
-async function withoutRow(db: Connection, digests: readonly string[]): Promise<readonly string[]> {
-  const known = new Set(
-    await db.anyFirst(sql.type(z.object({ digest: z.string() }))`
-      select digest from artifact where digest = any(${sql.array([...digests], 'text')})`),
-  )
-  return digests.filter((digest) => !known.has(digest))
+async function* withoutRow(db: Connection, digests: readonly string[]): AsyncGenerator<string> {
+  for (let from = 0; from < digests.length; from += chunk) {
+    const asked = digests.slice(from, from + chunk)
+    const known = new Set(
+      await db.anyFirst(sql.type(z.object({ digest: z.string() }))`
+        select digest from artifact where digest = any(${sql.array(asked, 'text')})`),
+    )
+    yield* asked.filter((digest) => !known.has(digest))
+  }
 }
 
 /** Digests are text of one length: a shard is a range of the primary key. ':' is the character after '9', 'g' after 'f'. */

@@ -65,7 +65,7 @@ const Due = z.custom<DueActor>()
  * and a lease whose work is under way here is not free, wherever a wall clock jumps. Nor does anything wait until a clock that
  * was set back has come to where it was: what is due after an instant that has yet to come again is due now.
  */
-export const claimActors = (db: Connection, claim: Claim, holder: Holder): Promise<readonly DueActor[]> =>
+export const claimActors = (db: Pick<Connection, 'any'>, claim: Claim, holder: Holder): Promise<readonly DueActor[]> =>
   db.any(sql.type(Due)`${claiming(claim, holder)}`)
 
 const isStale = ({ owner, exclusive }: Holder) =>
@@ -143,9 +143,12 @@ export function claimFor(
     })
   // Elsewhere the rows alone say what is held, and nobody's list is asked for.
   const others = { owner, exclusive: false, held: [] }
-  if (db.hearsOthers) return claimActors(db.pool, claim, others)
+  // Nor is a row astray by whom it belongs to, or by a clock: with conditions that are never met every waiting row would be read.
+  const due = { ...claim, near: true as const }
+  // Beside the pool: people who read for long, or many at once, are not to keep work from those who have room for it.
+  if (db.hearsOthers) return claimActors(db.direct, due, others)
   // Behind a pooler only a transaction is told to be on disk before it is acknowledged, and the first byte follows a claim.
-  return db.pool.transaction((tx) => claimActors(tx, claim, others))
+  return db.pool.transaction((tx) => claimActors(tx, due, others))
 }
 
 /** Of a row by its name in the statement: nobody has it, or whoever did let it run out. */
@@ -241,7 +244,7 @@ const Ours = z.object({ token: z.string(), renewed: z.boolean() })
  * being renewed. That it is ours all the same is read without a lock.
  */
 export async function renewLeases(
-  db: Connection,
+  db: Pick<Connection, 'any'>,
   held: readonly LeaseOf[],
   leaseMs: number,
 ): Promise<ReadonlyMap<string, Renewal>> {

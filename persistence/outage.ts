@@ -13,6 +13,7 @@ import {
   isConnectionFailure,
   isConnectionRefused,
   isLockTimeout,
+  isOfReader,
   isRetryable,
   isServerTrouble,
 } from './drivers/sqlstate.ts'
@@ -40,13 +41,14 @@ export const outageCause = (error: unknown): OutageCause =>
 export const isDatabaseOutage = (error: unknown): boolean => isOutage(error) && outageCause(error) === 'database'
 
 /**
- * Of the database as a whole: it cannot be reached, takes nobody in or has no place left, and says nothing of what was asked of it. A lock,
+ * Of the database as a whole: it cannot be reached, takes nobody in, has no place left or only reads, and says nothing of what was asked of it. A lock,
  * a time limit and a server's own trouble may be those of one row or statement, and so may a connection that broke under it, whoever ended
  * it: where the database is away, the next try finds none.
  */
 export const isDatabaseAway = (error: unknown): boolean =>
   [DatabaseBusy, DatabaseClosed, EmbeddedDatabaseBusy].some((kind) => error instanceof kind) ||
-  isConnectionRefused(error)
+  isConnectionRefused(error) ||
+  isOfReader(error)
 
 export const isOutage = (error: unknown): boolean =>
   kinds.some((kind) => error instanceof kind) ||

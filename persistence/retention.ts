@@ -33,14 +33,17 @@ export interface ForgottenFacts {
   readonly next: number | null
 }
 
+const Pass = z.object({ seen: z.number(), facts: z.number(), last: z.number().nullable(), isAhead: z.boolean() })
+
 /**
  * Deletes old facts among the first behind a number. Their order is that of their numbers, and that of their times but for
- * the clocks of several processes: a pass that finds nothing old is taken for the end.
+ * the clocks of several processes: a pass that finds nothing old is taken for the end, but for one that meets the future. A clock that was
+ * far ahead for a while would otherwise keep all that was told after it.
  */
 export async function forgetFacts(db: Database['pool'], before: string, after: number): Promise<ForgottenFacts> {
   return db.transaction(async (tx) => {
     await tx.query(admitted)
-    const pass = await tx.one(sql.type(z.object({ seen: z.number(), facts: z.number(), last: z.number().nullable() }))`
+    const pass = await tx.one(sql.type(Pass)`
       with oldest as (
         select number, at from fact
         where number > ${after} and number <= (select max(number) - ${factsKept} from fact)
@@ -49,8 +52,9 @@ export async function forgetFacts(db: Database['pool'], before: string, after: n
         delete from fact f using oldest o where f.number = o.number and o.at < ${before} returning 1
       )
       select (select count(*)::int from oldest) as seen, (select count(*)::int from gone) as facts,
-        (select max(number) from oldest) as last`)
-    return { facts: pass.facts, next: pass.facts > 0 && pass.seen === factsAtOnce ? pass.last : null }
+        (select max(number) from oldest) as last, exists (select from oldest where at > now() + interval '1 hour') as "isAhead"`)
+    const goesOn = pass.facts > 0 || pass.isAhead
+    return { facts: pass.facts, next: goesOn && pass.seen === factsAtOnce ? pass.last : null }
   })
 }
 

@@ -22,8 +22,9 @@ import type { BatchContext, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
 import { leaseForWork, livingOf, newborn, rowOf, type Living } from './living.ts'
 import { foresee } from '../observe.ts'
+import type { Missed } from './missed.ts'
 import { planFrom, type Plan } from './plan.ts'
-import { birthOf, moveOf } from './transition.ts'
+import { birthOf, moveOf, UnknownState } from './transition.ts'
 import { ActorGone, type Effects, type Intake, type Launch, type Spawn, type Step } from './step.ts'
 import type { Reactions } from './reaction.ts'
 import { isRoutine } from './routine.ts'
@@ -41,6 +42,7 @@ export class Batch {
   readonly #kinds: Kinds
   readonly #reactions: Reactions
   readonly #intake: Intake
+  readonly #missed: Missed
   readonly #startedAt: number
   readonly #living = new Map<string, Living>()
   readonly #finished = new Set<string>()
@@ -60,6 +62,7 @@ export class Batch {
     kinds: Kinds
     reactions: Reactions
     intake: Intake
+    missed: Missed
   }) {
     this.#startedAt = options.startedAt
     const { tx, at, intake } = options
@@ -74,6 +77,7 @@ export class Batch {
     this.#kinds = options.kinds
     this.#reactions = options.reactions
     this.#intake = options.intake
+    this.#missed = options.missed
   }
 
   /** Runs a wave of steps and whatever follows from their facts. Returns each step's snapshot, or why it did nothing. */
@@ -307,7 +311,9 @@ export class Batch {
     for (const spawn of effects.spawns ?? []) this.#spawn(spawn, told)
     for (const { ref, event } of effects.sends ?? []) {
       const result = this.#attempt({ ref, event, told: [], lease: null, cause: 'reaction' }, told)
-      if (result instanceof Error && !(result instanceof ActorGone)) throw result
+      // What an agent has answered is not lost for a row that only another release can move.
+      if (result instanceof UnknownState && this.#kinds[ref.kind]?.mayMiss) this.#missed.tell(ref, event, result)
+      else if (result instanceof Error && !(result instanceof ActorGone)) throw result
     }
     told.push(...(effects.told ?? []))
   }

@@ -5,6 +5,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { fateOf, findBorn, type ActorRef, type Evidence } from '../../persistence/actors.ts'
 import { DatabaseClosed, type Database } from '../../persistence/database.ts'
+import {
+  isConflict,
+  isLockTimeout,
+  isRetryable,
+  isStalePlan,
+  isUndoneByExhaustion,
+} from '../../persistence/drivers/sqlstate.ts'
 import { isOutage } from '../../persistence/outage.ts'
 
 /** How often it is asked for: 50 ms to 6 s apart, some 13 s in all. */
@@ -12,6 +19,12 @@ const questionsLimit = 8
 const pauseMs = 50
 
 export type Fate = 'committed' | 'aborted' | 'unknown'
+
+/** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
+export const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
+/** The server itself says that the transaction did nothing: there is no fate to be asked for. */
+export const isReportedUndone = (error: unknown): boolean =>
+  isTransient(error) || isLockTimeout(error) || isUndoneByExhaustion(error)
 
 /** `unknown`: the database is away for longer than anybody here may wait; whoever asked is told, and has its own fence. */
 export async function findFate(db: Database, evidence: Evidence): Promise<Fate> {

@@ -153,7 +153,8 @@ export class Leases {
     const [first] = leases
     if (!first) return
     const started = now()
-    const renewals = await renewLeases(db.pool, leases, first.leaseMs)
+    // Beside the pool: whoever reads for long is not to take what is at work its lease.
+    const renewals = await renewLeases(db.direct, leases, first.leaseMs)
     for (const lease of leases) {
       const renewal = renewals.get(lease.token)
       lease.isLocked = renewal === 'locked'

@@ -9,17 +9,11 @@ import { actorKey, type ActorRef, type Evidence, type Snapshot } from '../../per
 import type { Database } from '../../persistence/database.ts'
 import type { Flight as Transaction } from '../../persistence/drivers/flight.ts'
 import { isOutage } from '../../persistence/outage.ts'
-import {
-  isConflict,
-  isUndoneByExhaustion,
-  isLockTimeout,
-  isRetryable,
-  isStalePlan,
-} from '../../persistence/drivers/sqlstate.ts'
+import { isLockTimeout } from '../../persistence/drivers/sqlstate.ts'
 import { Batch } from './batch.ts'
 import { Departures } from './departures.ts'
 import type { Changes } from './changes.ts'
-import { findFate, findNewborn, type Fate } from './fate.ts'
+import { findFate, findNewborn, isReportedUndone, isTransient, type Fate } from './fate.ts'
 import { weightOf } from './flight-weight.ts'
 import type { Kinds } from './kinds.ts'
 import {
@@ -33,6 +27,7 @@ import {
   type OperationCall,
 } from './operation.ts'
 import type { Intake, Launch, Step } from './step.ts'
+import { Missed } from './missed.ts'
 import type { Reactions } from './reaction.ts'
 import type { Log } from '../log.ts'
 
@@ -77,6 +72,7 @@ export class Runtime {
   readonly #departures: Departures<Item>
   /** Of what needs one exchange: it does not wait for what needs two. */
   readonly #express: Departures<Item>
+  readonly #missed: Missed
   /** For commits that nobody acknowledged. */
   readonly #looks = new Set<Promise<void>>()
   /** What items were rejected with of which nothing was committed. */
@@ -86,6 +82,7 @@ export class Runtime {
 
   constructor(options: RuntimeOptions) {
     this.#o = options
+    this.#missed = new Missed(options.log, () => options.instruments.monotonic())
     // The embedded database has one session: a second flight of a queue would only wait for the first.
     const most = options.db.profile === 'pglite' ? 1 : 2
     this.#departures = new Departures({ usual: 1, most }, async (items) => void (await this.#flush(items)))
@@ -328,7 +325,7 @@ export class Runtime {
 
   #newBatch(tx: Transaction, startedAt: number): Batch {
     const { kinds, reactions, intake, instruments } = this.#o
-    const batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake })
+    const batch = new Batch({ tx, at: instruments.now(), startedAt, kinds, reactions, intake, missed: this.#missed })
     this.#undecided.add(batch)
     return batch
   }
@@ -392,8 +389,3 @@ type Flight =
   | { readonly kind: 'committed'; readonly batch: Batch; readonly settle: readonly (() => void)[] }
   /** `isUndone`: nothing of it was committed, so that it may be done again. Otherwise nobody knows, and twice is worse than not. */
   | { readonly kind: 'failed'; readonly error: unknown; readonly isUndone: boolean }
-
-/** The transaction did nothing, and run again it sees the row, the lock or the plan that stood in its way. */
-const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
-const isReportedUndone = (error: unknown): boolean =>
-  isTransient(error) || isLockTimeout(error) || isUndoneByExhaustion(error)

@@ -102,8 +102,21 @@ function freeze(value: unknown): void {
   for (const part of Object.values(value)) freeze(part)
 }
 
+/** No machine of this release has the state: another release wrote it, and only that can move it. */
+export class UnknownState extends Error {
+  override readonly name = 'UnknownState'
+}
+
+function resolved(machine: AnyStateMachine, from: Pick<Snapshot, 'value' | 'context'>): AnyMachineSnapshot {
+  try {
+    return machine.resolveState(from)
+  } catch (cause) {
+    throw new UnknownState(`${machine.id} has no state ${JSON.stringify(from.value)}.`, { cause })
+  }
+}
+
 function moved(machine: AnyStateMachine, from: Pick<Snapshot, 'value' | 'context'>, event: EventObject): Move {
-  const before = machine.resolveState(from)
+  const before = resolved(machine, from)
   const made = scopeOf(machine)
   const actions: Action[] = []
   made.actions = actions

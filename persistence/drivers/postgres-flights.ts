@@ -1,6 +1,6 @@
 /**
- * Connections for flights on PostgreSQL: kept apart from Slonik's pool, so that commits never queue behind reads. A line
- * that met anything but a server's report is not used again. Does not know what flies (flight.ts).
+ * Connections for flights on PostgreSQL: kept apart from Slonik's pool, so that commits, claims and renewals never queue behind
+ * reads. A line that met anything but a server's report, or found that its server only reads, is not used again. Does not know what flies (flight.ts).
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type pg from 'pg'
@@ -8,14 +8,14 @@ import type { QuerySqlToken } from 'slonik'
 import { ask, fly, type Flight, type FlightLine } from './flight.ts'
 import { GroupLine } from './group-line.ts'
 import { hangUp } from './hang-up.ts'
-import { connectionError } from './sqlstate.ts'
+import { connectionError, isOfReader } from './sqlstate.ts'
 import { Prepared } from './statement-group.ts'
 
 /**
- * Idle lines beyond these are closed: the loop has four flights under way at most (actors/loop/runtime.ts), and each of the two questions
- * that every request asks two statements (actors/gathering.ts).
+ * Idle lines beyond these are closed: the loop has four flights under way at most (actors/loop/runtime.ts), each of the two questions that
+ * every request asks two statements (actors/gathering.ts), and claims and renewals are short.
  */
-const keptLimit = 8
+const keptLimit = 10
 /** A line that is this old is replaced: what a server keeps for a session grows with it. */
 const ageLimitMs = 30 * 60_000
 /** How long closing waits for flights: whoever drained has none, and one that hangs must not keep a process. */
@@ -73,6 +73,9 @@ export class PostgresFlights {
     const { prologue } = this.#options
     try {
       return await work({ send: (statements) => line.groups.send(statements), prologue })
+    } catch (error) {
+      if (isOfReader(error)) line.broken = true
+      throw error
     } finally {
       // The last answer is the flight's end; the server's word that it is ready may come a packet later.
       if (line.groups.isIdle) this.#give(line)

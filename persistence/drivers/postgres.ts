@@ -20,7 +20,7 @@ import {
   transactionSettings,
   type Setting,
 } from './session-settings.ts'
-import { isStalePlan, namedError } from './sqlstate.ts'
+import { isOfReader, isStalePlan, namedError } from './sqlstate.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 /** A process that starts loads its modules meanwhile, on a busy machine for seconds in which it hears nothing. */
@@ -132,7 +132,7 @@ class Wire {
       return await work(this.client)
     } catch (error) {
       // A server's report ends a statement; anything else leaves the line in nobody knows what state.
-      if (isStalePlan(error) || !(error instanceof pg.DatabaseError)) this.broken = true
+      if (isStalePlan(error) || isOfReader(error) || !(error instanceof pg.DatabaseError)) this.broken = true
       throw error
     } finally {
       this.running -= 1

@@ -48,14 +48,20 @@ export const isConnectionRefused = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof Error && noneLetIn.has(codeOf(error) ?? ''))
 
 /**
- * 25006: a server that only reads, as a standby before its promotion. Class 53: no memory, disk or connection left; 58: its system failed.
+ * 25006: a server that only reads, as a standby before its promotion, and a primary that another has taken over from. Whoever asks for
+ * a new connection may come to one that writes, so one to this is worth nothing.
+ */
+export const isOfReader = (error: unknown): boolean => error instanceof Error && codeOf(error) === '25006'
+
+/**
+ * 25006: a server that only reads. Class 53: no memory, disk or connection left; 58: its system failed.
  * A quota or a limit of file sizes has no code of its own (XX000), and is no less the end of what may be written.
  */
 export function isServerTrouble(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   if (code === 'XX000') return /: (?:Disk quota exceeded|File too large)$/.test(error.message)
-  return code !== undefined && (code === '25006' || isExhausted(error) || code.startsWith('58'))
+  return code !== undefined && (isOfReader(error) || isExhausted(error) || code.startsWith('58'))
 }
 
 /** Class 53: the server had no memory, disk or connection left. */

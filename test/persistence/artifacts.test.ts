@@ -238,13 +238,16 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
     writeFileSync(join(folder, kept.digest.slice(0, 2), 'README'), 'not ours')
     expect(await sweep(later(0))).toEqual(nothing)
     expect(await sweep(later(23))).toEqual(nothing)
-    expect(await sweep(later(25))).toEqual({ ...nothing, aside: 1, removed: 1 })
+    for (const path of [pathOf(folder, lonely.digest), temporary]) utimesSync(path, later(-25), later(-25))
+    expect(await sweep(later(0))).toEqual({ ...nothing, aside: 1, removed: 1 })
     expect(existsSync(temporary)).toBe(false)
     // Aside it can be read still: a report that names it may be committed this very moment.
     expect(filesIn(folder)).toContain(`${lonely.digest}.swept`)
     expect(await get(store, lonely.digest)).toEqual(lonely.bytes)
     expect(await sweep(later(0))).toEqual(nothing)
-    expect(await sweep(later(26))).toEqual({ ...nothing, removed: 1 })
+    // And for as long again: the database may be an old one, that somebody only looks at.
+    expect(await sweep(later(23))).toEqual(nothing)
+    expect(await sweep(later(25))).toEqual({ ...nothing, removed: 1 })
     expect(filesIn(folder).toSorted()).toEqual(['README', kept.digest].toSorted())
     expect(await get(store, kept.digest)).toEqual(kept.bytes)
     expect(await get(store, lonely.digest)).toBeNull()
@@ -253,12 +256,19 @@ describe.each(bothDatabases)('a sweep on %s', (kind) => {
   it('puts back what somebody came to refer to meanwhile, and what was touched', async () => {
     const store = new ArtifactStore(folder, clock)
     const [referred, touched, rewritten] = [bytesOf('referred'), bytesOf('touched'), bytesOf('rewritten')]
-    for (const bytes of [referred, touched, rewritten]) await store.put(bytes)
-    expect(await sweep(later(25))).toEqual({ ...nothing, aside: 3 })
+    for (const bytes of [referred, touched, rewritten]) {
+      await store.put(bytes)
+      utimesSync(pathOf(folder, bytes.digest), later(-25), later(-25))
+    }
+    expect(await sweep(later(0))).toEqual({ ...nothing, aside: 3 })
     await refer(referred.digest, new Date())
-    utimesSync(`${pathOf(folder, touched.digest)}.swept`, later(25), later(25))
+    // As soon as it is seen, and not when the others go.
+    expect(await sweep(later(1))).toEqual({ ...nothing, restored: 1 })
+    utimesSync(`${pathOf(folder, touched.digest)}.swept`, later(2), later(2))
     await store.put(rewritten)
-    expect(await sweep(later(26))).toEqual({ ...nothing, restored: 2, removed: 1, aside: 1 })
+    expect(await sweep(later(23))).toEqual({ ...nothing, restored: 1 })
+    // What was written anew is nobody's either by then, and its own time aside begins.
+    expect(await sweep(later(25))).toEqual({ ...nothing, removed: 1, aside: 1 })
     for (const bytes of [referred, touched, rewritten]) expect(await get(store, bytes.digest)).toEqual(bytes.bytes)
   })
 

@@ -9,7 +9,8 @@ import * as z from 'zod/mini'
 import { columnTypes } from '../../persistence/drivers/node-postgres.ts'
 import { PostgresFlights } from '../../persistence/drivers/postgres-flights.ts'
 import { openDatabase } from '../../persistence/database.ts'
-import { freshDatabase, pgUrl } from '../support/databases.ts'
+import { isDatabaseAway, isOutage } from '../../persistence/outage.ts'
+import { freshDatabase, pgUrl, type FreshDatabase } from '../support/databases.ts'
 import { startProxy, type Proxy } from '../chaos/proxy.ts'
 
 const Answer = z.object({ n: z.number() })
@@ -91,6 +92,34 @@ describe('a line of flights', () => {
     })
     await expect(work).rejects.toBeInstanceOf(Error)
     expect(await flights.fly((tx) => tx.one(one))).toEqual({ n: 1 })
+  })
+})
+
+describe('a server that only reads from now on, as a primary that another took over from', () => {
+  /** Said by the session, as the server says it of all. */
+  const reads = sql.unsafe`set session characteristics as transaction read only`
+  const write = sql.unsafe`create temporary table written () on commit drop`
+  let fresh: FreshDatabase
+  beforeEach(async () => {
+    fresh = await freshDatabase('postgresql')
+  })
+  afterEach(() => fresh.close())
+
+  it('has none of its connections used again: who comes next is let in elsewhere', async () => {
+    const { db } = fresh
+    const failing = { code: '25006' }
+    await db.fly((tx) => tx.query(reads))
+    await expect(db.fly((tx) => tx.query(write))).rejects.toMatchObject(failing)
+    await db.fly((tx) => tx.query(write))
+    await db.pool.query(reads)
+    await expect(db.pool.query(write)).rejects.toMatchObject(failing)
+    await db.pool.query(write)
+  })
+
+  it('is away as a whole: what waits for it uses up nothing of an agent', async () => {
+    await fresh.db.fly((tx) => tx.query(reads))
+    const met: unknown = await fresh.db.fly((tx) => tx.query(write)).catch((error: unknown) => error)
+    expect([isOutage(met), isDatabaseAway(met)]).toEqual([true, true])
   })
 })
 

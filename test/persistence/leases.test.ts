@@ -2,10 +2,11 @@
  * Renewing leases: the three answers, and that a row which somebody keeps locked is waited for by nobody. The embedded database has
  * one session, so nobody else can lock a row there.
  */
-import { sql } from 'slonik'
+import { sql, type QuerySqlToken } from 'slonik'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AstrayLooks } from '../../persistence/astray.ts'
+import type { Database } from '../../persistence/database.ts'
 import {
   claimFor,
   claiming,
@@ -119,6 +120,35 @@ describe.each(bothDatabases)('leases on %s', (kind) => {
     expect(await releaseRepeatable(fresh.db.pool, all)).toBe(3)
     expect(await unleased()).toEqual([uuid(1), uuid(3), uuid(4)])
     await unlock()
+  })
+})
+
+describe('a claim on PostgreSQL', () => {
+  it('reads what is due and nothing else where thousands wait, also by a plan that knows none of its values', async () => {
+    const fresh = await freshDatabase('postgresql')
+    await fresh.db.pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, work, timers, wake_at, created_at, updated_at)
+      select 'test', gen_random_uuid(), gen_random_uuid(), '1', 1, '{}', 'follow', '{}',
+        now() + (case when n <= 3 then -1 else 3600 end) * interval '1 second', now(), now()
+      from generate_series(1, 3000) n`)
+    const statements: QuerySqlToken[] = []
+    const direct: Database['direct'] = {
+      any: (statement) => {
+        statements.push(statement)
+        return fresh.db.direct.any(statement)
+      },
+    }
+    const claim = { kind: 'test', limit: 2, leaseMs, fullLanes: [] }
+    const due = await claimFor({ ...fresh.db, direct }, claim, { owner: 'us', held: () => [] })
+    expect(due).toHaveLength(2)
+    const [statement] = statements
+    const read = await fresh.db.pool.transaction(async (tx) => {
+      await tx.query(sql.unsafe`set local plan_cache_mode = force_generic_plan`)
+      return rowsRead({ pool: tx }, sql.fragment`${statement ?? sql.fragment``}`)
+    })
+    // The one that is left, and its row once more to be taken.
+    expect(read['actor']).toBeLessThan(20)
+    await fresh.close()
   })
 })
 

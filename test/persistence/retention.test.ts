@@ -103,6 +103,30 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     expect((await lookFrom(db.pool, unmoved.horizon)).news).toHaveLength(1)
   })
 
+  it('is not held up by facts of a clock that was ahead', async () => {
+    await facts(2_000, hoursAgo(-24 * 365))
+    await facts(500, hoursAgo(24 * 8))
+    await facts(1_000, hoursAgo(0))
+    const before = hoursAgo(24 * 7)
+    const first = await forgetFacts(db.pool, before, 0)
+    expect(first).toEqual({ facts: 0, next: expect.any(Number) })
+    expect(await forgetFacts(db.pool, before, first.next ?? 0)).toEqual({ facts: 500, next: null })
+  })
+
+  it('gives the database its due between passes, so that its log stays small', async () => {
+    await facts(110_000, hoursAgo(24 * 8))
+    let dues = 0
+    const housekeep = (): Promise<void> => {
+      dues += 1
+      return db.housekeep()
+    }
+    const { log } = capturedLog()
+    const parts = { log, instruments, kinds: [], artifactDirectory: '', works: true, keeping: keepingByDefault }
+    await new Housekeeping({ ...parts, db: { ...db, housekeep } }).forget(never)
+    expect(await factsLeft()).toBe(1_000)
+    expect(dues).toBe(1)
+  })
+
   it('leaves no gap for whoever begins to listen: what is under way may fill a number, what was forgotten may not', async () => {
     await facts(3_000, hoursAgo(24 * 8))
     expect((await forgetFacts(db.pool, hoursAgo(24 * 7), 0)).facts).toBe(2_000)

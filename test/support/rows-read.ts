@@ -15,7 +15,7 @@ const Explained = z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.custom<Pla
 
 /** How many rows of each table it looks at; of one that it does not touch there is nothing. It is run. */
 export async function rowsRead(
-  db: Pick<Database, 'pool'>,
+  db: { readonly pool: Pick<Database['pool'], 'one'> },
   query: FragmentSqlToken,
 ): Promise<Readonly<Record<string, number>>> {
   const { 'QUERY PLAN': plans } = await db.pool.one(
