@@ -51,3 +51,10 @@ export const tableError = ({
   readonly code: number
   readonly reason: string
 }): A2aError | undefined => errorByReason.get(reason) ?? errorByCode.get(code)
+
+const notOffered: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])
+/** Whether an agent says that it has no such operation, whatever its card says. */
+export const saysNotOffered = ({ reason }: { readonly reason: string }): boolean => notOffered.has(reason)
+
+/** By which HTTP says that nobody is there for it, and an ingress that it has no agent to lead to. */
+export const unroutedStatuses: ReadonlySet<number> = new Set([404, 405, 501])

@@ -5,6 +5,7 @@
  */
 import { decodeResponse, encodeRequest, otherForm } from '../a2a/client.ts'
 import type { AgentError, Answer, WireRequest } from '../a2a/client.ts'
+import { saysNotOffered } from '../a2a/errors.ts'
 import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal } from '../domain/task.ts'
@@ -136,17 +137,12 @@ function outcomeOf(answer: Asked): RegisterOutcome {
   return { kind: 'missed', reason: answer.message }
 }
 
-const unsupportedReasons: ReadonlySet<string> = new Set([
-  'PUSH_NOTIFICATION_NOT_SUPPORTED',
-  'UNSUPPORTED_OPERATION',
-  'METHOD_NOT_FOUND',
-])
-
 /**
  * The agent says that it has no such thing, whatever its card says. A status alone does not: a 404 is also what an ingress says
  * while it has no agent to lead to.
  */
-const isUnsupported = ({ reason }: AgentError): boolean => unsupportedReasons.has(reason)
+const isUnsupported = (error: AgentError): boolean =>
+  error.reason === 'PUSH_NOTIFICATION_NOT_SUPPORTED' || saysNotOffered(error)
 
 const bothSaid = (first: AgentError, second: AgentError): AgentError =>
   first.message === second.message

@@ -3,6 +3,7 @@
  * the main thread, and so bounded at 2 MiB: fifty tasks without artifacts are a few kilobytes. Commits nothing.
  */
 import { decodeResponse, encodeRequest, type AgentError } from '../a2a/client.ts'
+import { saysNotOffered, unroutedStatuses } from '../a2a/errors.ts'
 import type { Params } from '../a2a/operations.ts'
 import { WireError } from '../a2a/wire.ts'
 import type { Task, TaskPage } from '../a2a/messages.ts'
@@ -21,9 +22,6 @@ export type PageLook =
   | { readonly kind: 'unread'; readonly answered: boolean; readonly message: string; readonly oversized?: true }
 
 const pageLimits = { maxBytes: 2 * 1024 * 1024, connection: 'kept' } as const
-/** By which an agent of 1.0 says that it does not list. */
-const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])
-const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
 
 export async function readPage(
   tools: Pick<LineTools, 'door' | 'newToken'>,
@@ -56,8 +54,7 @@ export async function readPage(
   return { kind: 'unread', answered: true, message: errorWords(answer.error) }
 }
 
-const hasNoList = ({ reason, httpStatus }: AgentError): boolean =>
-  unsupportedReasons.has(reason) || unsupportedStatuses.has(httpStatus)
+const hasNoList = (error: AgentError): boolean => saysNotOffered(error) || unroutedStatuses.has(error.httpStatus)
 
 /** Null where an agent nested its words deeper than our stack is: that is the agent's doing, and costs this answer only. */
 export function guarded<T>(read: () => T): T | null {

@@ -4,7 +4,8 @@
  * know what that means for the task (subscription.ts) or what an event changes (observe.ts).
  */
 import { setImmediate } from 'node:timers/promises'
-import { encodeRequest, otherForm, type AgentError } from '../a2a/client.ts'
+import { encodeRequest, otherForm } from '../a2a/client.ts'
+import { saysNotOffered, unroutedStatuses } from '../a2a/errors.ts'
 import { WireError } from '../a2a/wire.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { isOfAnother, readFollowed, type FollowedTask } from '../persistence/tasks.ts'
@@ -232,13 +233,8 @@ function refusedBy(event: ParsedEvent, opened: boolean): StreamEnd | null {
   if (event.kind !== 'refused') return null
   if (event.error.reason === 'TASK_NOT_FOUND') return { kind: 'gone' }
   if (opened) return null
-  return hasNoStream(event.error) ? { kind: 'unsupported' } : broken(errorWords(event.error), false)
+  return saysNotOffered(event.error) ? { kind: 'unsupported' } : broken(errorWords(event.error), false)
 }
-
-const unsupportedReasons: ReadonlySet<string> = new Set(['METHOD_NOT_FOUND', 'UNSUPPORTED_OPERATION'])
-const hasNoStream = ({ reason }: AgentError): boolean => unsupportedReasons.has(reason)
-
-const unroutedStatuses: ReadonlySet<number> = new Set([404, 405, 501])
 
 /** What an answer means that is no stream: one that tells of the task is the agent's own, and says that it gives none. */
 function unopened(event: ParsedEvent, status: number): StreamEnd {
