@@ -38,7 +38,7 @@ function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation |
     tone: late ? 'warn' : 'quiet',
     title: 'Waits for a worker or a place',
     sentences: [
-      'It is due, and no worker has taken it up: none runs, or all places for its kind are taken. It begins when its turn comes.',
+      'It is due, and no worker has taken it up: none runs, all places for its kind are taken, or the database is slow. It begins when its turn comes.',
     ],
     known: [{ words: 'As it is since', at: updatedAt }],
     remedies: [],
@@ -90,7 +90,8 @@ const othersBefore = ({ ahead }: ActorWait): string | null =>
 /** How soon it begins, where no other goes before it: how long each of those takes nobody knows. */
 function beginning(wait: ActorWait): string | null {
   if (wait.ahead > 0) return null
-  if (wait.taken.length === 0) return 'One that runs takes it within a second.'
+  if (wait.taken.length === 0)
+    return wait.working ? 'It begins when one of them has.' : 'One that runs takes it within a second.'
   if (!isFull(wait)) return 'It begins within a second.'
   const isShared = wait.taken.some(
     (each) => isLaneFull(each, wait) && each.taken < wait.places && each.ofLane < wait.perAgent,
@@ -100,7 +101,9 @@ function beginning(wait: ActorWait): string | null {
 
 /** "8 of 8 places are taken by host/12, 4 of them for the same agent, which may have no more." */
 function placesTaken(wait: ActorWait): string {
-  const { taken, places, perAgent } = wait
+  const { taken, places, perAgent, working = 0 } = wait
+  if (taken.length === 0 && working > 0)
+    return `${working === 1 ? 'One process works' : `${working} processes work`}, with places for it, and none has taken it up. Each asks for what is due several times a second: where it stays so, the database is slow, or a loop is down.`
   if (taken.length === 0) return 'No process works on its kind at the moment.'
   const by = taken.map((each) => {
     const { owner, taken: held, ofLane, ofDoubted = 0 } = each

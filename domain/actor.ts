@@ -74,6 +74,8 @@ export const ActorWait = z.object({
   taken: z.array(
     z.object({ owner: z.string(), taken: z.number(), ofLane: z.number(), ofDoubted: z.optional(z.number()) }),
   ),
+  /** Processes that tell of themselves and do such work; absent where nobody tells. */
+  working: z.optional(z.number()),
   /** Places of one process for this kind, and how many of them one agent may take (shares.ts). */
   places: z.number(),
   perAgent: z.number(),

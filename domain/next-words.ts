@@ -71,6 +71,7 @@ const guards: Readonly<Record<string, string>> = {
   agentGone: 'the agent is gone',
   agentRuledOut: 'the card or a rule of this console rules the agent out',
   triesLeft: 'a try is left',
+  mayBeginAnew: 'it has not ended process after process',
   agentReplied: 'the agent answered',
   nothingWasDone: 'it is certain that nothing was done',
   answerWasForAnother: 'the answer is another skill’s',

@@ -32,10 +32,17 @@ export type DeliverOutcome =
   | { readonly kind: 'unknown'; readonly cause: string }
 
 const attemptsLimit = 3
+/** Deaths of whoever looks say nothing of the agent, and take no try from it; but one that ends process after process is given up. */
+const interruptionsLimit = 10
 
 export const commandMachine = setup({
   types: {
-    context: {} as { attempts: number; error: string | null },
+    context: {} as {
+      attempts: number
+      error: string | null
+      /** Of looks for the agent, by the end of whoever looked; absent where there was none. */
+      interruptions?: number
+    },
     events: {} as Interrupted,
     emitted: {} as MachineFact,
   },
@@ -43,12 +50,20 @@ export const commandMachine = setup({
   delays: { backoff: ({ context }) => 1000 * 2 ** (context.attempts - 1) },
   actions: {
     countAttempt: assign({ attempts: ({ context }) => context.attempts + 1 }),
+    /** The attempt that follows is the one that was cut short. */
+    countInterruption: assign(({ context: { attempts, interruptions = 0 } }) => ({
+      attempts: attempts - 1,
+      interruptions: interruptions + 1,
+    })),
     failDiscovery: assign({ error: commandErrors.discovery }),
     failUnavailable: assign({ error: commandErrors.unavailable }),
     doubt: assign({ error: commandErrors.uncertain }),
     doubtAfterLease: assign({ error: commandErrors.leaseExpired }),
   },
-  guards: { triesLeft: ({ context }) => context.attempts < attemptsLimit },
+  guards: {
+    triesLeft: ({ context }) => context.attempts < attemptsLimit,
+    mayBeginAnew: ({ context: { interruptions = 0 } }) => interruptions < interruptionsLimit,
+  },
 }).createMachine({
   id: 'command',
   version: '1',
@@ -96,10 +111,10 @@ export const commandMachine = setup({
               { target: '#command.failed', actions: 'failDiscovery' },
             ],
           },
-          // Reading a card twice harms nobody, so an interrupted discovery starts over; it still counts as an attempt.
+          // Reading a card twice harms nobody, so an interrupted discovery starts over.
           on: {
             interrupted: [
-              { guard: 'triesLeft', target: 'discovering', reenter: true },
+              { guard: 'mayBeginAnew', target: 'discovering', reenter: true, actions: 'countInterruption' },
               { target: '#command.failed', actions: 'failDiscovery' },
             ],
           },

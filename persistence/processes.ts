@@ -46,6 +46,14 @@ export async function readProcesses(db: Connection): Promise<Omit<ToldProcess, '
 export const isHeardOf = (owner: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   (${owner} not in (select p.owner from process p where p.seen_at <= now() - ${silentAfterMs} * interval '1 millisecond'))`
 
+const Count = z.object({ count: z.number() })
+
+/** Those that work, and were heard of lately. The only one that there can be tells nobody. */
+export const countWorking = (db: Connection): Promise<number> =>
+  db.oneFirst(sql.type(Count)`
+    select count(*)::int from process
+    where seen_at > now() - ${silentAfterMs} * interval '1 millisecond' and told->>'works' = 'true'`)
+
 const Seen = z.object({ seenAt: z.string() })
 
 /** When a process last told of itself; null where it is not known, as of one that left, or of the only one that there can be. */

@@ -12,7 +12,7 @@ import { isInState, needsPerson, unsettledEnd, type AttentionState } from './act
 import type { ActorRef } from './actors.ts'
 import type { Connection } from './connection.ts'
 import { hasCount, isUnheld } from './leases.ts'
-import { isHeardOf, readProcesses } from './processes.ts'
+import { countWorking, isHeardOf, readProcesses } from './processes.ts'
 
 const Clock = z.object({ at: z.string() })
 const Due = z.object({ kind: z.string(), due: z.number(), oldestDueAt: z.string().nullable() })
@@ -141,6 +141,8 @@ export interface StoredWait {
   /** How many of its kind and its organization have waited longer. */
   readonly ahead: number
   readonly taken: Omit<z.infer<typeof Taken>, 'requestSince'>[]
+  /** Processes that told lately that they work. */
+  readonly working: number
   /** When the oldest request of the same lane began that is on its way. */
   readonly requestSince: string | null
 }
@@ -173,6 +175,7 @@ export async function readWait(
     where kind = ${kind} and wake_at is not null and lease_until > now()
       and ${isHeardOf(sql.fragment`lease_owner`)}
     group by lease_owner order by lease_owner`)
+  const working = await countWorking(db)
   const [requestSince = null] = taken.flatMap((each) => each.requestSince ?? []).toSorted()
-  return { dueAt, ahead, taken: taken.map(({ requestSince: _, ...each }) => each), requestSince }
+  return { dueAt, ahead, working, taken: taken.map(({ requestSince: _, ...each }) => each), requestSince }
 }

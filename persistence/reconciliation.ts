@@ -68,6 +68,9 @@ export interface UnfinishedPage {
 const readsInTime = sql.fragment`case when s.work is not null then coalesce(s.lease_until > now(), false)
   else (select min((t.value->>'dueAt')::timestamptz) from jsonb_each(s.timers) t) > now() - interval '1 second' end`
 
+/** What was written while this was asked, or by a process whose clock is ahead, is as young as any; only a clock that was set back is further off. */
+const otherClocks = sql.fragment`interval '1 minute'`
+
 /** Unfinished tasks of a scope that are to be asked for, in the order of their ids; not those that their own subscription reads as often. */
 export const readUnfinished = (
   db: Connection,
@@ -83,7 +86,7 @@ export function unfinishedPage(
   return sql.fragment`
     select ${columns}, ${isLost}, ${isGivenUp} from task t
     where t.agent_id = ${agentId} and t.tenant = ${tenant} and ${inQuestion} and ${from}
-      and (t.updated_at <= ${quietSince} or t.updated_at > ${at})
+      and (t.updated_at <= ${quietSince} or t.updated_at > ${at}::timestamptz + ${otherClocks})
       and not exists (
         select 1 from lost_task l where ${isStillLost} and (l.look_at is null or l.look_at > ${at}) offset 0)
       and not exists (

@@ -107,6 +107,10 @@ describe('work that nobody does', () => {
     expect(told[0]?.sentences.join(' ')).not.toContain('no worker runs')
     const nobody = explainActor(seen(following, { wait: { ...wait, taken: [] } }), nowMs)
     expect(nobody[0]?.sentences.join(' ')).toContain('No process works on its kind at the moment.')
+    const slow = explainActor(seen(following, { wait: { ...wait, taken: [], ahead: 0, working: 2 } }), nowMs)
+    expect(slow[0]?.sentences.join(' ')).toContain(
+      '2 processes work, with places for it, and none has taken it up. Each asks for what is due several times a second: where it stays so, the database is slow, or a loop is down. It begins when one of them has.',
+    )
   })
 
   it.each([

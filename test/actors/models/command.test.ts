@@ -23,6 +23,8 @@ interface Modelled {
   /** What it wants done, or a timer, or nothing any more. */
   wants: 'discover' | 'deliver' | 'timer' | null
   attempts: number
+  /** Ends of whoever looked for its agent. */
+  interruptions: number
   /** `lapsed`: it ran out, and nobody has taken it over yet. */
   lease: 'none' | 'held' | 'lapsed'
 }
@@ -80,6 +82,7 @@ const accept = (which: number): Command => ({
         error: null,
         wants: real.isDiscovered ? 'deliver' : 'discover',
         attempts: 1,
+        interruptions: 0,
         lease: 'none',
       })
     }
@@ -117,8 +120,8 @@ const claim = (which: number): Command =>
     // What had begun is never begun again: the machine is asked, and doubts a delivery. A discovery starts over at once.
     await real.stage.report(claimed, { type: 'interrupted' })
     if (command.wants === 'deliver') end(command, 'uncertain', commandErrors.leaseExpired)
-    else if (command.attempts >= 3) end(command, 'failed', commandErrors.discovery)
-    else command.attempts += 1
+    else if (command.interruptions >= 10) end(command, 'failed', commandErrors.discovery)
+    else command.interruptions += 1
   })
 
 const outcomes = {
