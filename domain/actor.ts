@@ -97,7 +97,10 @@ export const DeliveryRecord = z.object({
   endedAt: z.nullable(z.string()),
   /** The worker's own word, or `interrupted` when it never gave one. Null while it is under way. */
   ended: z.nullable(z.enum(['replied', 'refused', 'unsent', 'crossed', 'unknown', 'interrupted', 'undelivered'])),
-  /** What came instead of an answer, of `unknown`; what is to be said of the answer, of `replied`. One sentence. */
+  /**
+   * What came instead of an answer, of `unknown`; what is to be said of the answer, of `replied`; what the last try to find the agent came to, of
+   * `undelivered`, where it was looked for in vain. One sentence or two.
+   */
   cause: z.nullable(z.string()),
 })
 export type DeliveryRecord = z.infer<typeof DeliveryRecord>

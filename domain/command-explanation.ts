@@ -275,6 +275,7 @@ function recorded({ acceptedAt, leftAt, endedAt, ended, cause }: DeliveryRecord)
 function endedAs(ended: keyof typeof endings, cause: string | null): readonly string[] {
   if (cause === null) return [endings[ended]]
   const words = cause.replace(/\.$/, '')
+  if (ended === 'undelivered') return [endings[ended], `The last try: ${words}`]
   return isUnstored(cause) ? [words] : [endings[ended], `What came instead: ${words}`]
 }
 

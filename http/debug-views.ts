@@ -190,15 +190,15 @@ export function deliveryOf(
   if (!last || (last.value !== 'succeeded' && last.value !== 'failed' && last.value !== 'uncertain'))
     return { ...record, endedAt: null, ended: null, cause: null }
   const { type, ...event } = eventOf(happenedIn(last))
-  const { kind: output, cause } = isRecord(event['output']) ? event['output'] : {}
+  const { kind: output, cause, message } = isRecord(event['output']) ? event['output'] : {}
   const ended =
     left < 0
       ? 'undelivered'
       : type === 'interrupted'
         ? 'interrupted'
         : ((typeof output === 'string' ? endings[output] : undefined) ?? 'unknown')
-  // Of a success the row alone knows what is to be said: its machine went the usual way.
-  const said = last.value === 'succeeded' ? error : cause
+  // Of a success the row alone knows what is to be said: its machine went the usual way. Of a search, what its last try came to.
+  const said = last.value === 'succeeded' ? error : output === 'missed' ? message : cause
   return { ...record, endedAt: last.at, ended, cause: typeof said === 'string' ? said : null }
 }
 

@@ -50,6 +50,25 @@ describe.each(bothDatabases)('a task whose subscription reads it, on %s', (kind)
           to_jsonb((value->>'dueAt')::timestamptz - ${seconds} * interval '1 second'))) from jsonb_each(timers))
       where kind = ${ref.kind} and id = ${ref.id}`)
 
+  it('is not asked for while something was just heard of it, also by a clock that is ahead; by one that was set back it is', async () => {
+    const scope = { agentId: stage.agentId, tenant: '' }
+    const isAsked = async (secondsAhead: number): Promise<boolean> => {
+      await stage.db.pool.query(
+        sql.unsafe`update task set updated_at = now() + ${secondsAhead} * interval '1 second' where id = ${ref.id}`,
+      )
+      const now = Date.now()
+      const [quietSince = '', at = ''] = [now - 10_000, now].map((ms) => new Date(ms).toISOString())
+      const page = { after: null, quietSince, at, readElsewhere: [], limit: 1_000 }
+      return (await readUnfinished(stage.db.pool, scope, page)).some(({ id }) => id === ref.id)
+    }
+    expect([await isAsked(-60), await isAsked(-1), await isAsked(5), await isAsked(3600)]).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ])
+  })
+
   it('is left to it while its pause lasts, and not when the pause is long over', async () => {
     expect(await isAskedFor()).toBe(false)
     await later(60)

@@ -66,6 +66,7 @@ describe('the Actors page', () => {
     await rows.first().click()
     await page.getByText('Not delivered.').waitFor()
     await page.getByText('The agent did not show its card in three tries, so nothing was sent to it.').waitFor()
+    await page.getByText('The last try: Agent Card discovery failed. Tried: ').waitFor()
     await page.getByText('Given up before anything was sent').waitFor()
     await page.getByRole('link', { name: 'Send again…' }).waitFor()
     expect(new URL(page.url()).pathname).toBe(pathOf(failed))
