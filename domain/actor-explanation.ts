@@ -198,7 +198,7 @@ const table: Readonly<Record<string, Explain>> = {
   'subscription closing.pausing': () =>
     quiet(
       'Waiting to read the end',
-      'The finished task could not be read as a whole. It is read again, three times at most.',
+      'The finished task could not be read as a whole. It is read again, eight times at most, for some two minutes.',
     ),
   'subscription finished': ({ actor: { context } }) =>
     typeof context['missing'] === 'string'

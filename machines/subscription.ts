@@ -52,8 +52,8 @@ const failuresHeard = 6
 const failuresUntilAway = 10
 /** Beyond the tenth, which is told once. */
 const failuresCounted = 14
-/** Nobody asks for a finished task once it is closed, so one look that failed must not be the last. */
-const closingTriesLimit = 3
+/** Nobody asks for a finished task once it is closed, so its looks outlast an agent that is started anew: some two minutes. */
+const closingTriesLimit = 8
 
 const failuresAfter = (failures: number, outcome: FollowOutcome): number => {
   if (outcome.kind === 'yielded' || (outcome.kind === 'ended' && outcome.news)) return 0
@@ -127,7 +127,7 @@ export const subscriptionMachine = setup({
       return { reason: reasonOf(outcome), ...((tooLarge || context.tooLarge !== undefined) && { tooLarge }) }
     }),
     beginAnew: assign({ rearmed: false }),
-    /** 1, 2 and 4 s apart after a look that failed; at once, 2 and 4 s apart where none was made. */
+    /** 1 s, doubled to 30 s, apart after a look that failed; at once, then 2 s and so on where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
     noteEnd: assign(({ context, event }) =>
@@ -354,7 +354,7 @@ export const subscriptionMachine = setup({
     },
     closing: {
       description:
-        'The task is finished, and what it made may not all have been seen. It is read as a whole, three times at most.',
+        'The task is finished, and what it made may not all have been seen. It is read as a whole, eight times at most.',
       entry: 'beginClosing',
       initial: 'trying',
       states: {

@@ -168,13 +168,16 @@ describe('a subscription whose task has ended', () => {
     expect(walk(after(follow('unseen')), [ring, done('close', { kind: 'finished' })]).state.value).toBe('finished')
   })
 
-  it('looks three times more where it did not, 1, 2 and 4 s apart, and ends all the same, saying so', () => {
+  it('looks eight times more where it did not, 1 s, doubled to 30 s, apart, and ends all the same, saying so', () => {
     const failed = { type: 'xstate.error.actor.close', error: 'a defect' } as EventObject
     for (const look of [unseen, failed]) {
-      const { state, waits, facts } = walk(first, [follow('unseen'), ring, look, ring, look, ring, look])
+      const { state, waits, facts } = walk(first, [
+        follow('unseen'),
+        ...Array.from({ length: 8 }, () => [ring, look]).flat(),
+      ])
       expect({ state: state.value, waits, facts }).toEqual({
         state: 'finished',
-        waits: [1000, 2000, 4000],
+        waits: [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000],
         facts: ['subscription.failing', 'subscription.finished'],
       })
     }
@@ -185,8 +188,11 @@ describe('a subscription whose task has ended', () => {
     for (const events of places) {
       expect(after(...events, told(false)).value).toBe('finished')
       expect(after(...events, told(true)).value).toEqual({ closing: 'trying' })
-      const { state, waits } = walk(after(...events, told(true)), [unseen, ring, unseen, ring, unseen])
-      expect([state.value, waits]).toEqual(['finished', [2000, 4000]])
+      const { state, waits } = walk(after(...events, told(true)), [
+        unseen,
+        ...Array.from({ length: 7 }, () => [ring, unseen]).flat(),
+      ])
+      expect([state.value, waits]).toEqual(['finished', [2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]])
     }
   })
 

@@ -91,9 +91,9 @@ function closeOn(model: Model, claims: DueActor[]): void {
   claims.push(...claims.slice(-1).map((claimed) => ({ ...claimed, work: 'close' })))
 }
 
-/** A look at a finished task that did not show it whole: the third is the last. */
+/** A look at a finished task that did not show it whole: the eighth is the last. */
 function closeAgain(model: Model): void {
-  if (model.failures >= 3) return enter(model, 'finished')
+  if (model.failures >= 8) return enter(model, 'finished')
   model.failures += 1
   enter(model, 'closingPause')
 }

@@ -14,14 +14,24 @@ type DriverClient = Awaited<ReturnType<Awaited<ReturnType<DriverFactory>>['creat
 export type Loses = () => boolean
 
 /**
- * Commits of the loop are flights; a claim or a callback is one statement of the pool, which is its own commit, and a person's decision
- * a transaction of the pool.
+ * Commits of the loop are flights; a claim is one statement beside the pool, or of it, and a callback one of the pool, each its own commit;
+ * a person's decision is a transaction of the pool.
  */
 export const withFaults =
   (doom: Doom, loses: Loses) =>
   (backend: Backend): Backend => ({
     ...backend,
     fly: (work) => backend.fly((flight) => work(watched(flight, doom, loses))),
+    ask: (statement) => {
+      const { sql } = statement
+      const about = { kind: aloneKindOf(sql, false), commits: writes.test(sql) }
+      return reached(
+        { doom, loses },
+        about,
+        () => backend.ask(statement),
+        ({ length }) => length,
+      )
+    },
     driverFactory: async (given) => {
       const driver = await backend.driverFactory(given)
       return { createClient: async () => alone(await driver.createClient(), doom, loses) }
@@ -92,6 +102,29 @@ function aloneKindOf(sql: string, settles: boolean): StatementKind | null {
 /** What writes by itself; a claim that finds nothing is such a one, too. */
 const writes = /\b(?:insert into|update|delete from)\b/
 
+interface Faults {
+  readonly doom: Doom
+  readonly loses: Loses
+}
+
+/** What is a commit by itself, with the faults around it. */
+async function reached<T>(
+  { doom, loses }: Faults,
+  { kind, commits }: { readonly kind: StatementKind | null; readonly commits: boolean },
+  work: () => Promise<T>,
+  found: (result: T) => number,
+): Promise<T> {
+  if (commits) doom.reach('any/before-commit')
+  if (kind !== null) doom.reach(`${kind}/before-commit`)
+  const result = await work()
+  if (commits) doom.reach('any/after-commit')
+  // Most claims find nothing, and nothing is lost with them.
+  if (kind === null || (kind !== 'settle' && found(result) === 0)) return result
+  doom.reach(`${kind}/after-commit`)
+  if (loses()) throw lostConnection()
+  return result
+}
+
 function alone(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
   let settles = false
   let isInTransaction = false
@@ -106,15 +139,13 @@ function alone(client: DriverClient, doom: Doom, loses: Loses): DriverClient {
       const kind = aloneKindOf(sql, settles)
       const commits = sql === 'COMMIT' || (!isInTransaction && writes.test(sql))
       if (sql === 'COMMIT' || sql === 'ROLLBACK') isInTransaction = false
-      if (commits) doom.reach('any/before-commit')
-      if (kind !== null) doom.reach(`${kind}/before-commit`)
-      const result = await client.query(sql, values, options)
-      if (commits) doom.reach('any/after-commit')
-      // Most claims find nothing, and nothing is lost with them.
-      if (kind === null || (kind !== 'settle' && result.rows.length === 0)) return result
-      doom.reach(`${kind}/after-commit`)
-      if (loses()) throw lostConnection()
-      return result
+      const about = { kind, commits }
+      return reached(
+        { doom, loses },
+        about,
+        () => client.query(sql, values, options),
+        ({ rows }) => rows.length,
+      )
     },
   }
 }
