@@ -24,6 +24,8 @@ export const ownershipKind: Kind = {
   claimLimit: 50,
   work: {},
   repeatable: new Set(),
+  // A task ends whoever owns it.
+  mayMiss: new Set(['settle']),
   byCalendar: true,
   project: (batch, moved) =>
     projectOwnership(

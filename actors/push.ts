@@ -164,5 +164,5 @@ export const pushKind = (pushing: Pushing): Kind => ({
     remove: (actor, held) => pushing.remove(actor, held),
   },
   repeatable: new Set(['register', 'remove']),
-  mayMiss: true,
+  mayMiss: 'anything',
 })

@@ -288,5 +288,5 @@ export const reconciliationKind = (reconciling: Reconciling): Kind => ({
     list: (actor, held) => reconciling.list(actor, held),
   },
   repeatable: new Set(['check', 'list']),
-  mayMiss: true,
+  mayMiss: 'anything',
 })

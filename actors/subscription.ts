@@ -26,6 +26,8 @@ const goodStreamMs = 30_000
 const partingDeadlineMs = 5_000
 /** The last looks at a task that is over keep their places for so long, whosever turn it is: slow agents answer by then. */
 const closingDeadlineMs = 30_000
+/** Tries that wait for so long: an agent that says nothing keeps a place with each. */
+const patientTries = 3
 /**
  * An agent that has not yet looked at a person's answer still shows its question. After so many attempts, some 15 s, the
  * question stands: an agent that gives no timestamps may have asked the same again. A stream that is held open meanwhile is hung up on
@@ -120,19 +122,21 @@ export class Following {
   }
 
   /** Looks once more at a task that is over. It has few tries, and a directory that is full takes none of them. */
-  close({ ref }: LeasedActor, held: Held): Promise<Done> {
+  close({ ref, context }: LeasedActor, held: Held): Promise<Done> {
+    const isLate = typeof context['failures'] === 'number' && context['failures'] > patientTries
+    const deadlineMs = isLate ? partingDeadlineMs : closingDeadlineMs
     const look = async (): Promise<Done> => {
       const task = await readFollowed(this.#t.db.pool, ref.id)
-      return ended(task ? await this.#close(task, held) : { kind: 'finished' })
+      return ended(task ? await this.#close(task, held, deadlineMs) : { kind: 'finished' })
     }
     return unlessLost(ref, held, inTurn(ref, held, look))
   }
 
-  async #close(task: FollowedTask, held: Held): Promise<CloseOutcome> {
+  async #close(task: FollowedTask, held: Held, deadlineMs = closingDeadlineMs): Promise<CloseOutcome> {
     const line = await openLine(this.#t, task, held.signal)
     if ('kind' in line) return line.kind === 'gone' ? neverWhole(agentGone.reason) : { kind: 'unseen' }
     // The socket that was kept may be what failed the look before. Nobody's turn cuts it short: that would cost it a try.
-    const options = { deadlineMs: closingDeadlineMs, connection: 'fresh' } as const
+    const options = { deadlineMs, connection: 'fresh' } as const
     return closedBy(await this.#see({ ...line, task }, held, held.signal, options))
   }
 
@@ -258,5 +262,5 @@ export const subscriptionKind = (following: Following): Kind => ({
     close: (actor, held) => following.close(actor, held),
   },
   repeatable: new Set(['follow', 'read', 'close']),
-  mayMiss: true,
+  mayMiss: 'anything',
 })

@@ -26,6 +26,10 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly adv
     meaning: 'The agent did not show its card in three tries, so nothing was sent to it.',
     advice: 'Check on the Agents page that it answers, then send again.',
   },
+  [commandErrors.interrupted]: {
+    meaning: 'Each process that looked for the agent ended in the middle of it, ten times. Nothing was sent.',
+    advice: 'The console’s log says why processes end. Then send again.',
+  },
   [commandErrors.unavailable]: {
     meaning: 'The agent is no longer registered, or the saved message is gone. Nothing was sent.',
     advice: 'Add the agent again, then send again.',

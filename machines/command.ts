@@ -13,7 +13,7 @@ import { work, type Interrupted } from './work.ts'
  */
 export type DiscoverOutcome =
   | { readonly kind: 'found' }
-  /** `message`: why, for the log. Rows from before it was told have none. */
+  /** `message`: why, in a sentence that is safe to show. Rows from before it was told have none. */
   | { readonly kind: 'missed'; readonly message?: string }
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'refused'; readonly message: string }
@@ -56,6 +56,7 @@ export const commandMachine = setup({
       interruptions: interruptions + 1,
     })),
     failDiscovery: assign({ error: commandErrors.discovery }),
+    failInterrupted: assign({ error: commandErrors.interrupted }),
     failUnavailable: assign({ error: commandErrors.unavailable }),
     doubt: assign({ error: commandErrors.uncertain }),
     doubtAfterLease: assign({ error: commandErrors.leaseExpired }),
@@ -115,7 +116,7 @@ export const commandMachine = setup({
           on: {
             interrupted: [
               { guard: 'mayBeginAnew', target: 'discovering', reenter: true, actions: 'countInterruption' },
-              { target: '#command.failed', actions: 'failDiscovery' },
+              { target: '#command.failed', actions: 'failInterrupted' },
             ],
           },
         },

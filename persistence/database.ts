@@ -42,9 +42,9 @@ export interface Database extends Pick<
 > {
   readonly pool: Pool
   /**
-   * Past Slonik, for the few statements that every request waits for: each a transaction of its own, its text independent of its
-   * values. A tenth of a millisecond less each than by the pool, and nobody waits for a connection; who asks sees to it that
-   * few are under way (actors/gathering.ts).
+   * Past Slonik, for the few statements that every request waits for, and for claims and renewals: each a transaction of its own, its text
+   * independent of its values. A tenth of a millisecond less each than by the pool, and nobody waits for a connection; who asks sees to it
+   * that few are under way (actors/gathering.ts; a claim of each kind, and one renewal).
    */
   readonly direct: Pick<Connection, 'any'>
 }

@@ -145,10 +145,9 @@ export function claimFor(
   const others = { owner, exclusive: false, held: [] }
   // Nor is a row astray by whom it belongs to, or by a clock: with conditions that are never met every waiting row would be read.
   const due = { ...claim, near: true as const }
-  // Beside the pool: people who read for long, or many at once, are not to keep work from those who have room for it.
-  if (db.hearsOthers) return claimActors(db.direct, due, others)
-  // Behind a pooler only a transaction is told to be on disk before it is acknowledged, and the first byte follows a claim.
-  return db.pool.transaction((tx) => claimActors(tx, due, others))
+  // Beside the pool: people who read for long, or many at once, are not to keep work from those who have room for it. Behind a pooler it is
+  // a transaction, which is told to be on disk before it is acknowledged: the first byte follows a claim.
+  return claimActors(db.direct, due, others)
 }
 
 /** Of a row by its name in the statement: nobody has it, or whoever did let it run out. */
@@ -197,7 +196,7 @@ const inTurns = (
  * The lanes of those of a kind that are due for a second already, the oldest first: whoever had room would have taken them. Of the oldest
  * and of the newest: behind a crowd of one lane may stand the first of another.
  */
-export async function waitingLanes(db: Connection, kind: string): Promise<readonly (string | null)[]> {
+export async function waitingLanes(db: Pick<Connection, 'any'>, kind: string): Promise<readonly (string | null)[]> {
   const lanes = await db.any(sql.type(Waiting)`
     with due as not materialized (select lane, id, wake_at from actor where kind = ${kind} and wake_at <= now() - interval '1 second')
     select lane, least(count(*), ${placesCounted})::int as waiting from (

@@ -21,6 +21,8 @@ export async function agreedNow(db: Connection, now: Date): Promise<Date> {
 /** A pass of 2,000 rows holds its locks some 30 ms, and the one session of an embedded database for as long. */
 const factsAtOnce = 2_000
 const actorsAtOnce = 200
+/** So many are looked at behind a pass without any: they were told after those, by a clock that was behind theirs. */
+const factsAhead = 20_000
 /** Whoever looks for news begins at the last number it saw and finds it by its batch (freshness.ts): the end always stays. */
 const factsKept = 1_000
 
@@ -33,12 +35,18 @@ export interface ForgottenFacts {
   readonly next: number | null
 }
 
-const Pass = z.object({ seen: z.number(), facts: z.number(), last: z.number().nullable(), isAhead: z.boolean() })
+const Pass = z.object({
+  seen: z.number(),
+  facts: z.number(),
+  last: z.number().nullable(),
+  isAhead: z.boolean(),
+  isOldBehind: z.boolean(),
+})
 
 /**
  * Deletes old facts among the first behind a number. Their order is that of their numbers, and that of their times but for
- * the clocks of several processes: a pass that finds nothing old is taken for the end, but for one that meets the future. A clock that was
- * far ahead for a while would otherwise keep all that was told after it.
+ * the clocks of several processes: a pass that finds nothing old is taken for the end, but for one that meets the future, or has what is old
+ * soon behind it. A clock that was far ahead for a while would otherwise keep all that was told after it.
  */
 export async function forgetFacts(db: Database['pool'], before: string, after: number): Promise<ForgottenFacts> {
   return db.transaction(async (tx) => {
@@ -52,8 +60,13 @@ export async function forgetFacts(db: Database['pool'], before: string, after: n
         delete from fact f using oldest o where f.number = o.number and o.at < ${before} returning 1
       )
       select (select count(*)::int from oldest) as seen, (select count(*)::int from gone) as facts,
-        (select max(number) from oldest) as last, exists (select from oldest where at > now() + interval '1 hour') as "isAhead"`)
-    const goesOn = pass.facts > 0 || pass.isAhead
+        (select max(number) from oldest) as last, exists (select from oldest where at > now() + interval '1 hour') as "isAhead",
+        exists (
+          select from (
+            select at from fact where number > (select max(number) from oldest) and number <= (select max(number) - ${factsKept} from fact)
+            order by number limit ${factsAhead}) next
+          where next.at < ${before}) as "isOldBehind"`)
+    const goesOn = pass.facts > 0 || pass.isAhead || pass.isOldBehind
     return { facts: pass.facts, next: goesOn && pass.seen === factsAtOnce ? pass.last : null }
   })
 }

@@ -53,9 +53,10 @@ export const unwatchedScopes = (
       union
       select e.agent_id, e.tenant, true from command_evidence e where e.look_at <= ${at}
     )
+    select * from (
     select distinct a.organization_id as "organizationId", w.agent_id as "agentId", w.tenant
     from wanted w join agent a on a.id = w.agent_id and a.enabled
     where case when w.sought
       then (w.agent_id, w.tenant) not in (${awake} and x.snapshot->'value' <> all(${sql.array([...callable], 'jsonb')}))
       else (w.agent_id, w.tenant) not in (${awake}) end
-    limit ${limit}`
+    ) unwatched order by random() limit ${limit}`

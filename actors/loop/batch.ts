@@ -18,7 +18,7 @@ import { actorKey, findArchived, lockActors, writeActors } from '../../persisten
 import type { Flight } from '../../persistence/drivers/flight.ts'
 import { outboxData, type Fact, type ToldFact } from '../../domain/fact.ts'
 import type { StateValue } from '../../domain/chart.ts'
-import type { BatchContext, Kinds } from './kinds.ts'
+import type { BatchContext, Kind, Kinds } from './kinds.ts'
 import { LeaseLost } from './lease.ts'
 import { leaseForWork, livingOf, newborn, rowOf, type Living } from './living.ts'
 import { foresee } from '../observe.ts'
@@ -312,7 +312,7 @@ export class Batch {
     for (const { ref, event } of effects.sends ?? []) {
       const result = this.#attempt({ ref, event, told: [], lease: null, cause: 'reaction' }, told)
       // What an agent has answered is not lost for a row that only another release can move.
-      if (result instanceof UnknownState && this.#kinds[ref.kind]?.mayMiss) this.#missed.tell(ref, event, result)
+      if (result instanceof UnknownState && mayMiss(this.#kinds[ref.kind], event)) this.#missed.tell(ref, event, result)
       else if (result instanceof Error && !(result instanceof ActorGone)) throw result
     }
     told.push(...(effects.told ?? []))
@@ -352,6 +352,9 @@ export class Batch {
     return kind.machine
   }
 }
+
+const mayMiss = (kind: Kind | undefined, { type }: EventObject): boolean =>
+  kind?.mayMiss === 'anything' || (kind?.mayMiss?.has(type) ?? false)
 
 /** Whose rows must be locked before the effects are applied. */
 function refsOf({ spawns = [], sends = [] }: Effects): ActorRef[] {

@@ -8,6 +8,7 @@ import { DatabaseClosed, type Database } from '../../persistence/database.ts'
 import {
   isConflict,
   isLockTimeout,
+  isOfReader,
   isRetryable,
   isStalePlan,
   isUndoneByExhaustion,
@@ -24,7 +25,7 @@ export type Fate = 'committed' | 'aborted' | 'unknown'
 export const isTransient = (error: unknown): boolean => isRetryable(error) || isStalePlan(error) || isConflict(error)
 /** The server itself says that the transaction did nothing: there is no fate to be asked for. */
 export const isReportedUndone = (error: unknown): boolean =>
-  isTransient(error) || isLockTimeout(error) || isUndoneByExhaustion(error)
+  isTransient(error) || isLockTimeout(error) || isOfReader(error) || isUndoneByExhaustion(error)
 
 /** `unknown`: the database is away for longer than anybody here may wait; whoever asked is told, and has its own fence. */
 export async function findFate(db: Database, evidence: Evidence): Promise<Fate> {

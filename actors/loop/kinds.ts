@@ -92,8 +92,8 @@ export interface Kind {
   readonly turnMs?: number
   /** Work that ends by itself soon after its turn, so that others are asked in its stead. */
   readonly unhurried?: ReadonlySet<string>
-  /** What it is sent may be lost: others look after its subject, and what it missed is made up for. */
-  readonly mayMiss?: true
+  /** What of that which it is sent may be lost: others look after its subject and make up for it, or nothing depends on it. */
+  readonly mayMiss?: 'anything' | ReadonlySet<string>
   /** Its timers are dates that people chose, not waits: a clock that is set back puts them off. */
   readonly byCalendar?: true
   readonly work: Readonly<Record<string, WorkHandler>>

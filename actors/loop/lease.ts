@@ -145,16 +145,16 @@ export class Leases {
   async renewDue(db: Database, now: () => number): Promise<void> {
     const started = now()
     const due = this.list().filter((lease) => !lease.isGoingBack && started - lease.trustedFrom >= lease.leaseMs / 3)
-    for (const leases of Map.groupBy(due, (lease) => lease.leaseMs).values()) await this.renew(leases, db, now)
+    // Beside the pool: whoever reads for long is not to take what is at work its lease.
+    for (const leases of Map.groupBy(due, (lease) => lease.leaseMs).values()) await this.renew(leases, db.direct, now)
   }
 
   /** Renews leases of one length, and ends those that went to somebody else. One statement; rejects when the database fails. */
-  async renew(leases: readonly HeldLease[], db: Database, now: () => number): Promise<void> {
+  async renew(leases: readonly HeldLease[], db: Parameters<typeof renewLeases>[0], now: () => number): Promise<void> {
     const [first] = leases
     if (!first) return
     const started = now()
-    // Beside the pool: whoever reads for long is not to take what is at work its lease.
-    const renewals = await renewLeases(db.direct, leases, first.leaseMs)
+    const renewals = await renewLeases(db, leases, first.leaseMs)
     for (const lease of leases) {
       const renewal = renewals.get(lease.token)
       lease.isLocked = renewal === 'locked'
@@ -172,7 +172,8 @@ export class Leases {
   async renewLocked(lease: HeldLease, db: Database, now: () => number): Promise<void> {
     if (!lease.isLocked) return
     try {
-      await this.renew([lease], db, now)
+      // By the pool, for any number may ask at once: the next turn does so as well.
+      await this.renew([lease], db.pool, now)
     } catch (error) {
       // The next turn meets it, too.
       if (!isOutage(error)) throw error

@@ -84,7 +84,7 @@ export async function endTurns(db: Database, kinds: Kinds, leases: Leases, now: 
     if (turnMs === undefined) continue
     const mayEnd = leases.of(name)
     if (mayEnd.length < concurrency || !mayEnd.some(({ since }) => now - since >= turnMs * partOfTurn)) continue
-    const waiting = await waitingLanes(db.pool, name)
+    const waiting = await waitingLanes(db.direct, name)
     // Only now, for some may have ended meanwhile.
     const held = leases.of(name)
     const holding = new Set(held.map(({ lane }) => lane))

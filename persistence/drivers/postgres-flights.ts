@@ -74,7 +74,8 @@ export class PostgresFlights {
     try {
       return await work({ send: (statements) => line.groups.send(statements), prologue })
     } catch (error) {
-      if (isOfReader(error)) line.broken = true
+      // Nor is any other of that server, as far as anybody knows.
+      if (isOfReader(error)) for (const each of this.#lines) each.broken = true
       throw error
     } finally {
       // The last answer is the flight's end; the server's word that it is ready may come a packet later.

@@ -64,7 +64,17 @@ describe('a lease whose holder does not reach the database', () => {
         return far.direct.any(question).finally(() => (answered += 1))
       },
     }
-    const o = { db: { ...far, direct }, kinds: {}, instruments: { ...instruments, monotonic }, log: capturedLog().log }
+    const busy = {
+      machine: setup({}).createMachine({}),
+      pollMs: 1000,
+      leaseMs,
+      concurrency: 1,
+      laneLimit: 1,
+      claimLimit: 1,
+    }
+    // All places of it are taken, and it looks whether others wait for one.
+    const kinds: Kinds = { test: { ...busy, turnMs: 1000, work: {}, repeatable: new Set() } }
+    const o = { db: { ...far, direct }, kinds, instruments: { ...instruments, monotonic }, log: capturedLog().log }
     worker = new Worker(o, runtime)
     worker.open()
     keeping = worker.keepLeases(end.signal).catch((error: unknown) => error)
@@ -326,7 +336,7 @@ describe('a process that stands still', () => {
     const lease = worker.leases.hold({ ...held, trustedFrom: 0 })
     await expect.poll(() => looks).toBeGreaterThan(3)
     expect(worker.leases.isOurs(lease, now)).toBe(true)
-    await worker.leases.renew([lease], fresh.db, monotonic)
+    await worker.leases.renew([lease], fresh.db.direct, monotonic)
     expect(worker.leases.isOurs(lease, now)).toBe(false)
     await fresh.close()
   })

@@ -29,7 +29,7 @@ describe('the search for an agent', () => {
 
   it('is given up where it ends process after process', () => {
     expect(after(...times(10)).value).toEqual({ pending: 'discovering' })
-    expect(after(...times(11))).toMatchObject({ value: 'failed', context: { error: commandErrors.discovery } })
+    expect(after(...times(11))).toMatchObject({ value: 'failed', context: { error: commandErrors.interrupted } })
   })
 })
 

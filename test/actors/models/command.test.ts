@@ -120,7 +120,7 @@ const claim = (which: number): Command =>
     // What had begun is never begun again: the machine is asked, and doubts a delivery. A discovery starts over at once.
     await real.stage.report(claimed, { type: 'interrupted' })
     if (command.wants === 'deliver') end(command, 'uncertain', commandErrors.leaseExpired)
-    else if (command.interruptions >= 10) end(command, 'failed', commandErrors.discovery)
+    else if (command.interruptions >= 10) end(command, 'failed', commandErrors.interrupted)
     else command.interruptions += 1
   })
 
