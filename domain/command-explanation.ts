@@ -4,7 +4,7 @@
  * anything: what follows a failed or uncertain command is a person's decision, and is told as theirs.
  */
 import type { DeliveryRecord } from './actor.ts'
-import { type Command, commandErrors } from './command.ts'
+import { type Command, commandErrors, discoveryInterrupted } from './command.ts'
 import { plainState, type CommandEvidence } from './evidence.ts'
 import { withStop, type Explanation, type Known } from './explanation.ts'
 import { isolated } from './isolation.ts'
@@ -26,9 +26,9 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly adv
     meaning: 'The agent did not show its card in three tries, so nothing was sent to it.',
     advice: 'Check on the Agents page that it answers, then send again.',
   },
-  [commandErrors.interrupted]: {
-    meaning: 'Each process that looked for the agent ended in the middle of it, ten times. Nothing was sent.',
-    advice: 'The console’s log says why processes end. Then send again.',
+  [discoveryInterrupted]: {
+    meaning: 'Whoever looked for the agent ended meanwhile, ten times. Nothing was sent.',
+    advice: 'The console’s log says why. Then send again.',
   },
   [commandErrors.unavailable]: {
     meaning: 'The agent is no longer registered, or the saved message is gone. Nothing was sent.',

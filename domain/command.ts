@@ -39,9 +39,10 @@ export type Command = z.infer<typeof Command>
 /** The sentences of the specification's command table; a person reads them, tests match them. */
 export const commandErrors = {
   discovery: 'Agent discovery failed before dispatch after three attempts.',
-  /** Beyond the specification, which has no word for it. */
-  interrupted: 'Agent discovery was interrupted before dispatch ten times, by the end of whoever looked.',
   unavailable: 'Command could not dispatch: unavailable agent or input archive.',
   uncertain: 'Remote outcome is uncertain. Automatic resend is disabled; check the task before submitting new work.',
   leaseExpired: 'A previous dispatch lease expired. Remote outcome requires reconciliation.',
 } as const
+/** Beyond the specification, which has no word for it. */
+export const discoveryInterrupted =
+  'Agent discovery was interrupted before dispatch ten times, by the end of whoever looked.'

@@ -3,7 +3,7 @@
  * way back from an interrupted delivery is `uncertain`, never `pending`. Does not know HTTP, A2A or the database.
  */
 import { assign, emit, setup } from 'xstate'
-import { commandErrors } from '../domain/command.ts'
+import { commandErrors, discoveryInterrupted } from '../domain/command.ts'
 import type { MachineFact } from '../domain/fact.ts'
 import { work, type Interrupted } from './work.ts'
 
@@ -56,7 +56,7 @@ export const commandMachine = setup({
       interruptions: interruptions + 1,
     })),
     failDiscovery: assign({ error: commandErrors.discovery }),
-    failInterrupted: assign({ error: commandErrors.interrupted }),
+    failInterrupted: assign({ error: discoveryInterrupted }),
     failUnavailable: assign({ error: commandErrors.unavailable }),
     doubt: assign({ error: commandErrors.uncertain }),
     doubtAfterLease: assign({ error: commandErrors.leaseExpired }),

@@ -66,11 +66,6 @@ describe.each(bothDatabases)('a drain on %s', (kind) => {
     const { pool: real } = fresh.db
     const pool: Database['pool'] = {
       ...real,
-      any: async (statement) => {
-        const rows = await real.any(statement)
-        if (isClaim(statement.sql) && rows.length > 0) await claimed.pass()
-        return rows
-      },
       // On the embedded database a claim is a transaction.
       transaction: async (work) => {
         let hasClaimed = false
@@ -92,9 +87,17 @@ describe.each(bothDatabases)('a drain on %s', (kind) => {
         return result
       },
     }
+    const direct: Database['direct'] = {
+      any: async (statement) => {
+        const rows = await fresh.db.direct.any(statement)
+        if (isClaim(statement.sql) && rows.length > 0) await claimed.pass()
+        return rows
+      },
+    }
     const db: Database = {
       ...fresh.db,
       pool,
+      direct,
       async fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
         await before.pass()
         const result = await fresh.db.fly(work)

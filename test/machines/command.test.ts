@@ -1,7 +1,7 @@
 /** A command's way, where whoever works at it is lost: before anything left that is nobody's fault, after it nobody knows. */
 import { describe, expect, it } from 'vitest'
 import { initialTransition, transition, type EventObject } from 'xstate'
-import { commandErrors } from '../../domain/command.ts'
+import { commandErrors, discoveryInterrupted } from '../../domain/command.ts'
 import { commandMachine } from '../../machines/command.ts'
 
 const interrupted = { type: 'interrupted' }
@@ -29,7 +29,7 @@ describe('the search for an agent', () => {
 
   it('is given up where it ends process after process', () => {
     expect(after(...times(10)).value).toEqual({ pending: 'discovering' })
-    expect(after(...times(11))).toMatchObject({ value: 'failed', context: { error: commandErrors.interrupted } })
+    expect(after(...times(11))).toMatchObject({ value: 'failed', context: { error: discoveryInterrupted } })
   })
 })
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventObject } from 'xstate'
 import { LeaseLost } from '../../../actors/loop/lease.ts'
 import { reactions } from '../../../actors/reactions.ts'
-import { commandErrors, type CommandStatus } from '../../../domain/command.ts'
+import { commandErrors, discoveryInterrupted, type CommandStatus } from '../../../domain/command.ts'
 import type { DueActor } from '../../../persistence/leases.ts'
 import { bothDatabases } from '../../support/databases.ts'
 import { explore } from './exploring.ts'
@@ -120,7 +120,7 @@ const claim = (which: number): Command =>
     // What had begun is never begun again: the machine is asked, and doubts a delivery. A discovery starts over at once.
     await real.stage.report(claimed, { type: 'interrupted' })
     if (command.wants === 'deliver') end(command, 'uncertain', commandErrors.leaseExpired)
-    else if (command.interruptions >= 10) end(command, 'failed', commandErrors.interrupted)
+    else if (command.interruptions >= 10) end(command, 'failed', discoveryInterrupted)
     else command.interruptions += 1
   })
 
