@@ -68,8 +68,9 @@ const Due = z.custom<DueActor>()
 export const claimActors = (db: Pick<Connection, 'any'>, claim: Claim, holder: Holder): Promise<readonly DueActor[]> =>
   db.any(sql.type(Due)`${claiming(claim, holder)}`)
 
+/** Where it never holds it is no condition: with a value in its place a plan that knows no values would read every waiting row. */
 const isStale = ({ owner, exclusive }: Holder) =>
-  sql.fragment`(${exclusive} and lease_owner is not null and lease_owner <> ${owner})`
+  exclusive ? sql.fragment`(lease_owner is not null and lease_owner <> ${owner})` : sql.fragment`false`
 const isAhead = ({ byCalendar }: Claim, { exclusive }: Holder) =>
   exclusive && byCalendar === undefined
     ? sql.fragment`(lease_token is null and updated_at > now() + interval '1 second' and wake_at >= updated_at)`
@@ -143,11 +144,9 @@ export function claimFor(
     })
   // Elsewhere the rows alone say what is held, and nobody's list is asked for.
   const others = { owner, exclusive: false, held: [] }
-  // Nor is a row astray by whom it belongs to, or by a clock: with conditions that are never met every waiting row would be read.
-  const due = { ...claim, near: true as const }
   // Beside the pool: people who read for long, or many at once, are not to keep work from those who have room for it. Behind a pooler it is
   // a transaction, which is told to be on disk before it is acknowledged: the first byte follows a claim.
-  return claimActors(db.direct, due, others)
+  return claimActors(db.direct, claim, others)
 }
 
 /** Of a row by its name in the statement: nobody has it, or whoever did let it run out. */

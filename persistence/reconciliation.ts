@@ -68,7 +68,7 @@ export interface UnfinishedPage {
 const readsInTime = sql.fragment`case when s.work is not null then coalesce(s.lease_until > now(), false)
   else (select min((t.value->>'dueAt')::timestamptz) from jsonb_each(s.timers) t) > now() - interval '1 second' end`
 
-/** What was written while this was asked, or by a process whose clock is ahead, is as young as any; only a clock that was set back is further off. */
+/** By so much later is young, too: what was written while this was asked, or by a process whose clock is ahead. A clock that was set back is further off. */
 const otherClocks = sql.fragment`interval '1 minute'`
 
 /** Unfinished tasks of a scope that are to be asked for, in the order of their ids; not those that their own subscription reads as often. */
