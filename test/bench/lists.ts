@@ -63,14 +63,14 @@ const against = (base: Answered, now: Answered): readonly string[] => [
   figure(now.ms),
   `${figure(now.ms / base.ms)}${now.rows === base.rows ? '' : ' *'}`,
 ]
-/** Of pages with as many rows. */
-const dearest = (base: Answers = new Map(), now: Answers = new Map()): number =>
-  Math.max(
-    ...[...base].flatMap(([key, { rows, ms }]) => {
-      const grown = now.get(key)
-      return grown?.rows === rows ? [grown.ms / ms] : []
-    }),
-  )
+/** Of pages with as many rows; no number where there are none. */
+function dearest(base: Answers = new Map(), now: Answers = new Map()): number {
+  const ratios = [...base].flatMap(([key, { rows, ms }]) => {
+    const grown = now.get(key)
+    return grown?.rows === rows ? [grown.ms / ms] : []
+  })
+  return ratios.length === 0 ? Number.NaN : Math.max(...ratios)
+}
 const missing: Answered = { rows: 0, ms: Number.NaN }
 
 export async function benchLists(options: BenchOptions): Promise<void> {

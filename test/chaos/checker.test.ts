@@ -55,6 +55,9 @@ const inDoubt = (tookMs: number, change: Partial<History> = {}): History => ({
   seen: [],
   books: {
     ...books,
+    tasks: [],
+    versions: [],
+    events: [],
     log: books.log.map((entry) =>
       entry.revision === 3 ? { ...entry, value: 'uncertain', at: at + 10 + tookMs } : entry,
     ),
@@ -65,7 +68,7 @@ const inDoubt = (tookMs: number, change: Partial<History> = {}): History => ({
 const failing = (change: Partial<History> = {}): History => ({
   ...inDoubt(1, { finals: new Map([['c1', { ...final, status: 'failed', answer: null }]]) }),
   books: {
-    ...books,
+    ...inDoubt(1).books,
     log: books.log.map((entry) => (entry.revision === 3 ? { ...entry, value: 'failed' } : entry)),
   },
   ...change,
@@ -89,7 +92,6 @@ describe('a history that is as promised', () => {
     'in doubt, while the agent has a task that nobody knows here': inDoubt(60_000, {
       faults: [kill],
       agentTasks: kept.agentTasks,
-      books: { ...inDoubt(60_000).books, tasks: [], versions: [], events: [] },
     }),
     'a task that was canceled': canceling(1),
     'failed, and the agent wrote down that it refused': failing({ receipts: [{ ...receipt, answer: 'refused' }] }),
@@ -209,6 +211,7 @@ describe('a history that breaks a promise', () => {
       'I7',
       { ...kept, books: { ...books, tasks: books.tasks.map((task) => ({ ...task, state: 'TASK_STATE_WORKING' })) } },
     ],
+    'a task that no agent has': ['I7', { ...kept, agentTasks: [] }],
     'a task whose words are not the agent’s': [
       'I7',
       { ...kept, books: { ...books, tasks: books.tasks.map((task) => ({ ...task, text: 'Result of ' })) } },

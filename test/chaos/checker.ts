@@ -285,6 +285,9 @@ function differing({ agentTasks, books, finals }: History): string[] {
     else if (task.text !== theirs.chunks.join(''))
       found.push(`I7: task ${theirs.id} reads "${task.text}" here and "${theirs.chunks.join('')}" at the agent.`)
   }
+  const told = new Set(agentTasks.map(({ id }) => id))
+  for (const { remoteId } of books.tasks)
+    if (remoteId !== null && !told.has(remoteId)) found.push(`I7: task ${remoteId} is known here, and no agent has it.`)
   return found
 }
 

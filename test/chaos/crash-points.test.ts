@@ -29,9 +29,9 @@ interface Case {
   readonly status: 'succeeded' | 'uncertain'
   readonly receipts: 0 | 1
   /**
-   * In the short pass: on PostgreSQL each commit from one side (of an answer, both of its own and of what follows it), and what is said
-   * between two of them; on the embedded database, where a start costs 2 s of a processor, the one at which an agent has it and nobody
-   * wrote so. A cancel is sent as a message is. The rest in the long pass.
+   * In the short pass: on PostgreSQL each commit, from one side at least, and all that is said between two of them; on the embedded
+   * database, where a start costs 2 s of a processor, the one at which an agent has it and nobody wrote so. A cancel is sent as a
+   * message is. The rest in the long pass.
    */
   readonly brief?: 'on PostgreSQL' | 'everywhere'
 }
@@ -48,12 +48,12 @@ const cases: readonly Case[] = [
   { point: 'accept/after-commit', card: 'known', ...doubted, receipts: 0, brief: 'on PostgreSQL' },
   { point: 'begin/before-commit', card: 'unknown', ...unharmed, brief: 'on PostgreSQL' },
   { point: 'begin/after-commit', card: 'unknown', ...doubted, receipts: 0 },
-  { point: 'send/before-first-byte', card: 'unknown', ...doubted, receipts: 0 },
-  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0 },
+  { point: 'send/before-first-byte', card: 'unknown', ...doubted, receipts: 0, brief: 'on PostgreSQL' },
+  { point: 'send/after-head', card: 'unknown', ...doubted, receipts: 0, brief: 'on PostgreSQL' },
   { point: 'send/after-body', card: 'unknown', ...doubted, receipts: 1, brief: 'on PostgreSQL' },
-  { point: 'answer/received', card: 'unknown', ...doubted, receipts: 1 },
+  { point: 'answer/received', card: 'unknown', ...doubted, receipts: 1, brief: 'on PostgreSQL' },
   { point: 'result/before-commit', card: 'unknown', ...doubted, receipts: 1, brief: 'everywhere' },
-  { point: 'result/after-commit', card: 'unknown', ...unharmed },
+  { point: 'result/after-commit', card: 'unknown', ...unharmed, brief: 'on PostgreSQL' },
   { point: 'observation/before-commit', card: 'unknown', ...unharmed, words: 'task' },
   { point: 'observation/after-commit', card: 'unknown', ...unharmed, words: 'task', brief: 'on PostgreSQL' },
   { point: 'accept/after-commit', card: 'known', ...doubted, words: 'reply', receipts: 0 },

@@ -1,5 +1,5 @@
 /** Retention: what is old is forgotten in bounded passes, and append-only stays what it was for everybody and everything else. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'slonik'
@@ -300,6 +300,31 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
       ),
     ]).toEqual([attempt, session].map((id) => [`good elsewhere${id}`, `good${id}`]))
     expect([await factsLeft(), await entries(), lines]).toEqual([1_500, 3, []])
+    await rm(folder, { recursive: true })
+  })
+
+  it('comes to all of the artifacts in sixty-four rounds, four shards in each, where work is done', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'signalbox-swept-'))
+    const longAgo = new Date(hoursAgo(24 * 8))
+    const shards = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
+    for (const shard of shards) {
+      const file = join(folder, shard, shard.padEnd(64, '0'))
+      await mkdir(join(folder, shard))
+      await writeFile(file, 'which nothing refers to')
+      await utimes(file, longAgo, longAgo)
+    }
+    const { log, lines } = capturedLog()
+    const parts = { db, log, instruments, kinds, artifactDirectory: folder, keeping: keepingByDefault }
+    await new Housekeeping({ ...parts, works: false }).round(never)
+    expect(lines).toEqual([])
+    const house = new Housekeeping({ ...parts, works: true })
+    const told = () => lines.map(({ message, fields }) => [message, fields['aside'], fields['removed']])
+    await house.round(never)
+    expect(told()).toEqual(Array.from({ length: 4 }, () => ['artifacts were swept', 1, 0]))
+    for (let round = 1; round < 64; round++) await house.round(never)
+    expect(new Set(lines.map(({ fields }) => fields['shard'])).size).toBe(256)
+    const left = await Promise.all(shards.map((shard) => readdir(join(folder, shard))))
+    expect(left.flat().filter((name) => name.length === 64)).toEqual([])
     await rm(folder, { recursive: true })
   })
 
