@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { suiteSeed } from '../chaos/seed.ts'
 import { rebuildAll, rebuildTask, type Rebuilt, type Unreadable } from '../../actors/rebuild.ts'
 import { instruments } from '../../actors/system.ts'
+import { DirectoryLocked, lockDataDirectory } from '../../bin/directory-lock.ts'
 import { openDatabase, type Database } from '../../persistence/database.ts'
 import { listTaskIds, type RebuildMark } from '../../persistence/rebuild.ts'
 import { bothDatabases, freshDatabase } from '../support/databases.ts'
@@ -330,25 +331,31 @@ describe('the script', () => {
     expect(out).toMatch(/^[0-9a-f-]{36} 2 events, unchanged\n$/)
   })
 
-  it('rebuilds an embedded database whose console is stopped', async () => {
+  it('rebuilds an embedded database once its console is stopped, all of it or one task', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'signalbox-rebuild-'))
-    const db = await openDatabase({
-      kind: 'pglite',
-      dataDir: join(folder, 'pglite'),
-      template: await migratedDump(),
-    })
+    const dataDir = join(folder, 'pglite')
+    const db = await openDatabase({ kind: 'pglite', dataDir, template: await migratedDump() })
     const running = await systemOn(db, { works: false })
     const { id: agentId } = await running.system.agents.register(running.viewer, 'http://agent.example/card.json')
-    const reply = { task: { id: 'one', status: { state: 'TASK_STATE_WORKING' } } }
-    await live(running, agentId, { id: 'one', body: { text: 'one' }, reply, later: [] })
+    for (const id of ['one', 'two']) {
+      const reply = { task: { id, status: { state: 'TASK_STATE_WORKING' } } }
+      await live(running, agentId, { id, body: { text: id }, reply, later: [] })
+    }
     const { organizationId } = running.viewer
-    const [one = ''] = await listTaskIds(db.pool, organizationId, null, 10)
+    const [one = '', two = ''] = await listTaskIds(db.pool, organizationId, null, 10)
     await damage(db.pool, one, ['a forged head'])
+    const rebuild = (...args: string[]) => scripted({ A2A_DATA_DIR: folder }, '--offline-pglite', ...args)
     await running.close()
     await db.close()
-    const args = ['--offline-pglite', '--organization', organizationId, '--task', one]
-    const out = `${one} 2 events, repaired\nRebuilt 1 task from 2 events; 1 repaired.\n`
-    expect(await scripted({ A2A_DATA_DIR: folder }, ...args)).toEqual({ code: 0, out, err: '' })
+    // As by its console.
+    const lock = lockDataDirectory(dataDir)
+    expect(await rebuild()).toEqual({ code: 1, out: '', err: `${new DirectoryLocked(dataDir, process.pid).message}\n` })
+    lock.release()
+    const all = `${one} 2 events, repaired\n${two} 2 events, unchanged\nRebuilt 2 tasks from 4 events; 1 repaired.\n`
+    expect(await rebuild()).toEqual({ code: 0, out: all, err: '' })
+    const again = `${two} 2 events, unchanged\nRebuilt 1 task from 2 events; 0 repaired.\n`
+    const single = await rebuild('--organization', organizationId, '--task', two)
+    expect(single).toEqual({ code: 0, out: again, err: '' })
     rmSync(folder, { recursive: true })
   })
 
