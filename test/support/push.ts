@@ -27,9 +27,11 @@ const Told = z.object({
   token: z.string(),
   authentication: z.object({ scheme: z.literal('Bearer'), credentials: z.string() }),
 })
-/** What an agent of 1.0 over JSON-RPC was told in its newest registration. */
+/** What an agent of 1.0 was told in its newest registration, over either binding. */
 export const toldTo = (peer: Pick<RawPeer, 'seen'>): z.infer<typeof Told> =>
-  z.object({ params: Told }).parse(peer.seen('CreateTaskPushNotificationConfig')?.body).params
+  z
+    .union([z.object({ params: Told }).transform(({ params }) => params), Told])
+    .parse(peer.seen('CreateTaskPushNotificationConfig')?.body)
 
 /** A task whose agent was told where to call. */
 export interface Callback {
@@ -68,11 +70,18 @@ export async function deliver(
   return { status: response.status, body: text === '' ? null : JSON.parse(text), headers: response.headers }
 }
 
-/** Kind and state of the actor of a task's push, wherever it lies; null where there is none. */
-export const pushStateOf = async ({ db }: Pick<TestConsole, 'db'>, localId: string): Promise<unknown> =>
+/** State of one of a task's actors, wherever it lies; null where there is none. */
+export const taskActorState = async (
+  { db }: Pick<TestConsole, 'db'>,
+  kind: 'push' | 'subscription',
+  localId: string,
+): Promise<unknown> =>
   db.pool.maybeOneFirst(sql.type(z.object({ value: z.unknown() }))`
-    select snapshot->'value' as value from actor where kind = 'push' and id = ${localId}
-    union all select snapshot->'value' from actor_archive where kind = 'push' and id = ${localId}`)
+    select snapshot->'value' as value from actor where kind = ${kind} and id = ${localId}
+    union all select snapshot->'value' from actor_archive where kind = ${kind} and id = ${localId}`)
+
+export const pushStateOf = (house: Pick<TestConsole, 'db'>, localId: string): Promise<unknown> =>
+  taskActorState(house, 'push', localId)
 
 /** Which ways told what is known of a task, in order. */
 export const sourcesOf = async ({ db }: Pick<TestConsole, 'db'>, localId: string): Promise<readonly string[]> =>
