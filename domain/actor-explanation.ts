@@ -289,7 +289,7 @@ export const hasWords = (kind: string, path: readonly string[]): boolean =>
 const takesOver = ({ kind, work }: ActorDetail): string[] =>
   kind === 'command' && work?.id === 'deliver'
     ? [
-        'Whoever does cannot know whether the agent received it: its outcome is then unknown, and nothing is sent again.',
+        'Whoever takes over cannot know whether the agent received it: its outcome is then unknown, and nothing is sent again.',
       ]
     : []
 

@@ -118,7 +118,7 @@ const guards: Readonly<Record<string, string>> = {
 
 /** Of what ended so that a person has to decide: its machine is done with it. */
 export const nextByPerson =
-  'Nothing is sent again by itself; it is only looked for at the agent, where looks are still to come. A person settles it, or asks the agent anew with another command.'
+  'Nothing is sent again by itself. Where it may have left, it is looked for at the agent for as long as looks are to come. A person settles it, or asks the agent anew with another command.'
 
 /** Guards are questions, so the name of one that is not known is almost words: `triesLeft` → "tries left". */
 export const guardWords = (guard: string): string => guards[guard] ?? spaced(guard)

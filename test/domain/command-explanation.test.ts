@@ -111,7 +111,9 @@ describe('a look that is due', () => {
   })
 
   it('is no sending, which is what does not happen by itself', () => {
-    expect(nextByPerson).toMatch(/^Nothing is sent again by itself; it is only looked for at the agent, where looks/)
+    expect(nextByPerson).toMatch(
+      /^Nothing is sent again by itself\. Where it may have left, it is looked for at the agent for as long as looks/,
+    )
   })
 })
 
