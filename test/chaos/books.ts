@@ -26,6 +26,8 @@ const Event = z.object({ taskId: z.string(), position: z.number(), source: z.str
 const Task = z.object({
   id: z.string(),
   remoteId: z.string().nullable(),
+  /** Its agent's. */
+  cardUrl: z.string(),
   state: z.string(),
   version: z.number(),
   /** The words of its artifacts. */
@@ -132,10 +134,10 @@ export async function readBooks(db: Database): Promise<Books> {
       sql.type(Event)`select task_id as "taskId", position, source from task_event order by task_id, position`,
     ),
     tasks: await pool.any(sql.type(Task)`
-      select t.id, t.remote_id as "remoteId", t.state, t.version, coalesce((
+      select t.id, t.remote_id as "remoteId", agent.card_url as "cardUrl", t.state, t.version, coalesce((
         select string_agg((${wholePart})::jsonb->>'value', '' order by p.artifact_id, p.position)
         from task_artifact_part p where p.task_id = t.id), '') as text
-      from task t order by t.id`),
+      from task t join agent on agent.id = t.agent_id order by t.id`),
     audits: await pool.any(sql.type(Audit)`
       select subject_id as "subjectId" from audit where kind in ('task.send.accepted', 'task.cancel.accepted') order by at, id`),
     commands: await pool.any(sql.type(CommandRow)`select id, message_id as "messageId", status from command`),

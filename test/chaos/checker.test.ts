@@ -16,7 +16,16 @@ const books: Books = {
     { taskId: 't1', version: 3 },
   ],
   events: [0, 1, 2].map((position) => ({ taskId: 't1', position, source: 'stream' })),
-  tasks: [{ id: 't1', remoteId: 'task-m1', state: 'TASK_STATE_COMPLETED', version: 3, text: 'Result of m1.' }],
+  tasks: [
+    {
+      id: 't1',
+      remoteId: 'task-m1',
+      cardUrl: 'http://agent/card.json',
+      state: 'TASK_STATE_COMPLETED',
+      version: 3,
+      text: 'Result of m1.',
+    },
+  ],
   audits: [{ subjectId: 'c1' }],
   commands: [{ id: 'c1', messageId: 'm1', status: 'succeeded' }],
   chains: [chain],
@@ -32,6 +41,7 @@ const receipt = { messageId: 'm1', at: at + 15, dialect: '1.0-rest', answer: 'ta
 const kept: History = {
   asks: [ask()],
   receipts: [receipt],
+  agentOrigin: 'http://agent',
   agentTasks: [
     { id: 'task-m1', messageId: 'm1', dialect: '1.0-rest', state: 'completed', chunks: ['Result of ', 'm1.'] },
   ],
@@ -96,6 +106,11 @@ describe('a history that is as promised', () => {
     'a task that was canceled': canceling(1),
     'failed, and the agent wrote down that it refused': failing({ receipts: [{ ...receipt, answer: 'refused' }] }),
     'failed, and nothing reached the agent': failing({ receipts: [] }),
+    'a task of an agent that keeps no book': {
+      ...kept,
+      books: { ...books, tasks: books.tasks.map((task) => ({ ...task, remoteId: 'x', cardUrl: 'http://other/card' })) },
+      agentTasks: [],
+    },
     'asked three times under one key': {
       ...kept,
       asks: [

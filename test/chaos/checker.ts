@@ -68,6 +68,8 @@ export interface History {
   readonly asks: readonly Ask[]
   readonly receipts: readonly Receipt[]
   readonly agentTasks: readonly AgentTask[]
+  /** Where their agents are; tasks of others are not judged by them. */
+  readonly agentOrigin: string
   /** By command id, read over HTTP at the end. A command that cannot be read is not here. */
   readonly finals: ReadonlyMap<string, FinalCommand>
   readonly seen: readonly SeenStatus[]
@@ -269,7 +271,7 @@ function forgetful(ask: Ask): string[] {
   return ids.length === 0 ? [`I6: key ${ask.key} never gave a command.`] : []
 }
 
-function differing({ agentTasks, books, finals }: History): string[] {
+function differing({ agentTasks, agentOrigin, books, finals }: History): string[] {
   const ours = new Map(books.tasks.map((task) => [task.remoteId, task]))
   const answered = new Set([...finals.values()].map(({ answer }) => answer?.id))
   const found: string[] = []
@@ -286,7 +288,8 @@ function differing({ agentTasks, books, finals }: History): string[] {
       found.push(`I7: task ${theirs.id} reads "${task.text}" here and "${theirs.chunks.join('')}" at the agent.`)
   }
   const told = new Set(agentTasks.map(({ id }) => id))
-  for (const { remoteId } of books.tasks)
+  const theirs = books.tasks.filter(({ cardUrl }) => cardUrl.startsWith(`${agentOrigin}/`))
+  for (const { remoteId } of theirs)
     if (remoteId !== null && !told.has(remoteId)) found.push(`I7: task ${remoteId} is known here, and no agent has it.`)
   return found
 }

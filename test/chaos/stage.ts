@@ -216,6 +216,7 @@ export class Stage {
       asks: load.asks,
       receipts: this.agent.receipts(),
       agentTasks,
+      agentOrigin: this.agent.origin,
       finals: load.finals,
       seen: load.seen,
       books,

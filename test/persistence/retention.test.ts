@@ -303,7 +303,7 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     await rm(folder, { recursive: true })
   })
 
-  it('comes to all of the artifacts in sixty-four rounds, four shards in each, where work is done', async () => {
+  it('sweeps four shards of the artifacts in each round, the next ones in the next, where work is done', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'signalbox-swept-'))
     const longAgo = new Date(hoursAgo(24 * 8))
     const shards = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
@@ -318,13 +318,15 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
     await new Housekeeping({ ...parts, works: false }).round(never)
     expect(lines).toEqual([])
     const house = new Housekeeping({ ...parts, works: true })
-    const told = () => lines.map(({ message, fields }) => [message, fields['aside'], fields['removed']])
-    await house.round(never)
-    expect(told()).toEqual(Array.from({ length: 4 }, () => ['artifacts were swept', 1, 0]))
-    for (let round = 1; round < 64; round++) await house.round(never)
-    expect(new Set(lines.map(({ fields }) => fields['shard'])).size).toBe(256)
+    for (let round = 0; round < 2; round++) await house.round(never)
+    const told = lines.map(({ message, fields }) => [message, fields['aside'], fields['removed']])
+    expect(told).toEqual(Array.from({ length: 8 }, () => ['artifacts were swept', 1, 0]))
+    const first = Number(lines[0]?.fields['shard'])
+    expect(lines.map(({ fields }) => fields['shard'])).toEqual(
+      Array.from({ length: 8 }, (_, n) => (first + n) % shards.length),
+    )
     const left = await Promise.all(shards.map((shard) => readdir(join(folder, shard))))
-    expect(left.flat().filter((name) => name.length === 64)).toEqual([])
+    expect(left.flat().filter((name) => name.length === 64)).toHaveLength(shards.length - 8)
     await rm(folder, { recursive: true })
   })
 
