@@ -13,7 +13,7 @@ import { eitherDatabase } from '../support/databases.ts'
 import { observe } from '../support/observing.ts'
 import { freshSystem, type RunningSystem } from '../support/system.ts'
 import { answering } from '../actors/models/stage.ts'
-import { deliveries, endOf, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
+import { deliveries, endOf, renamed, stories, storyOf, type Delivery, type Story } from './hostile-stories.ts'
 import { readView } from '../support/views.ts'
 import { sized } from '../support/pass.ts'
 
@@ -139,11 +139,3 @@ describe.each(eitherDatabase)('two tasks told in any order on %s', (kind) => {
 
 const statuses = (story: Story): Delivery[] =>
   story.events.filter((event) => 'statusUpdate' in event).map((event) => ({ source: 'push', event }))
-
-/** Stories are drawn under one name and told under another: a database remembers the runs before. */
-function renamed(event: StreamResponse, taskId: string): StreamResponse {
-  if ('task' in event) return { task: { ...event.task, id: taskId } }
-  if ('statusUpdate' in event) return { statusUpdate: { ...event.statusUpdate, taskId } }
-  if ('artifactUpdate' in event) return { artifactUpdate: { ...event.artifactUpdate, taskId } }
-  return event
-}

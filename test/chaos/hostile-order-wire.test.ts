@@ -12,19 +12,11 @@ import { isLong, sized } from '../support/pass.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { calledTask, deliver, pushConsole, taskActorState } from '../support/push.ts'
 import { patience } from '../actors/reconciliation-turns.ts'
-import { deliveries, stories, storyOf } from './hostile-stories.ts'
+import { deliveries, renamed, stories, storyOf } from './hostile-stories.ts'
 import { suiteSeed } from './seed.ts'
 
 const json = { 'content-type': 'application/json' }
-/** Of the agent that the stories are told of; in batches that the stories know under another name. */
-const told = stories.chain((plot) =>
-  fc.record({ plot: fc.constant(plot), batches: deliveries(storyOf(plot).events.map((_, i) => indexed(i))) }),
-)
-/** An event by its place in the story: its task has no name before the agent gave it one. */
-const indexed = (i: number): StreamResponse => ({
-  statusUpdate: { taskId: String(i), contextId: '', status: { state: '' } },
-})
-const placeOf = (event: StreamResponse): number => ('statusUpdate' in event ? Number(event.statusUpdate.taskId) : 0)
+const told = stories.chain((plot) => fc.record({ plot: fc.constant(plot), batches: deliveries(storyOf(plot).events) }))
 
 describe.each(bothDatabases)('a task told in any order over the wire on %s', (database) => {
   let house: TestConsole
@@ -60,8 +52,7 @@ describe.each(bothDatabases)('a task told in any order over the wire on %s', (da
           expect((await deliver(house, registrationId, event)).status).toBe(status)
         for (const batch of batches)
           for (const delivery of batch) {
-            const event = events[placeOf(delivery.event)]
-            if (!event) throw new Error('A story has its own events.')
+            const event = renamed(delivery.event, taskId, contextId)
             for (const other of foreign.slice(0, 2)) {
               peer.script.emit(taskId, { ...other })
               await push(other, 409)

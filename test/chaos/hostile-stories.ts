@@ -105,6 +105,14 @@ export const delivered = (events: readonly StreamResponse[], source: Delivery['s
 
 export const endOf = ({ whole }: Story): Delivery => ({ source: 'poll', event: whole })
 
+/** Stories are drawn under one name and told under another: a database remembers the runs before, and agents name tasks themselves. */
+export function renamed(event: StreamResponse, taskId: string, contextId = 'c'): StreamResponse {
+  if ('task' in event) return { task: { ...event.task, id: taskId, contextId } }
+  if ('statusUpdate' in event) return { statusUpdate: { ...event.statusUpdate, taskId, contextId } }
+  if ('artifactUpdate' in event) return { artifactUpdate: { ...event.artifactUpdate, taskId, contextId } }
+  return event
+}
+
 const sources = fc.constantFrom<Delivery['source']>('stream', 'push', 'poll')
 
 /** Some of these events, some of them several times, by any source, in any order, in batches. */

@@ -20,6 +20,17 @@ const Count = sql.type(z.object({ count: z.number() }))
 const kinds = ['command', 'ownership', 'subscription']
 const never = new AbortController().signal
 
+const shards = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
+/** Puts a file that nothing refers to into each shard of an artifact directory, as old as that. */
+async function fillShards(folder: string, at: Date): Promise<void> {
+  for (const shard of shards) {
+    const file = join(folder, shard, shard.padEnd(64, '0'))
+    await mkdir(join(folder, shard))
+    await writeFile(file, 'which nothing refers to')
+    await utimes(file, at, at)
+  }
+}
+
 describe.each(bothDatabases)('retention on %s', (kind) => {
   let fresh: FreshDatabase
   let db: Database
@@ -281,11 +292,7 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
       }
     })
     const folder = await mkdtemp(join(tmpdir(), 'signalbox-ahead-'))
-    const shards = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
-    for (const shard of shards) {
-      await mkdir(join(folder, shard))
-      await writeFile(join(folder, shard, shard.padEnd(64, '0')), 'of an answer that is being stored')
-    }
+    await fillShards(folder, new Date())
     const { log, lines } = capturedLog()
     const ahead = { ...instruments, now: () => new Date(Date.now() + 60 * 24 * 3_600_000) }
     const parts = { db, log, instruments: ahead, kinds, works: true, artifactDirectory: folder }
@@ -305,14 +312,7 @@ describe.each(bothDatabases)('retention on %s', (kind) => {
 
   it('sweeps four shards of the artifacts in each round, the next ones in the next, where work is done', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'signalbox-swept-'))
-    const longAgo = new Date(hoursAgo(24 * 8))
-    const shards = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
-    for (const shard of shards) {
-      const file = join(folder, shard, shard.padEnd(64, '0'))
-      await mkdir(join(folder, shard))
-      await writeFile(file, 'which nothing refers to')
-      await utimes(file, longAgo, longAgo)
-    }
+    await fillShards(folder, new Date(hoursAgo(24 * 8)))
     const { log, lines } = capturedLog()
     const parts = { db, log, instruments, kinds, artifactDirectory: folder, keeping: keepingByDefault }
     await new Housekeeping({ ...parts, works: false }).round(never)
