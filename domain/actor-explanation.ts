@@ -311,7 +311,7 @@ function silent(seen: Seen, nowMs: number): Explanation | null {
       ...told,
       sentences: [
         `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
-        ...(seen.wait === null ? [takenOver] : waitSentences(seen.wait)),
+        ...(seen.wait === null ? [takenOver] : waitSentences(seen.wait, seen.at)),
         ...takesOver(seen.actor),
       ],
       known: [...begun, { words: 'The lease ran out', at: lease.until }],

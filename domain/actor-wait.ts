@@ -5,7 +5,7 @@
 import type { ActorWait } from './actor.ts'
 import { listOf, type Explanation, type Known } from './explanation.ts'
 import { answerBy } from './lost-answer.ts'
-import { stuckAfterMs } from './patience.ts'
+import { silentAfterMs, stuckAfterMs } from './patience.ts'
 import { leftSince, type Seen } from './seen-actor.ts'
 import { shareOf } from './shares.ts'
 import { leftWaiting } from './unread-agent.ts'
@@ -20,15 +20,15 @@ export function waiting(seen: Seen, nowMs: number): Explanation | null {
   return {
     tone: late ? 'warn' : 'quiet',
     title: isFull(wait) ? 'Waits for a place' : 'Waits for a worker',
-    sentences: waitSentences(wait),
+    sentences: waitSentences(wait, seen.at),
     known: [{ words: 'Due', at: wait.dueAt }, ...freeBy(wait)],
     remedies: ['see-queues'],
   }
 }
 
-/** Whose places are taken, and who goes before it. */
-export const waitSentences = (wait: ActorWait): string[] =>
-  listOf(placesTaken(wait), beginning(wait), othersBefore(wait))
+/** Whose places are taken, and who goes before it: as it was at `at`. */
+export const waitSentences = (wait: ActorWait, at: string): string[] =>
+  listOf(placesTaken(wait), beginning(wait, Date.parse(at) - Date.parse(wait.dueAt)), othersBefore(wait))
 
 /** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
 function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
@@ -87,12 +87,16 @@ const othersBefore = ({ ahead }: ActorWait): string | null =>
     ? null
     : `${ahead} of its kind ${ahead === 1 ? 'has' : 'have'} waited longer: ${ahead === 1 ? 'that one goes' : 'those go'} first where a place is free for ${ahead === 1 ? 'it' : 'them'}.`
 
+/** Loops look for what is due several times a second: what has a place and was due for longer is kept from it by something else. */
+const promptMs = 2_000
+const unbegun = `There is room for it, and it has not been begun: a process may have ended without a word, which shows ${silentAfterMs / 1000} seconds after it was last heard of, a loop may be down, or the database slow.`
+
 /** How soon it begins, where no other goes before it: how long each of those takes nobody knows. */
-function beginning(wait: ActorWait): string | null {
+function beginning(wait: ActorWait, dueForMs: number): string | null {
   if (wait.ahead > 0) return null
   if (wait.taken.length === 0)
     return wait.working ? 'It begins when one of them has.' : 'One that runs takes it within a second.'
-  if (!isFull(wait)) return 'It begins within a second.'
+  if (!isFull(wait)) return dueForMs < promptMs ? 'It begins within a second.' : unbegun
   const isShared = wait.taken.some(
     (each) => isLaneFull(each, wait) && each.taken < wait.places && each.ofLane < wait.perAgent,
   )

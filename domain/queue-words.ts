@@ -76,11 +76,14 @@ function queueTrouble(
   if (heldOf(queue.kind, { leases, silent }).underWay === 0)
     return { what: 'Stuck', why: expired > 0 ? `${ranOut} and nobody took over` : 'nobody works on it' }
   const { busiest } = queue
-  const which =
-    busiest !== null && places !== null && busiest.held >= shareOf({ ...places, places: places.limit })
-      ? `, as ${isolated(busiest.name)} has`
-      : ''
-  return { what: 'Waits', why: `for room, or for an agent that has all its places taken${which}${also}` }
+  if (places === null) return { what: 'Waits', why: `for room, or for an agent that has all its places taken${also}` }
+  if (busiest !== null && busiest.held >= shareOf({ ...places, places: places.limit }))
+    return { what: 'Waits', why: `for an agent that has all its places taken, as ${isolated(busiest.name)} has${also}` }
+  // Who ended without a word holds its places for a while, and is heard of for a while longer than it takes anything up.
+  return {
+    what: 'Waits',
+    why: `though ${places.limit - places.taken} of ${places.limit} places are free: for an agent that has all it may have, or a worker that ended or is slow${also}`,
+  }
 }
 
 /** "A worker is silent and holds 2": what nobody does, although somebody holds it. Null: nothing is held so. */

@@ -9,7 +9,7 @@ import { leaseGraceMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failsForLong, movedAt } from './failing.ts'
+import { failsForLong, isLeftBehind, movedAt } from './failing.ts'
 import { isUnheld } from './leases.ts'
 import { isHeardOf } from './processes.ts'
 import { taskHeld } from './task-views.ts'
@@ -148,7 +148,7 @@ export const isInState = (states: readonly AttentionState[]) =>
 
 /** Of `actor a`: it needs a person. */
 export const needsPerson = (states: readonly AttentionState[]) =>
-  sql.fragment`(${isInState(states)} or ${abandoned} or ${failsForLong})`
+  sql.fragment`(${isInState(states)} or ${abandoned} or ${failsForLong} or ${isLeftBehind})`
 
 /** In the words of the index `actor_archive_unusual`, which the planner looks for: unlike most, and settled by nobody. */
 export const unsettledEnd = sql.fragment`

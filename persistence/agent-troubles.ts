@@ -19,7 +19,7 @@ import { readFullPlaces, type AgentPlaces } from './agent-places.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failedOften, failingSince, isStreaming } from './failing.ts'
+import { failedOften, failingSince, isLeftBehind, isStreaming } from './failing.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -67,9 +67,10 @@ async function readLooks(db: Connection, viewer: Viewer, agentId: string): Promi
 
 type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'>
 
-/** Of `actor a`, a subscription: following does not work, which its task's page says too. */
+/** Of `actor a`, a subscription: following does not work, or nobody does it, which its task's page says too. */
 export const followsInVain = (attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
-  (${context}->>'reason' is not null and (${failedOften} and not ${isStreaming} or ${isInState(attention)}))`
+  (${context}->>'reason' is not null and (${failedOften} and not ${isStreaming} or ${isInState(attention)})
+    or ${isLeftBehind})`
 
 export const unfollowedOf = (
   viewer: Viewer,

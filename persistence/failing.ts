@@ -5,9 +5,11 @@
  */
 import { sql, type FragmentSqlToken } from 'slonik'
 import { z } from 'zod'
-import { failingToldAfterMs, streamOpenAfterMs } from '../domain/patience.ts'
+import { failingToldAfterMs, streamOpenAfterMs, stuckAfterMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot } from './actors.ts'
 import type { Connection } from './connection.ts'
+import { isUnheld } from './leases.ts'
+import { nobodyWorks } from './processes.ts'
 
 /** Steps of a log that are read for the beginning of a trouble: rounds that merely repeat are not in it. */
 const stepsRead = 50
@@ -61,6 +63,13 @@ export const failsForLong: FragmentSqlToken = sql.fragment`(case
   when ${failsNow} and a.created_at < now() - ${failingToldAfterMs} * interval '1 millisecond'
   then coalesce(${failingSince} < now() - ${failingToldAfterMs} * interval '1 millisecond', true)
   else false end)`
+
+/**
+ * Of `actor a`: what it is to do next is due for longer than any loop needs, and no process works that could do it. Where one works it only
+ * waits for its turn, which is no trouble of its own.
+ */
+export const isLeftBehind: FragmentSqlToken = sql.fragment`(${nobodyWorks}
+  and a.wake_at < now() - ${stuckAfterMs} * interval '1 millisecond' and ${isUnheld(sql.fragment`a`)})`
 
 const Since = z.object({ since: z.string().nullable() })
 

@@ -48,11 +48,18 @@ export const isHeardOf = (owner: FragmentSqlToken): FragmentSqlToken => sql.frag
 
 const Count = z.object({ count: z.number() })
 
+/** Of `process p`: it works, or is of another release whose words are not known, and was heard of lately. */
+const isWorking = sql.fragment`(p.seen_at > now() - ${silentAfterMs} * interval '1 millisecond'
+  and coalesce(p.told->'process'->>'works', 'true') = 'true'
+  and coalesce(jsonb_exists_any(p.told->'supervisor'->'value', array['starting', 'running']), true))`
+
 /** Those that work, and were heard of lately. The only one that there can be tells nobody. */
 export const countWorking = (db: Connection): Promise<number> =>
-  db.oneFirst(sql.type(Count)`
-    select count(*)::int from process
-    where seen_at > now() - ${silentAfterMs} * interval '1 millisecond' and told->>'works' = 'true'`)
+  db.oneFirst(sql.type(Count)`select count(*)::int from process p where ${isWorking}`)
+
+/** Processes tell of themselves, and none of them works: what is due waits until one does. It is one answer for a whole statement. */
+export const nobodyWorks: FragmentSqlToken = sql.fragment`
+  (exists (select 1 from process) and not exists (select 1 from process p where ${isWorking}))`
 
 const Seen = z.object({ seenAt: z.string() })
 

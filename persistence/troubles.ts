@@ -23,7 +23,7 @@ import { isInState, type AttentionState } from './actor-views.ts'
 import { followsInVain } from './agent-troubles.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failedOften, failsForLong } from './failing.ts'
+import { failedOften, failsForLong, isLeftBehind } from './failing.ts'
 import { askedCommands, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -93,14 +93,14 @@ export async function readTroubledAgents(
  */
 export const unfollowedTasks = (viewer: Viewer, attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
   with searched as materialized (
-    select a.kind, a.id, a.snapshot, a.work, a.work_started_at, a.lease_until, a.created_at from actor a
+    select a.kind, a.id, a.snapshot, a.work, a.work_started_at, a.lease_until, a.wake_at, a.created_at from actor a
     where a.kind = 'subscription' and a.organization_id = ${viewer.organizationId} order by a.id desc limit ${followedSearched}
   )
   select t.id as "localId", coalesce(t.title, '') as title
   from searched a join lateral (
     select t.id, t.title from task t join agent named on named.id = t.agent_id and named.enabled
     where t.id = a.id and ${taskHeld(viewer, 'read')} limit 1) t on true
-  where ${isInState(attention)} or ${failsForLong}
+  where ${isInState(attention)} or ${failsForLong} or ${isLeftBehind}
   order by a.id desc limit ${unfollowedListed + 1}`
 
 export async function readUnfollowedTasks(

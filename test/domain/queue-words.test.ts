@@ -28,7 +28,22 @@ describe('a queue', () => {
     ['room here', queue(stuckAfterMs), [held()], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
     ['room that others have', queue(stuckAfterMs), [], places(8), 'warn', 'Waits for room: 8 of 8 places are taken'],
     ['nobody, with room', queue(stuckAfterMs), [], places(7), 'warn', 'Stuck: nobody works on it'],
-    ['an agent', queue(stuckAfterMs), [held()], places(4), 'warn', 'has all its places taken'],
+    [
+      'whom nobody knows',
+      queue(stuckAfterMs),
+      [held()],
+      null,
+      'warn',
+      'for room, or for an agent that has all its places taken',
+    ],
+    [
+      'who ended a moment ago and is still heard of, with room',
+      queue(stuckAfterMs),
+      [held()],
+      places(4),
+      'warn',
+      'Waits: though 4 of 8 places are free: for an agent that has all it may have, or a worker that ended or is slow',
+    ],
     ['a dead worker', queue(stuckAfterMs), [held({ expired: 2 })], places(7), 'warn', 'Stuck: 2 leases ran out'],
     [
       'room, as what a dead worker held does',
@@ -39,12 +54,12 @@ describe('a queue', () => {
       'Waits for room: 8 of 8 places are taken, and 1 lease ran out meanwhile',
     ],
     [
-      'an agent that a dead worker’s work is for, too',
+      'what a dead worker’s work waits for, too',
       queue(stuckAfterMs),
       [held(), held({ owner: 'dead', expired: 2 })],
       places(4),
       'warn',
-      'Waits: for room, or for an agent that has all its places taken, and 2 leases ran out meanwhile',
+      'or a worker that ended or is slow, and 2 leases ran out meanwhile',
     ],
   ] as const)('waits for %s', (_, of, leases, room, tone, words) => {
     const standing = queueStanding(of, all(leases), room, nowMs)
@@ -58,9 +73,7 @@ describe('a queue', () => {
       const busiest = { name: 'Ledger Agent', held: atAgent }
       return queueStanding({ ...queue(stuckAfterMs), busiest }, all([held()]), shared, nowMs).words
     }
-    expect(waits(4)).toBe(
-      'Waits: for room, or for an agent that has all its places taken, as \u2068Ledger Agent\u2069 has',
-    )
+    expect(waits(4)).toBe('Waits: for an agent that has all its places taken, as \u2068Ledger Agent\u2069 has')
     expect(waits(3)).not.toContain('Ledger Agent')
     // It may have a third of what is free, where that is less.
     expect(waits(3, 24)).toContain('Ledger Agent')

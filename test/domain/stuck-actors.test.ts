@@ -34,6 +34,26 @@ describe('work whose worker is not heard of any more', () => {
   })
 })
 
+describe('work that has a place and that nobody takes', () => {
+  const due = { id: 'follow', startedAt: null }
+
+  it('promises no moment that has passed: who holds places may have ended, and is heard of for a while longer', () => {
+    const words = (dueForMs: number): string | undefined => {
+      const taken = [{ owner: 'a/1', taken: 2, ofLane: 1 }]
+      const wait = { dueAt: at(-dueForMs), ahead: 0, taken, places: 8, perAgent: 4, requestSince: null }
+      return explainActor(
+        seen(actorIn('subscription', 'following', { work: due }), { wait }),
+        nowMs,
+      )[0]?.sentences.join(' ')
+    }
+    expect(words(1_900)).toMatch(/taken by a\/1, 1 of them for the same agent\. It begins within a second\.$/)
+    expect(words(2_000)).toContain(
+      'There is room for it, and it has not been begun: a process may have ended without a word, which shows 15 seconds after it was last heard of',
+    )
+    expect(words(2_000)).not.toContain('within a second')
+  })
+})
+
 describe('a try that is due', () => {
   const failing = { context: { failures: 3, reason: 'HTTP 503' } }
   const overdue = (kind: string, value: StateValue, ms: number) =>

@@ -2,9 +2,12 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SupervisorAnswer } from '../../domain/queue.ts'
+import { z } from 'zod'
 import {
+  countWorking,
   forgetProcess,
   forgetSilentProcesses,
+  nobodyWorks,
   readProcesses,
   readSeenAt,
   tellOfProcess,
@@ -68,6 +71,34 @@ describe.each(bothDatabases)('processes on %s', (kind) => {
     expect([after?.firstSeenAt, before?.told]).toEqual([after?.seenAt, says(1)])
     expect(Date.parse(before?.seenAt ?? '') - Date.parse(before?.firstSeenAt ?? '')).toBeGreaterThan(3_500_000)
     for (const owner of ['before', 'after']) await forgetProcess(pool, owner)
+  })
+
+  it('work where they say so, or what they say is not known, and were heard of lately', async () => {
+    const { pool } = fresh.db
+    const isLeft = () => pool.oneFirst(sql.type(z.object({ is: z.boolean() }))`select ${nobodyWorks} as is`)
+    const counts = async (): Promise<readonly [working: number, nobody: boolean]> => [
+      await countWorking(pool),
+      await isLeft(),
+    ]
+    // Who is alone on an embedded database tells nobody.
+    expect(await counts()).toEqual([0, false])
+    const { process, supervisor } = says(0)
+    await tellOfProcess(pool, 'web', { supervisor, process: { ...process, works: false } })
+    expect(await counts()).toEqual([0, true])
+    await tellOfProcess(pool, 'a', says(0))
+    expect(await counts()).toEqual([1, false])
+    for (const value of ['draining', 'stopped', 'broken']) {
+      await tellOfProcess(pool, 'a', { process, supervisor: { ...supervisor, value } })
+      expect(await counts(), value).toEqual([0, true])
+    }
+    await tellOfProcess(pool, 'a', { process, supervisor: { ...supervisor, value: 'starting' } })
+    await pool.query(
+      sql.unsafe`insert into process (owner, seen_at, told) values ('new', now(), '{"spoken": "otherwise"}')`,
+    )
+    expect(await counts()).toEqual([2, false])
+    await pool.query(sql.unsafe`update process set seen_at = now() - interval '16 seconds' where owner <> 'web'`)
+    expect(await counts()).toEqual([0, true])
+    await pool.query(sql.unsafe`delete from process`)
   })
 
   it('that ended without a word are shown for ten minutes', async () => {

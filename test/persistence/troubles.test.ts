@@ -138,6 +138,41 @@ it('tells of the tasks that are not followed for long, the newest first, and not
   expect([many.tasks.length, many.more]).toEqual([unfollowedListed, true])
 })
 
+it('tells of tasks that are due where nobody works, and of none that merely waits for its turn', async () => {
+  const { pool } = fresh.db
+  const [due, justDue, held, lapsed] = [61, 62, 63, 64].map((n) => taskOf(agents - 2, n)) as [string, string, string, string]
+  const of = async () => {
+    const { tasks } = await readUnfollowedTasks(pool, administrator, attention)
+    const left = tasks.map(({ localId }) => localId).filter((id) => [due, justDue, held, lapsed].includes(id))
+    return { left, marked: (await marksOf())[agents - 2] ?? [] }
+  }
+  const wake = (id: string, dueS: number, leaseS: number | null) =>
+    pool.query(sql.unsafe`
+      update actor set wake_at = now() - ${dueS} * interval '1 second', work = 'follow',
+        lease_until = now() + ${leaseS} * interval '1 second', lease_owner = ${leaseS === null ? null : 'host/1'},
+        lease_token = ${leaseS === null ? null : due}::uuid
+      where id = ${id}`)
+  await pool.query(sql.unsafe`
+    update actor set snapshot = jsonb_set(snapshot, '{context,failures}', '0') where kind = 'subscription'`)
+  await wake(due, 11, null)
+  await wake(justDue, 9, null)
+  await wake(held, -15, 15)
+  await wake(lapsed, 11, -11)
+  const heard = (owner: string, value: string, ageS: number) =>
+    pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values (${owner}, now() - ${ageS} * interval '1 second',
+        ${sql.jsonb({ supervisor: { value }, process: { works: owner !== 'web' } })})`)
+  // Who is alone on a database tells nobody of itself.
+  expect(await of()).toEqual({ left: [], marked: [] })
+  await heard('web', 'running', 1)
+  await heard('silent', 'running', 16)
+  await heard('leaving', 'draining', 1)
+  expect(await of()).toEqual({ left: [lapsed, due], marked: ['unfollowed'] })
+  await heard('worker', 'running', 14)
+  expect(await of()).toEqual({ left: [], marked: [] })
+  await pool.query(sql.unsafe`delete from process`)
+})
+
 it.each([
   ['an administrator', administrator],
   ['who holds one skill', clerk],

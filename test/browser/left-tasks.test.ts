@@ -1,0 +1,85 @@
+/**
+ * What a person sees of followed tasks where no worker runs any more, in a real browser over a real server, a real agent and a worker
+ * of its own: told where tasks are listed and where their agent is, and over as soon as another worker takes them up.
+ */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../persistence/database.ts'
+import { expectClean } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+import { systemOn, type RunningSystem } from '../support/system.ts'
+
+/** Ten seconds must go by before anything is said of it. */
+const patience = { timeout: 30_000 }
+
+describe('tasks whose only worker has left', () => {
+  let fresh: FreshDatabase
+  let web: TestConsole
+  let peer: RawPeer
+  let browser: Browser
+  let agentId: string
+  let localId: string
+  beforeAll(async () => {
+    fresh = await freshDatabase('postgresql')
+    web = await startConsole({ database: fresh.db, system: { works: false } })
+    peer = await startRawPeer({ card: { name: 'Ledger Agent' } })
+    agentId = (await web.system.agents.register(web.viewer, peer.cardUrl)).id
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await leaveBrowser(browser)
+    await web.close()
+    await peer.close()
+    await fresh.close()
+  })
+
+  /** A worker of its own, with its own connections. */
+  async function work(): Promise<RunningSystem> {
+    const db = await openDatabase(fresh.profile)
+    const worker = await systemOn(db)
+    return {
+      ...worker,
+      async close() {
+        await worker.close()
+        await db.close()
+      },
+    }
+  }
+  const open = (path: string): Promise<Page> => visit(browser, web.url + path)
+
+  it('are told under the list of tasks, in the list of agents and on their agent’s page', async () => {
+    const worker = await work()
+    localId = (await worker.finished((await web.send(agentId, { text: 'hold the line' })).id)).result?.localId ?? ''
+    const followed = async () => (await web.api.get(`/api/actors/subscription/${localId}`)).body
+    await expect.poll(followed, patience).toMatchObject({ actor: { lease: { owner: worker.system.worker.owner } } })
+    await worker.close()
+    const page = await open('/tasks')
+    await page.getByRole('link', { name: '1 task is not followed' }).waitFor(patience)
+    await expectClean(page)
+    await page.goto(`${web.url}/agents`)
+    await page.getByText('Tasks not followed').waitFor(patience)
+    await page.getByRole('link', { name: 'Ledger Agent' }).click()
+    const troubles = page.getByRole('region', { name: 'What stands in its way' })
+    await troubles.getByText('Following 1 task does not work').waitFor(patience)
+    await troubles.getByText('What was to come next is due, and no worker has taken it up').waitFor()
+    await troubles.getByText('It was to be followed again').waitFor()
+    expect(await troubles.getByText('The agent cannot be read').count()).toBe(0)
+    await expectClean(page)
+    await troubles.getByRole('link', { name: 'hold the line' }).click()
+    await page.waitForURL(`**/tasks/${localId}`)
+  })
+
+  it('are told no more once a worker follows them', async () => {
+    const page = await open('/tasks')
+    await page.getByRole('link', { name: '1 task is not followed' }).waitFor(patience)
+    const worker = await work()
+    await expect.poll(() => page.getByRole('link', { name: '1 task is not followed' }).count(), patience).toBe(0)
+    await page.goto(`${web.url}/agents/${agentId}`)
+    await page.getByText('Card as received').waitFor()
+    expect(await page.getByText('Following 1 task does not work').count()).toBe(0)
+    await worker.close()
+  })
+})
