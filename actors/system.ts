@@ -113,7 +113,7 @@ export class System {
   readonly #outbound: Outbound
   readonly #vault: Vault
   readonly #housekeeping: Housekeeping
-  readonly #presence: Presence | null
+  readonly presence: Presence
   readonly #time: Instruments
   readonly #freshness: Freshness
 
@@ -177,8 +177,7 @@ export class System {
     const { artifactDirectory, keeping = keepingByDefault } = options
     this.#housekeeping = new Housekeeping({ db, log, instruments: time, kinds, artifactDirectory, works, keeping })
     const told = (): SupervisorAnswer => supervisedOf(this, db, time)
-    // The one process of an embedded database has nobody to tell.
-    this.#presence = db.profile === 'pglite' ? null : new Presence({ db, log, owner: this.worker.owner, told })
+    this.presence = new Presence({ db, log, owner: this.worker.owner, told, instruments: time })
     this.supervisor = this.#supervisor()
   }
 
@@ -210,7 +209,7 @@ export class System {
           // An embedded database has no other process whose commits could be missed.
           freshness: (signal) => (db.profile === 'pglite' ? idle(signal) : this.#freshness.watch(signal)),
           housekeeping: (signal) => this.#housekeeping.loop(signal),
-          presence: (signal) => this.#presence?.loop(signal) ?? idle(signal),
+          presence: (signal) => this.presence.loop(signal),
         },
         prepare: async () => {
           this.changes.subscribe((change) => {
@@ -224,10 +223,10 @@ export class System {
           if (works) this.worker.open()
         },
         finish: async () => {
-          const leaving = this.#presence?.tell()
+          const leaving = this.presence.tell()
           await this.worker.drain()
           await leaving
-          await this.#presence?.leave()
+          await this.presence.leave()
           await this.#freshness.close()
           await this.#outbound.close()
           await this.pool.close()

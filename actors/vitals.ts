@@ -6,6 +6,7 @@ import type { LoopView, ProcessView, SupervisorAnswer } from '../domain/queue.ts
 import { loopNames, workersLoops, type LoopName } from '../machines/supervisor.ts'
 import type { Database } from '../persistence/database.ts'
 import type { Kinds } from './loop/kinds.ts'
+import type { Presence } from './loop/presence.ts'
 import type { Instruments } from './loop/runtime.ts'
 import type { Supervisor } from './loop/supervisor.ts'
 import type { ParserPool } from './threads/pool.ts'
@@ -19,12 +20,14 @@ export interface LivingSystem {
   readonly works: boolean
   readonly release: string | null
   readonly pool: ParserPool
+  readonly presence: Pick<Presence, 'answerMs'>
 }
 
 /** Only counts and names: leases are of every organization, so none is told by its actor. */
 export function vitalsOf(system: LivingSystem, db: Database, instruments: Instruments): ProcessView {
   const { threads, underWay, queued, bytesUnderWay, tasksLost } = system.pool.stats
   const { acquiredConnections, idleConnections, waitingClients } = db.pool.state()
+  const { answerMs } = system.presence
   return {
     owner: system.worker.owner,
     works: system.works,
@@ -36,6 +39,7 @@ export function vitalsOf(system: LivingSystem, db: Database, instruments: Instru
       inUse: acquiredConnections,
       idle: idleConnections,
       waiting: waitingClients,
+      ...(answerMs !== null && { answerMs }),
     },
   }
 }

@@ -24,5 +24,8 @@ export const streamOpenAfterMs = answerDeadlineMs + 20_000
 /** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */
 export const stuckAfterMs = 10_000
 
+/** A database answers a small write within milliseconds; where it takes this long, all that waits for it is late. Milliseconds. */
+export const slowAnswerMs = 1_000
+
 /** Following, or asking, that fails for so long since its first failure needs a person to know. Milliseconds. */
 export const failingToldAfterMs = 60_000

@@ -92,6 +92,8 @@ export const ProcessView = z.object({
     inUse: z.number(),
     idle: z.number(),
     waiting: z.number(),
+    /** What its last two answers to small writes took at the least, milliseconds; absent before the first, and from the release before. */
+    answerMs: z.optional(z.number()),
   }),
 })
 export type ProcessView = z.infer<typeof ProcessView>

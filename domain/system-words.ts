@@ -3,7 +3,7 @@
  * told of itself. What is not known is said to be so, and never judged. Pure, by times that are handed in. Does not own the
  * numbers (domain/queue.ts) or how one queue or loop stands (domain/queue-words.ts).
  */
-import { silentAfterMs } from './patience.ts'
+import { silentAfterMs, slowAnswerMs } from './patience.ts'
 import {
   attentionCountLimit,
   queueCountLimit,
@@ -110,7 +110,10 @@ function troubleOf(
       ? { tone, words: `The ${first.name} loop ${one}` }
       : { tone, words: `${more.length + 1} loops ${many}` }
   }
-  return null
+  const { answerMs = 0 } = process.database
+  return answerMs < slowAnswerMs
+    ? null
+    : { tone: 'warn', words: `The database is slow: it answers in ${(answerMs / 1000).toFixed(1)} s` }
 }
 
 /** The first of the worst. */

@@ -22,6 +22,11 @@ export async function tellOfProcess(db: Connection, owner: string, told: Supervi
     on conflict (owner) do update set seen_at = excluded.seen_at, told = excluded.told`)
 }
 
+/** Where there is nobody to tell: resolves once the database has answered. */
+export async function awaitAnswer(db: Connection): Promise<void> {
+  await db.query(sql.unsafe`select 1`)
+}
+
 /** At a clean end: whoever leaves is not missed. */
 export async function forgetProcess(db: Connection, owner: string): Promise<void> {
   await db.query(sql.unsafe`delete from process where owner = ${owner}`)

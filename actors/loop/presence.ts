@@ -1,12 +1,14 @@
 /**
- * Telling others that this process is there, and how it is: workers do not listen, and a web replica answers only for itself.
+ * Telling others that this process is there, and how it is: workers do not listen, and a web replica answers only for itself. And
+ * by the way, how long the database takes to answer: telling asks as much of it as any small write does, a connection's wait included.
  * Owns when it is told; not what (../vitals.ts), and nobody decides anything by it.
  */
 import type { SupervisorAnswer } from '../../domain/queue.ts'
 import type { Database } from '../../persistence/database.ts'
-import { forgetProcess, tellOfProcess } from '../../persistence/processes.ts'
+import { awaitAnswer, forgetProcess, tellOfProcess } from '../../persistence/processes.ts'
 import { Bell } from './bell.ts'
 import type { Log } from '../log.ts'
+import type { Instruments } from './runtime.ts'
 
 const everyMs = 5_000
 /** A database that does not answer keeps nobody from ending. */
@@ -17,10 +19,15 @@ export interface PresenceOptions {
   readonly log: Log
   readonly owner: string
   readonly told: () => SupervisorAnswer
+  readonly instruments: Pick<Instruments, 'monotonic'>
 }
 
 export class Presence {
   readonly #o: PresenceOptions
+  /** What the last two answers of the database took, the newer one last. */
+  #tookMs: readonly number[] = []
+  /** Since when an answer is waited for. */
+  #askedAt: number | null = null
 
   constructor(options: PresenceOptions) {
     this.#o = options
@@ -28,21 +35,48 @@ export class Presence {
 
   /** Tells until the signal aborts. */
   async loop(signal: AbortSignal): Promise<void> {
+    for (const bell = new Bell(); !signal.aborted; await bell.wait(everyMs, signal)) await this.#measured()
+  }
+
+  /**
+   * What the last two answers of the database took at the least, for one that was slow is weather; what is waited for counts once it takes
+   * longer than the last. Milliseconds; null before the first.
+   */
+  get answerMs(): number | null {
+    const [last] = this.#tookMs.slice(-1)
+    if (last === undefined) return null
+    const waitedMs = this.#askedAt === null ? 0 : this.#o.instruments.monotonic() - this.#askedAt
+    return Math.round(waitedMs > last ? last : Math.min(...this.#tookMs))
+  }
+
+  async #measured(): Promise<void> {
+    const { monotonic } = this.#o.instruments
+    this.#askedAt = monotonic()
+    try {
+      await this.#tell()
+      this.#tookMs = [...this.#tookMs.slice(-1), monotonic() - this.#askedAt]
+    } finally {
+      // Of one that failed an outage is told.
+      this.#askedAt = null
+    }
+  }
+
+  /** The one process of an embedded database has nobody to tell. */
+  async #tell(): Promise<void> {
     const { db, owner, told } = this.#o
-    for (const bell = new Bell(); !signal.aborted; await bell.wait(everyMs, signal))
-      await tellOfProcess(db.pool, owner, told())
+    if (db.profile === 'pglite') await awaitAnswer(db.pool)
+    else await tellOfProcess(db.pool, owner, told())
   }
 
   /** Once more, when it begins to drain. */
   tell(): Promise<void> {
-    const { db, owner, told } = this.#o
-    return this.#briefly(tellOfProcess(db.pool, owner, told()))
+    return this.#briefly(this.#tell())
   }
 
   /** Others need not miss it. */
-  leave(): Promise<void> {
+  async leave(): Promise<void> {
     const { db, owner } = this.#o
-    return this.#briefly(forgetProcess(db.pool, owner))
+    if (db.profile !== 'pglite') await this.#briefly(forgetProcess(db.pool, owner))
   }
 
   /** Who cannot say it is missed for a while, which harms nobody. */

@@ -1,6 +1,6 @@
 /** How processes and the whole system are said to stand: the worst of what is known, and nothing of what is not. */
 import { describe, expect, it } from 'vitest'
-import { stuckAfterMs } from '../../domain/patience.ts'
+import { slowAnswerMs, stuckAfterMs } from '../../domain/patience.ts'
 import type { HeldLeases, LoopView, SupervisorAnswer, ToldProcess } from '../../domain/queue.ts'
 import {
   needingStanding,
@@ -88,6 +88,31 @@ describe('the whole', () => {
       tone: 'warn',
       words: 'The push loop failed and starts again',
     })
+  })
+})
+
+describe('a database that is slow', () => {
+  const running = { running: { command: 'up' } }
+  const answering = (answerMs: number, loops?: LoopView[]): SupervisorAnswer => {
+    const { supervisor: machine, process } = supervisor(running, loops)
+    return { supervisor: machine, process: { ...process, database: { ...process.database, answerMs } } }
+  }
+  const words = (answer: SupervisorAnswer, dueMs: number | null = null) =>
+    systemStanding(answer, { known: { kinds: [queue(dueMs)], leases: [], processes: [] } }, nowMs)
+
+  it('is said to be, before what waits for it, and not of a moment', () => {
+    const slow = { tone: 'warn', words: 'The database is slow: it answers in 2.1 s' }
+    expect(words(answering(2_100))).toEqual(slow)
+    expect(words(answering(2_100), stuckAfterMs)).toEqual(slow)
+    expect(words(answering(slowAnswerMs - 1)).words).toBe('Everything runs, nothing waits')
+    // Where a loop was failed by it, that is the worse.
+    const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
+    expect(words(answering(2_100, [away])).words).toBe('The command loop waited for the database just now')
+  })
+
+  it('is said to be although, or because, what waits could not be read in time', () => {
+    const late = { missing: { why: 'late', since: '12:00' } } as const
+    expect(systemStanding(answering(2_100), late, nowMs).words).toBe('The database is slow: it answers in 2.1 s')
   })
 })
 

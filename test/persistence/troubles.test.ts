@@ -140,7 +140,12 @@ it('tells of the tasks that are not followed for long, the newest first, and not
 
 it('tells of tasks that are due where nobody works, and of none that merely waits for its turn', async () => {
   const { pool } = fresh.db
-  const [due, justDue, held, lapsed] = [61, 62, 63, 64].map((n) => taskOf(agents - 2, n)) as [string, string, string, string]
+  const [due, justDue, held, lapsed] = [61, 62, 63, 64].map((n) => taskOf(agents - 2, n)) as [
+    string,
+    string,
+    string,
+    string,
+  ]
   const of = async () => {
     const { tasks } = await readUnfollowedTasks(pool, administrator, attention)
     const left = tasks.map(({ localId }) => localId).filter((id) => [due, justDue, held, lapsed].includes(id))

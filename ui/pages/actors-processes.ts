@@ -11,6 +11,7 @@ import {
   type SupervisorAnswer,
   type ToldProcess,
 } from '../../domain/queue.ts'
+import { slowAnswerMs } from '../../domain/patience.ts'
 import { loopStanding, loopWords, outageWords } from '../../domain/queue-words.ts'
 import {
   beside,
@@ -215,14 +216,22 @@ function resources({ format }: App, { parser, database }: ProcessView): Template
       <dt>${term}</dt>
       <dd>${words}</dd>
     </div>`
-  const { inUse, idle, waiting, profile } = database
+  const { inUse, idle, waiting, profile, answerMs } = database
   const name = profile === 'pglite' ? 'embedded' : 'PostgreSQL'
   const pool = `${name}: ${plural(inUse, 'connection')} in use, ${idle} idle`
+  const warned = (words: string): TemplateResult =>
+    html`, <span class="tone-warn">${icon('triangle-alert', 13)} ${words}</span>`
+  const answers =
+    answerMs === undefined
+      ? nothing
+      : answerMs < slowAnswerMs
+        ? `, answers in ${answerMs} ms`
+        : warned(`answers in ${format.duration(answerMs)}`)
   const busy = `${parser.underWay} under way (${format.bytes(parser.bytesUnderWay)}), ${parser.queued} waiting`
   const threads = `${plural(parser.threads, 'thread')}, ${parser.underWay === 0 ? 'nothing under way' : busy}`
   const lost = plural(parser.tasksLost, 'task')
   return html`<dl>
-    ${fact('Database', waiting === 0 ? pool : html`${pool}, <span class="tone-warn">${icon('triangle-alert', 13)} ${waiting} waiting for one</span>`)}
-    ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}; <span class="tone-warn">${icon('triangle-alert', 13)} ${lost} given up, see the log</span>`)}
+    ${fact('Database', html`${pool}${answers}${waiting === 0 ? nothing : warned(`${waiting} waiting for a connection`)}`)}
+    ${fact('Parsing', parser.tasksLost === 0 ? threads : html`${threads}${warned(`${lost} given up, see the log`)}`)}
   </dl>`
 }
