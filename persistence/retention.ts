@@ -52,9 +52,11 @@ export async function forgetFacts(db: Database['pool'], before: string, after: n
   return db.transaction(async (tx) => {
     await tx.query(admitted)
     const pass = await tx.one(sql.type(Pass)`
-      with oldest as (
+      with kept as (
+        select max(number) - ${factsKept} as behind from fact
+      ), oldest as (
         select number, at from fact
-        where number > ${after} and number <= (select max(number) - ${factsKept} from fact)
+        where number > ${after} and number <= (select behind from kept)
         order by number limit ${factsAtOnce}
       ), gone as (
         delete from fact f using oldest o where f.number = o.number and o.at < ${before} returning 1
@@ -63,7 +65,7 @@ export async function forgetFacts(db: Database['pool'], before: string, after: n
         (select max(number) from oldest) as last, exists (select from oldest where at > now() + interval '1 hour') as "isAhead",
         exists (
           select from (
-            select at from fact where number > (select max(number) from oldest) and number <= (select max(number) - ${factsKept} from fact)
+            select at from fact where number > (select max(number) from oldest) and number <= (select behind from kept)
             order by number limit ${factsAhead}) next
           where next.at < ${before}) as "isOldBehind"`)
     const goesOn = pass.facts > 0 || pass.isAhead || pass.isOldBehind
