@@ -137,7 +137,7 @@ export class SignalboxActor extends View {
     return [
       { keys: ',', label: 'Previous step', group: 'This page', run: () => this.#look(this.#at - 1) },
       { keys: '.', label: 'Next step', group: 'This page', run: () => this.#look(this.#at + 1) },
-      { keys: 'Escape', label: 'Follow live', group: 'This page', run: () => this.#leavePast() },
+      { keys: 'Escape', label: 'Back to now', group: 'This page', run: () => this.#leavePast() },
       chartKey('0', 'Show the whole chart', (chart) => chart.showEverything()),
       chartKey('+', 'Zoom in', (chart) => chart.zoomIn()),
       chartKey('-', 'Zoom out', (chart) => chart.zoomOut()),
