@@ -41,6 +41,7 @@ const Detail = z.object({
   lease: z.nullable(z.object({ owner: z.string(), until: z.string() })),
   next: z.array(Next),
   agentId: z.nullable(z.string()),
+  agentName: z.nullable(z.string()),
   taskId: z.nullable(z.string()),
 })
 

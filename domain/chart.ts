@@ -87,6 +87,8 @@ export interface ActorDetail extends ActorSummary {
   readonly lease: { readonly owner: string; readonly until: string } | null
   readonly next: readonly { readonly event: string; readonly label: string; readonly guard?: string }[]
   readonly agentId: string | null
+  /** Null where it is about none. */
+  readonly agentName: string | null
   readonly taskId: string | null
 }
 

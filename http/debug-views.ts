@@ -161,6 +161,7 @@ export function detailOf(record: ActorRecord, definitions: Definitions): ActorDe
     lease: leaseOwner === null || leaseUntil === null ? null : { owner: leaseOwner, until: leaseUntil },
     next: next.map(nextOf),
     agentId: record.agentId,
+    agentName: record.agentName,
     taskId: record.taskId,
   }
 }

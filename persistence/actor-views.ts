@@ -41,6 +41,8 @@ export interface ActorRecord {
   /** What a person calls it: the task's title, the first words of the message, or the agent that it is about. */
   readonly title: string | null
   readonly agentId: string | null
+  /** Read for one actor, and not for each of a list. */
+  readonly agentName: string | null
   /** The local task it is about. */
   readonly taskId: string | null
 }
@@ -71,6 +73,7 @@ const Record_ = z.object({
   seenAt: z.string(),
   title: z.string().nullable(),
   agentId: z.string().nullable(),
+  agentName: z.string().nullable(),
   taskId: z.string().nullable(),
 })
 
@@ -99,6 +102,8 @@ export interface ActorFilter {
   readonly limit: number
 }
 
+type Fragment = ReturnType<typeof sql.fragment>
+
 const everyActor = sql.fragment`
   select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, lease_owner,
     lease_until, created_at, updated_at, null::timestamptz as settled_at from actor
@@ -106,12 +111,16 @@ const everyActor = sql.fragment`
   select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null,
     created_at, updated_at, settled_at from actor_archive`
 
-const selected = sql.fragment`
+const aboutAgent = sql.fragment`coalesce(t.agent_id, c.agent_id, g.id)`
+const nameOfAgent = sql.fragment`(select named.name from agent named where named.id = ${aboutAgent})`
+const noName = sql.fragment`null::text`
+
+const selected = (agentName: Fragment): Fragment => sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
     a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
     a.updated_at as "updatedAt", ${movedAt} as "movedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
-    now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
-    coalesce(t.id, c.task_id) as "taskId"`
+    now() as "seenAt", coalesce(t.title, c.title, g.name) as title, ${aboutAgent} as "agentId",
+    ${agentName} as "agentName", coalesce(t.id, c.task_id) as "taskId"`
 
 /** What the command of `a` is called: a send by its task or its words, a cancel by the task that it is to end. */
 const ofCommand = sql.fragment`
@@ -198,12 +207,11 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
         ...seenBy(viewer, noLane),
       ])})
     ), newest as (select * from found ${page})
-    ${selected}
+    ${selected(noName)}
     from newest n join lateral (select * from (${everyActor}) b where b.kind = n.kind and b.id = n.id) a on true ${subjects}
     order by a.updated_at desc, a.id desc`)
 }
 
-type Fragment = ReturnType<typeof sql.fragment>
 const allOf = (conditions: readonly Fragment[]): Fragment =>
   sql.fragment`${sql.join([...conditions], sql.fragment` and `)}`
 
@@ -299,7 +307,7 @@ const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (c) => `\\$
 
 export async function findActor(db: Connection, viewer: Viewer, kind: string, id: string): Promise<ActorRecord | null> {
   return db.maybeOne(
-    sql.type(Record_)`${selected} from (${everyActor}) a ${subjects}
+    sql.type(Record_)`${selected(nameOfAgent)} from (${everyActor}) a ${subjects}
       where a.organization_id = ${viewer.organizationId} and a.kind = ${kind} and a.id = ${id} and ${actorHeld(viewer, ownLane)}`,
   )
 }
@@ -312,7 +320,7 @@ export async function findActors(
 ): Promise<readonly ActorRecord[]> {
   if (refs.length === 0) return []
   return db.any(
-    sql.type(Record_)`${selected}
+    sql.type(Record_)`${selected(nameOfAgent)}
       from ${sql.unnest(
         refs.map(({ kind, id }, place) => [kind, id, place]),
         ['text', 'uuid', 'int4'],

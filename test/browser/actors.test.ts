@@ -171,6 +171,16 @@ describe('the Actors page', () => {
     await expect.poll(() => rows.count(), patience).toBe(1)
   })
 
+  it('calls the agent by its name in the details of what follows a task, and of what looks after the agent', async () => {
+    for (const actor of [resting, await actorIn('reconciliation', 'pausing')]) {
+      const page = await open(pathOf(actor))
+      const details = page.getByRole('complementary', { name: 'Actor details' })
+      const agent = details.getByRole('link', { name: 'Test agent 1.0 JSONRPC' })
+      expect(await agent.getAttribute('data-route')).toBe(`/agents/${agentId}`)
+      expect(await agent.locator('bdi').count()).toBe(1)
+    }
+  })
+
   it('keeps rows in their places when new actors arrive', async () => {
     const page = await open('/actors')
     const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem').getByRole('link')

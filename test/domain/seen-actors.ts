@@ -24,6 +24,7 @@ export const actorIn = (kind: string, value: StateValue, more: Partial<ActorDeta
   lease: null,
   next: [],
   agentId: null,
+  agentName: null,
   taskId: null,
   ...more,
 })

@@ -258,7 +258,6 @@ export class SignalboxActor extends View {
             nowMs: this.#nowMs,
             isSilent: this.#actor.data !== undefined && isHolderSilent(this.#actor.data),
             explanations: this.#explanations.filter((each) => !this.#actor.data || !isAbove(each, this.#actor.data)),
-            agentName: this.#sent.data?.send.agentName ?? null,
           })}
         </div>
       </aside>
