@@ -22,6 +22,7 @@ const summary = {
   movedAt: z.string(),
   attention: z.boolean(),
   silent: z.boolean(),
+  waits: z.boolean(),
   title: z.string(),
 }
 

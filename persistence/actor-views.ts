@@ -5,7 +5,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import type { Viewer } from '../domain/access.ts'
-import { leaseGraceMs } from '../domain/patience.ts'
+import { leaseGraceMs, stuckAfterMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
@@ -26,6 +26,8 @@ export interface ActorRecord {
   readonly leaseUntil: string | null
   /** Who holds it is not heard of any more. */
   readonly isHolderSilent: boolean
+  /** Its work, or its timer, is due for longer than a worker needs to take it, and nobody has. */
+  readonly isUntaken: boolean
   readonly revision: number
   readonly machineVersion: string
   readonly createdAt: string
@@ -63,6 +65,7 @@ const Record_ = z.object({
   leaseOwner: z.string().nullable(),
   leaseUntil: z.string().nullable(),
   isHolderSilent: z.boolean(),
+  isUntaken: z.boolean(),
   revision: z.number(),
   machineVersion: z.string(),
   createdAt: z.string(),
@@ -105,19 +108,22 @@ export interface ActorFilter {
 type Fragment = ReturnType<typeof sql.fragment>
 
 const everyActor = sql.fragment`
-  select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, lease_owner,
+  select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, wake_at, lease_owner,
     lease_until, created_at, updated_at, null::timestamptz as settled_at from actor
   union all
-  select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null,
+  select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null, null,
     created_at, updated_at, settled_at from actor_archive`
 
 const aboutAgent = sql.fragment`coalesce(t.agent_id, c.agent_id, g.id)`
 const nameOfAgent = sql.fragment`(select named.name from agent named where named.id = ${aboutAgent})`
 const noName = sql.fragment`null::text`
 
+const isUntaken = sql.fragment`coalesce(
+    a.wake_at <= now() - ${stuckAfterMs} * interval '1 millisecond' and ${isUnheld(sql.fragment`a`)}, false)`
+
 const selected = (agentName: Fragment): Fragment => sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
-    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
+    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", ${isUntaken} as "isUntaken", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
     a.updated_at as "updatedAt", ${movedAt} as "movedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
     now() as "seenAt", coalesce(t.title, c.title, g.name) as title, ${aboutAgent} as "agentId",
     ${agentName} as "agentName", coalesce(t.id, c.task_id) as "taskId"`

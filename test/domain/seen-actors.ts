@@ -16,6 +16,7 @@ export const actorIn = (kind: string, value: StateValue, more: Partial<ActorDeta
   movedAt: at(0),
   attention: false,
   silent: false,
+  waits: false,
   title: '',
   createdAt: at(-1000),
   context: {},
