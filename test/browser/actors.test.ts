@@ -205,7 +205,7 @@ describe('the Actors page', () => {
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
     await queues
       .getByRole('row', { name: /^Delivering messages command Nothing waits 0 none 0/ })
-      .getByRole('link', { name: '1 command actors that need a person' })
+      .getByRole('link', { name: '1 command actors that need attention' })
       .click()
     const rows = page
       .getByRole('region', { name: 'Actors' })
@@ -218,7 +218,7 @@ describe('the Actors page', () => {
     // Once more, after the person went on from there: the same link does the same again.
     await page.getByRole('button', { name: 'All', exact: true }).click()
     await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('false')
-    const needing = page.getByRole('link', { name: '1 needs a person' }).first()
+    const needing = page.getByRole('link', { name: '1 needs attention' }).first()
     await needing.click()
     await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('true')
     await page.getByRole('button', { name: 'All', exact: true }).click()
@@ -292,7 +292,7 @@ describe('the Actors page', () => {
     await page.goBack()
     expect(await field.inputValue()).toBe('resting')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or do' }).fill('needs a person')
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('needs attention')
     await page.keyboard.press('Enter')
     await expect.poll(() => field.inputValue(), patience).toBe('')
     expect(new URL(page.url()).search).toBe('?needs=attention')
