@@ -28,8 +28,9 @@ import { ServerClock } from '../server-clock.ts'
 import { SignalboxActor } from './actors-detail.ts'
 import { SignalboxMachines } from './actors-machines.ts'
 import { keyOf } from './actors-order.ts'
+import { RowFocus } from './actors-focus.ts'
 import { ActorPages } from './actors-pages.ts'
-import { actorRow } from './actors-row.ts'
+import { actorRow, noRows } from './actors-row.ts'
 import * as ask from './actors-questions.ts'
 import { narrowedTo } from './actors-narrowed.ts'
 import { queuesNews } from './actors-news.ts'
@@ -73,6 +74,11 @@ export class SignalboxActors extends View {
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
   readonly #clock = new ServerClock()
   readonly #pages = new ActorPages()
+  readonly #focus = new RowFocus(
+    this,
+    () => this.renderRoot.querySelector('signalbox-actor'),
+    () => this.#listPath,
+  )
   /**
    * Of a list that is drawn with other rows because somebody asked for them: how many there were before, for the next is where they
    * read on. What leaves a list later by itself has nothing to do with it.
@@ -206,11 +212,21 @@ export class SignalboxActors extends View {
         <h1 class="sr">Actors</h1>
         ${
           chosen
-            ? html`<signalbox-actor .app=${app} .kind=${chosen.kind} .actorId=${chosen.id}></signalbox-actor>`
+            ? html`<signalbox-actor
+                .app=${app}
+                .kind=${chosen.kind}
+                .actorId=${chosen.id}
+                .leave=${this.#focus.leave}
+              ></signalbox-actor>`
             : this.#machinery(app)
         }
       </section>
     </div>`
+  }
+
+  /** As it is filtered, with none chosen. */
+  get #listPath(): string {
+    return ask.actorsPath(this._filter, { show: null, process: null })
   }
 
   #machinery(app: App): TemplateResult {
@@ -225,7 +241,7 @@ export class SignalboxActors extends View {
         >${words}</a
       >`
     }
-    const list = ask.actorsPath(this._filter, { show: null, process: null })
+    const list = this.#listPath
     return html`<div class="machinery">
       <nav class="row" aria-label="The machinery">
         <a
@@ -245,7 +261,7 @@ export class SignalboxActors extends View {
     </div>`
   }
 
-  /** How the whole stands, above the list and on every width: links to the rest of it, and to what needs a person. */
+  /** How the whole stands, above the list and on every width: links to the rest of it, and to what needs attention. */
   #standing(app: App): TemplateResult | typeof nothing {
     const supervisor = this.#supervisor.answer
     if (!supervisor.data) return nothing
@@ -320,37 +336,21 @@ export class SignalboxActors extends View {
   }
 
   #rows(app: App, rows: readonly ActorSummary[]): TemplateResult {
-    if (rows.length === 0) return this.#empty()
+    if (rows.length === 0) return noRows(this._filter)
     const { next } = this.#pages
     const chosen = this.#chosen
     const row = (actor: ActorSummary): TemplateResult =>
-      actorRow({ app, actor, isChosen: chosen?.kind === actor.kind && chosen.id === actor.id })
+      actorRow({
+        app,
+        actor,
+        isChosen: chosen?.kind === actor.kind && chosen.id === actor.id,
+        press: this.#focus.enter,
+      })
     return html`<ul>
         ${repeat(rows, keyOf, row)}
       </ul>
       ${this._olderFault ? staleNotice(this._olderFault, () => this.#loadOlder(app)) : nothing}
       ${next === null ? nothing : html`<button class="small more" @click=${() => this.#loadOlder(app)}>Load more</button>`}`
-  }
-
-  #empty(): TemplateResult {
-    if (ask.isFiltered(this._filter)) {
-      const onlyAttention = ask.isSameFilter(this._filter, { ...ask.everyActor, attention: true })
-      return html`<div class="empty">
-        ${icon(onlyAttention ? 'circle-check' : 'list-filter', 28)}
-        <b>${onlyAttention ? 'Nothing needs attention' : 'No actor matches'}</b>
-        <p>
-          ${
-            onlyAttention
-              ? 'No command is uncertain, nothing has failed or lost its worker.'
-              : 'Try fewer words, another kind, or all actors. Finished actors are searched among the newest 10,000 of a kind, titles among the newest 2,000; a whole ID finds any.'
-          }
-        </p>
-      </div>`
-    }
-    return html`<div class="empty">
-      ${icon('workflow', 28)}<b>No actors yet</b>
-      <p>Send a message to an agent: its command becomes the first.</p>
-    </div>`
   }
 
   #drawFrom(row: number): void {
