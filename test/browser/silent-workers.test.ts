@@ -140,4 +140,19 @@ describe('a worker that is not heard of any more', () => {
     const other = queue.getByRole('row', { name: /subscription/ }).locator('td[data-label="Oldest"]')
     expect(await other.innerText()).toBe('none')
   })
+
+  it('is no reason to say of what was sent that it is on its way: it waits, or has no answer yet', async () => {
+    const { id } = await idle.send(agentId, { text: 'begun by who is gone' })
+    await idle.db.pool.query(sql.unsafe`update command set created_at = now() - interval '1 minute'`)
+    await idle.db.pool.query(sql.unsafe`update command set status = 'dispatching' where id = ${id}`)
+    const page = await open(`${idle.url}/tasks`)
+    await page.getByText('No task yet, and what you sent is not delivered yet').waitFor()
+    const line = page.getByRole('region', { name: 'Messages under way' })
+    await line
+      .getByRole('button', { name: /^\d messages wait to be delivered, 1 message has no answer yet, the oldest since/ })
+      .click()
+    await line.getByText('begun, no answer yet').waitFor()
+    expect(await page.getByText('on their way').count()).toBe(0)
+    await expectClean(page)
+  })
 })

@@ -317,8 +317,8 @@ describe('work that waits', () => {
 
   it('shows on the list of tasks what is accepted and not delivered, in every tab, since when and where', async () => {
     const page = await open(`${idle.url}/tasks`)
-    await page.getByText('No task yet, and what you sent is on its way').waitFor()
-    const line = page.getByRole('region', { name: 'Messages on their way' })
+    await page.getByText('No task yet, and what you sent is not delivered yet').waitFor()
+    const line = page.getByRole('region', { name: 'Messages under way' })
     await line.getByRole('button', { name: /1 message waits to be delivered, since \d/ }).click()
     await line.getByText('is anybody there').waitFor()
     await expectClean(page)
