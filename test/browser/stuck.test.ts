@@ -158,6 +158,10 @@ describe('a send whose outcome is unknown', () => {
     const beside = page.getByRole('complementary', { name: 'Details' })
     await beside.getByRole('link', { name: 'Following does not work' }).waitFor()
     await expectClean(page)
+    // Of one notice nothing is below an edge on a narrow screen: when it is tried next is its last line.
+    await page.setViewportSize({ width: 390, height: 844 })
+    const inTheWay = page.getByRole('region', { name: 'What stands in its way' })
+    expect(await inTheWay.evaluate((box) => box.scrollHeight - box.clientHeight)).toBeLessThanOrEqual(0)
     faulty.script.heal()
   })
 
