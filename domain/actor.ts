@@ -22,6 +22,7 @@ const summary = {
   movedAt: z.string(),
   attention: z.boolean(),
   silent: z.boolean(),
+  waits: z.boolean(),
   title: z.string(),
 }
 
@@ -41,6 +42,7 @@ const Detail = z.object({
   lease: z.nullable(z.object({ owner: z.string(), until: z.string() })),
   next: z.array(Next),
   agentId: z.nullable(z.string()),
+  agentName: z.nullable(z.string()),
   taskId: z.nullable(z.string()),
 })
 

@@ -75,6 +75,8 @@ export interface ActorSummary {
   readonly attention: boolean
   /** Who holds its work is not heard of any more, or has stopped renewing its lease. */
   readonly silent: boolean
+  /** It is due for long, and nobody holds it: no worker runs, or none has a place for it. */
+  readonly waits: boolean
   readonly title: string
 }
 
@@ -87,6 +89,8 @@ export interface ActorDetail extends ActorSummary {
   readonly lease: { readonly owner: string; readonly until: string } | null
   readonly next: readonly { readonly event: string; readonly label: string; readonly guard?: string }[]
   readonly agentId: string | null
+  /** Null where it is about none. */
+  readonly agentName: string | null
   readonly taskId: string | null
 }
 

@@ -298,11 +298,14 @@ function unseenWords(kinds: readonly KindQueue[]): string | null {
   return `${counted} ${tasks === 1 ? 'task is' : 'tasks are'} not followed${unread ? ', an agent cannot be read' : ''}`
 }
 
-/** Said beside how the whole stands, for most of it is no fault of the machinery: how many actors need a person. Null: none is known to. */
+/**
+ * Said beside how the whole stands, for most of it is no fault of the machinery: how many actors need attention. Not "a person": of a
+ * task that is not followed there is only to know. Null: none is known to.
+ */
 export function needingStanding(news: QueuesNews): Standing | null {
   const needing = 'known' in news ? news.known.kinds.reduce((sum, { attention }) => sum + attention, 0) : 0
   if (needing === 0) return null
-  return { tone: 'warn', words: `${needing} ${needing === 1 ? 'needs' : 'need'} a person` }
+  return { tone: 'warn', words: `${needing} ${needing === 1 ? 'needs' : 'need'} attention` }
 }
 
 /** Places of a kind, in all processes that are known to live; null where none has any. */

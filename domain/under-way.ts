@@ -39,10 +39,25 @@ export type UnderWayAnswer = z.infer<typeof UnderWayAnswer>
 /** What is delivered sooner is not worth a line that comes and goes. Milliseconds. */
 export const underWayGraceMs = 3_000
 
-/** "2 messages are on their way"; where no byte of any has left, that they wait. */
-export function underWayWords({ sends, count, isWhole }: Pick<UnderWayAnswer, 'sends' | 'count' | 'isWhole'>): string {
-  const waits = sends.every(({ status }) => status === 'pending')
+/**
+ * "2 messages are on their way"; where no byte of any has left, that they wait. `late`: for longer than a worker needs. Then nobody
+ * here knows whether one is at it at all, and it is said how far each has come.
+ */
+export function underWayWords(
+  { sends, count, isWhole }: Pick<UnderWayAnswer, 'sends' | 'count' | 'isWhole'>,
+  late: boolean,
+): string {
+  const waiting = sends.filter(({ status }) => status === 'pending')
+  const begun = sends.filter(({ status }) => status !== 'pending')
+  const isAll = count === sends.length && isWhole
   const what = sendsCounted(sends, count, isWhole)
-  if (count === 1 && isWhole) return waits ? `${what} waits to be delivered` : `${what} is on its way`
-  return waits ? `${what} wait to be delivered` : `${what} are on their way`
+  const isOne = count === 1 && isWhole
+  if (begun.length === 0) return `${what} ${waits(isOne)}`
+  if (!late) return `${what} ${isOne ? 'is on its way' : 'are on their way'}`
+  if (waiting.length === 0) return `${what} ${unanswered(isOne)}`
+  if (!isAll) return `${what} ${waits(false)} or ${unanswered(false)}`
+  return `${sendsCounted(waiting)} ${waits(waiting.length === 1)}, ${sendsCounted(begun)} ${unanswered(begun.length === 1)}`
 }
+
+const waits = (isOne: boolean): string => `${isOne ? 'waits' : 'wait'} to be delivered`
+const unanswered = (isOne: boolean): string => `${isOne ? 'has' : 'have'} no answer yet`

@@ -123,8 +123,7 @@ const lostWorker = ({ work, workStartedAt, leaseOwner, leaseUntil, seenAt }: Act
   )
 
 export function summaryOf(record: ActorRecord, definitions: Definitions): ActorSummary {
-  const { kind, id, snapshot, work, isHolderSilent, revision, machineVersion, updatedAt, movedAt, settledAt, title } =
-    record
+  const { kind, id, snapshot, work, revision, machineVersion, updatedAt, movedAt, settledAt, title } = record
   const definition = definitions.get(definitionKey(kind, machineVersion))
   const leaves = definition ? liveLeaves(activeNodes(definition, snapshot.value)) : []
   const marked = settledAt === null && leaves.some((node) => node.tags.includes('attention'))
@@ -141,7 +140,8 @@ export function summaryOf(record: ActorRecord, definitions: Definitions): ActorS
     movedAt,
     attention: lost || record.failsForLong || marked,
     // Until its lease is over it heals by itself, so that alone needs nobody.
-    silent: lost || (work !== null && isHolderSilent),
+    silent: lost || (work !== null && record.isHolderSilent),
+    waits: record.isUntaken,
     title: title ?? '',
   }
 }
@@ -161,6 +161,7 @@ export function detailOf(record: ActorRecord, definitions: Definitions): ActorDe
     lease: leaseOwner === null || leaseUntil === null ? null : { owner: leaseOwner, until: leaseUntil },
     next: next.map(nextOf),
     agentId: record.agentId,
+    agentName: record.agentName,
     taskId: record.taskId,
   }
 }

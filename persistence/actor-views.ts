@@ -5,7 +5,7 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import type { Viewer } from '../domain/access.ts'
-import { leaseGraceMs } from '../domain/patience.ts'
+import { leaseGraceMs, stuckAfterMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
@@ -26,6 +26,8 @@ export interface ActorRecord {
   readonly leaseUntil: string | null
   /** Who holds it is not heard of any more. */
   readonly isHolderSilent: boolean
+  /** Its work, or its timer, is due for longer than a worker needs to take it, and nobody has. */
+  readonly isUntaken: boolean
   readonly revision: number
   readonly machineVersion: string
   readonly createdAt: string
@@ -41,6 +43,8 @@ export interface ActorRecord {
   /** What a person calls it: the task's title, the first words of the message, or the agent that it is about. */
   readonly title: string | null
   readonly agentId: string | null
+  /** Read for one actor, and not for each of a list. */
+  readonly agentName: string | null
   /** The local task it is about. */
   readonly taskId: string | null
 }
@@ -61,6 +65,7 @@ const Record_ = z.object({
   leaseOwner: z.string().nullable(),
   leaseUntil: z.string().nullable(),
   isHolderSilent: z.boolean(),
+  isUntaken: z.boolean(),
   revision: z.number(),
   machineVersion: z.string(),
   createdAt: z.string(),
@@ -71,6 +76,7 @@ const Record_ = z.object({
   seenAt: z.string(),
   title: z.string().nullable(),
   agentId: z.string().nullable(),
+  agentName: z.string().nullable(),
   taskId: z.string().nullable(),
 })
 
@@ -99,19 +105,28 @@ export interface ActorFilter {
   readonly limit: number
 }
 
+type Fragment = ReturnType<typeof sql.fragment>
+
 const everyActor = sql.fragment`
-  select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, lease_owner,
+  select kind, id, organization_id, lane, machine_version, revision, snapshot, work, work_started_at, timers, wake_at, lease_owner,
     lease_until, created_at, updated_at, null::timestamptz as settled_at from actor
   union all
-  select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null,
+  select kind, id, organization_id, null, machine_version, revision, snapshot, null, null, '{}'::jsonb, null, null, null,
     created_at, updated_at, settled_at from actor_archive`
 
-const selected = sql.fragment`
+const aboutAgent = sql.fragment`coalesce(t.agent_id, c.agent_id, g.id)`
+const nameOfAgent = sql.fragment`(select named.name from agent named where named.id = ${aboutAgent})`
+const noName = sql.fragment`null::text`
+
+const isUntaken = sql.fragment`coalesce(
+    a.wake_at <= now() - ${stuckAfterMs} * interval '1 millisecond' and ${isUnheld(sql.fragment`a`)}, false)`
+
+const selected = (agentName: Fragment): Fragment => sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
-    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
+    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", ${isUntaken} as "isUntaken", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
     a.updated_at as "updatedAt", ${movedAt} as "movedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
-    now() as "seenAt", coalesce(t.title, c.title, g.name) as title, coalesce(t.agent_id, c.agent_id, g.id) as "agentId",
-    coalesce(t.id, c.task_id) as "taskId"`
+    now() as "seenAt", coalesce(t.title, c.title, g.name) as title, ${aboutAgent} as "agentId",
+    ${agentName} as "agentName", coalesce(t.id, c.task_id) as "taskId"`
 
 /** What the command of `a` is called: a send by its task or its words, a cancel by the task that it is to end. */
 const ofCommand = sql.fragment`
@@ -198,12 +213,11 @@ export async function listActors(db: Connection, viewer: Viewer, filter: ActorFi
         ...seenBy(viewer, noLane),
       ])})
     ), newest as (select * from found ${page})
-    ${selected}
+    ${selected(noName)}
     from newest n join lateral (select * from (${everyActor}) b where b.kind = n.kind and b.id = n.id) a on true ${subjects}
     order by a.updated_at desc, a.id desc`)
 }
 
-type Fragment = ReturnType<typeof sql.fragment>
 const allOf = (conditions: readonly Fragment[]): Fragment =>
   sql.fragment`${sql.join([...conditions], sql.fragment` and `)}`
 
@@ -299,7 +313,7 @@ const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (c) => `\\$
 
 export async function findActor(db: Connection, viewer: Viewer, kind: string, id: string): Promise<ActorRecord | null> {
   return db.maybeOne(
-    sql.type(Record_)`${selected} from (${everyActor}) a ${subjects}
+    sql.type(Record_)`${selected(nameOfAgent)} from (${everyActor}) a ${subjects}
       where a.organization_id = ${viewer.organizationId} and a.kind = ${kind} and a.id = ${id} and ${actorHeld(viewer, ownLane)}`,
   )
 }
@@ -312,7 +326,7 @@ export async function findActors(
 ): Promise<readonly ActorRecord[]> {
   if (refs.length === 0) return []
   return db.any(
-    sql.type(Record_)`${selected}
+    sql.type(Record_)`${selected(nameOfAgent)}
       from ${sql.unnest(
         refs.map(({ kind, id }, place) => [kind, id, place]),
         ['text', 'uuid', 'int4'],

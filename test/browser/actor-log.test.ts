@@ -92,7 +92,7 @@ describe('the log of an actor that goes rounds by itself', () => {
     expect(await page.locator('tr[aria-current]').count()).toBe(1)
     expect(await page.locator('.arrow.last > .line').count()).toBe(1)
     await page.getByRole('button', { name: 'Next step' }).click()
-    await page.getByText('Following live').waitFor()
+    await page.getByText('Page is live').waitFor()
   })
 
   it('calls no step idle that told something, or whose neighbour is left out', async () => {

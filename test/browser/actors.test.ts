@@ -163,12 +163,22 @@ describe('the Actors page', () => {
     await page.keyboard.type('resting')
     await expect.poll(() => rows.count(), patience).toBe(1)
     await rows.first().click()
-    await page.getByText('Following live').waitFor()
+    await page.getByText('Page is live').waitFor()
     await page.getByRole('searchbox', { name: 'Filter actors' }).fill('no such actor')
     await page.getByText('No actor matches').waitFor()
     await page.getByRole('searchbox', { name: 'Filter actors' }).fill('')
     await page.getByRole('button', { name: 'Attention' }).click()
     await expect.poll(() => rows.count(), patience).toBe(1)
+  })
+
+  it('calls the agent by its name in the details of what follows a task, and of what looks after the agent', async () => {
+    for (const actor of [resting, await actorIn('reconciliation', 'pausing')]) {
+      const page = await open(pathOf(actor))
+      const details = page.getByRole('complementary', { name: 'Actor details' })
+      const agent = details.getByRole('link', { name: 'Test agent 1.0 JSONRPC' })
+      expect(await agent.getAttribute('data-route')).toBe(`/agents/${agentId}`)
+      expect(await agent.locator('bdi').count()).toBe(1)
+    }
   })
 
   it('keeps rows in their places when new actors arrive', async () => {
@@ -195,7 +205,7 @@ describe('the Actors page', () => {
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
     await queues
       .getByRole('row', { name: /^Delivering messages command Nothing waits 0 none 0/ })
-      .getByRole('link', { name: '1 command actors that need a person' })
+      .getByRole('link', { name: '1 command actors that need attention' })
       .click()
     const rows = page
       .getByRole('region', { name: 'Actors' })
@@ -208,7 +218,7 @@ describe('the Actors page', () => {
     // Once more, after the person went on from there: the same link does the same again.
     await page.getByRole('button', { name: 'All', exact: true }).click()
     await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('false')
-    const needing = page.getByRole('link', { name: '1 needs a person' }).first()
+    const needing = page.getByRole('link', { name: '1 needs attention' }).first()
     await needing.click()
     await expect.poll(() => attention.getAttribute('aria-pressed')).toBe('true')
     await page.getByRole('button', { name: 'All', exact: true }).click()
@@ -277,12 +287,12 @@ describe('the Actors page', () => {
     await field.fill('resting')
     await expect.poll(() => new URL(page.url()).searchParams.get('q'), patience).toBe('resting')
     await rows.first().click()
-    await page.getByText('Following live').waitFor()
+    await page.getByText('Page is live').waitFor()
     expect(await rows.count()).toBe(1)
     await page.goBack()
     expect(await field.inputValue()).toBe('resting')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or do' }).fill('needs a person')
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('needs attention')
     await page.keyboard.press('Enter')
     await expect.poll(() => field.inputValue(), patience).toBe('')
     expect(new URL(page.url()).search).toBe('?needs=attention')

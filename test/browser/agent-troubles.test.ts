@@ -176,7 +176,7 @@ describe('an agent that cannot be read', () => {
     const doubt = troubles(page).getByRole('note').filter({ hasText: '3 messages and 1 cancel need you' })
     await doubt.getByText('Cancel: hold this too').waitFor()
     expect(await doubt.getByRole('listitem').count()).toBe(3)
-    const onItsWay = page.getByRole('region', { name: 'Messages on their way' })
+    const onItsWay = page.getByRole('region', { name: 'Messages under way' })
     await onItsWay.getByRole('button', { name: /^1 message / }).click()
     await onItsWay.getByText('is anybody there').waitFor()
     await expectClean(page)

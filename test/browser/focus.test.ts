@@ -24,8 +24,8 @@ afterAll(async () => {
   await server.close()
 })
 
-async function open(path: string): Promise<Page> {
-  const { page } = await openPage(browser)
+async function open(path: string, options = {}): Promise<Page> {
+  const { page } = await openPage(browser, options)
   await page.goto(server.url + path)
   return page
 }
@@ -71,6 +71,44 @@ it('is at the first row of the last page that was asked for', async () => {
   const page = await open('/actors?kind=subscription&q=resting')
   await press(page, 'button', 'Load more')
   await expect.poll(() => focused(page)).toBe(oldest)
+  await leavePage(page)
+})
+
+it.each([1440, 390])(
+  'goes on with Enter from a row into the actor, and with Escape back to its row, at %s px',
+  async (width) => {
+    const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+    const path = `/actors/command/${id}`
+    const page = await open('/actors?kind=command', { viewport: { width, height: 844 } })
+    const row = page.locator(`[data-route='${path}']`)
+    await row.focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('h2')
+    expect(new URL(page.url()).pathname).toBe(path)
+    await page.locator('input[type=range]:enabled').waitFor()
+    await page.keyboard.press(',')
+    await page.getByText(/Looking at step \d/, { exact: true }).waitFor()
+    // From the past it leads to the present first.
+    await page.keyboard.press('Escape')
+    await page.getByText('Finished', { exact: true }).waitFor()
+    expect(await focused(page)).toBe('h2')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => focused(page)).toBe(path)
+    // Where the list has room it stayed, and stays; else it is what it was, narrowed as it was.
+    expect(new URL(page.url()).pathname).toBe(width > 720 ? path : '/actors')
+    if (width <= 720) expect(new URL(page.url()).search).toBe('?kind=command')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('h2')
+    await leavePage(page)
+  },
+)
+
+it('stays with the list where a row is clicked', async () => {
+  const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+  const page = await open('/actors')
+  await page.locator(`[data-route='/actors/command/${id}']`).click()
+  await page.getByRole('button', { name: 'Look at step 1: created' }).waitFor()
+  expect(await focused(page)).toBe(`/actors/command/${id}`)
   await leavePage(page)
 })
 

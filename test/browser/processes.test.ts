@@ -193,10 +193,10 @@ describe('the processes of the System page', () => {
       await page.goto(`${web.url}/actors?show=system`)
       const system = page.getByRole('region', { name: 'System' })
       // A loop has the same name, and may be there before the queues are.
-      const needs = page.locator('td[data-label="Needs a person"]')
+      const needs = page.locator('td[data-label="Needs attention"]')
       const row = system.getByRole('row').filter({ hasText: 'reconciliation', has: needs })
-      const label = row.locator('td[data-label="Needs a person"]')
-      expect(await label.evaluate((cell) => getComputedStyle(cell, '::before').content)).toBe('"Needs a person "')
+      const label = row.locator('td[data-label="Needs attention"]')
+      expect(await label.evaluate((cell) => getComputedStyle(cell, '::before').content)).toBe('"Needs attention "')
       // A name that is broken inside has more boxes than one.
       const names = await system
         .locator('tbody .mono')

@@ -4,7 +4,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -162,6 +162,46 @@ it.each([
     expect.soft(await wide(), `${path}, with a long word in the field`).toEqual([])
     const send = await page.getByRole('button', { name: 'Send', exact: false }).boundingBox()
     expect.soft((send?.x ?? Infinity) + (send?.width ?? 0), `${path}: Send`).toBeLessThanOrEqual(width)
+  }
+  await leavePage(page)
+})
+
+/** Links, buttons and fields that are lower or narrower than a finger's target has to be (WCAG 2.2, 2.5.8), in words. */
+const smallTargets = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const found: string[] = []
+    const visit = (root: ParentNode): void => {
+      for (const element of root.querySelectorAll('*')) {
+        if (element.shadowRoot) visit(element.shadowRoot)
+        const { width, height } = element.getBoundingClientRect()
+        if (!element.matches('a, button, input, select, summary') || width < 2 || height < 2) continue
+        if (element.checkVisibility() && Math.min(width, height) < 24)
+          found.push(`${element.localName} “${(element.textContent ?? '').trim().slice(0, 40)}” ${width} × ${height}`)
+      }
+    }
+    visit(document)
+    return found
+  })
+
+it('a finger finds everything on the pages of actors, at 390 px', async () => {
+  const { page } = await openPage(browser, { viewport: { width: 390, height: 844 } })
+  await page.goto(`${server.url}/actors`)
+  await page.getByText('pay the invoice').first().waitFor()
+  expect.soft(await smallTargets(page)).toEqual([])
+  await goTo(page, '/actors?show=system')
+  await page.getByRole('link', { name: /command actors that need attention/ }).waitFor()
+  expect.soft(await smallTargets(page)).toEqual([])
+  for (const path of actors.values()) {
+    await goTo(page, path)
+    await page.getByRole('heading', { name: path.slice(-6) }).waitFor()
+    for (const part of ['Details', 'Log', 'Chart']) {
+      await page.getByRole('button', { name: part, exact: true }).click()
+      await drawn(page)
+      expect.soft(await smallTargets(page), `${path} ${part}`).toEqual([])
+    }
+    const told = page.getByRole('button', { name: 'To know' })
+    if (await told.count()) await told.click()
+    expect.soft(await smallTargets(page), path).toEqual([])
   }
   await leavePage(page)
 })

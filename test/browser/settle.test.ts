@@ -58,7 +58,7 @@ describe('a send that needs a person', () => {
   it('is settled with the keyboard, and leaves the lists of everybody who looks', async () => {
     const { id } = await lost({ text: 'pay the invoice' })
     const others = await open('/actors?attention=true')
-    await others.getByText('1 needs a person').first().waitFor()
+    await others.getByText('1 needs attention').first().waitFor()
     const page = await open('/tasks')
     await strip(page).getByRole('button', { name: '1 message needs you' }).focus()
     await page.keyboard.press('Enter')
@@ -92,7 +92,7 @@ describe('a send that needs a person', () => {
     await page.keyboard.press('Control+Enter')
     await expect.poll(() => strip(page).count(), patience).toBe(0)
     await expect.poll(() => focused(page), patience).toBe('Settled: no message needs you')
-    await expect.poll(() => others.getByText('1 needs a person').count(), patience).toBe(0)
+    await expect.poll(() => others.getByText('1 needs attention').count(), patience).toBe(0)
     expect(await settlementOf(id)).toMatchObject({ decision: 'not-arrived', note: 'Not in their log.' })
   })
 

@@ -80,6 +80,31 @@ describe('a worker that is not heard of any more', () => {
     await heard('20 seconds')
   })
 
+  it('is missed in the list where nobody has taken what is due, and no more once somebody has, although neither commits anything', async () => {
+    const { id } = await idle.send(agentId, { text: 'taken by nobody' })
+    const page = await open(`${idle.url}/actors`)
+    const row = page
+      .getByRole('region', { name: 'Actors' })
+      .getByRole('listitem')
+      .filter({ hasText: 'taken by nobody' })
+    const mark = row.locator('.tone-warn').filter({ hasText: 'Waits for a worker or a place' })
+    await row.waitFor()
+    expect(await mark.count()).toBe(0)
+    const { pool } = idle.db
+    await pool.query(sql.unsafe`update actor set wake_at = now() - interval '11 seconds' where id = ${id}`)
+    await mark.waitFor()
+    // In words, and by a sign: not by a colour alone.
+    expect(await mark.locator('svg').count()).toBe(1)
+    expect(await row.getByText('Its worker is silent').count()).toBe(0)
+    await expectClean(page)
+    await pool.query(sql.unsafe`
+      update actor set lease_token = gen_random_uuid(), lease_owner = 'elsewhere/43/works', work_started_at = now(),
+        lease_until = now() + interval '5 minutes', wake_at = now() + interval '5 minutes'
+      where kind = 'command' and id = ${id}`)
+    await expect.poll(() => mark.count(), patience).toBe(0)
+    await pool.query(sql.unsafe`delete from actor where kind = 'command' and id = ${id}`)
+  })
+
   it('leaves a timer that is over to nobody, and no next try is promised', async () => {
     const { id } = await idle.send(agentId, { text: 'later' })
     await idle.db.pool.query(sql.unsafe`
@@ -114,5 +139,20 @@ describe('a worker that is not heard of any more', () => {
     // Nobody waits elsewhere, and nothing is as old.
     const other = queue.getByRole('row', { name: /subscription/ }).locator('td[data-label="Oldest"]')
     expect(await other.innerText()).toBe('none')
+  })
+
+  it('is no reason to say of what was sent that it is on its way: it waits, or has no answer yet', async () => {
+    const { id } = await idle.send(agentId, { text: 'begun by who is gone' })
+    await idle.db.pool.query(sql.unsafe`update command set created_at = now() - interval '1 minute'`)
+    await idle.db.pool.query(sql.unsafe`update command set status = 'dispatching' where id = ${id}`)
+    const page = await open(`${idle.url}/tasks`)
+    await page.getByText('No task yet, and what you sent is not delivered yet').waitFor()
+    const line = page.getByRole('region', { name: 'Messages under way' })
+    await line
+      .getByRole('button', { name: /^\d messages wait to be delivered, 1 message has no answer yet, the oldest since/ })
+      .click()
+    await line.getByText('begun, no answer yet').waitFor()
+    expect(await page.getByText('on their way').count()).toBe(0)
+    await expectClean(page)
   })
 })

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { spaced } from '../../domain/chart.ts'
-import { goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 
@@ -74,14 +74,49 @@ describe('a chart that is larger than its pane', () => {
     expect(maps).toBeGreaterThan(0)
   })
 
+  it.each([1440, 390])(
+    'begins with the first of the states that are live, where all of them have no room, at %d px',
+    async (width) => {
+      const { page } = await openPage(browser, { viewport: { width, height: 844 } })
+      await page.goto(`${server.url}/actors?show=machines`)
+      await page.getByRole('button', { name: 'supervisor' }).click()
+      await page.getByRole('group', { name: /Current state: running/ }).waitFor()
+      const chart = page.locator('signalbox-statechart')
+      /** Of the names of the machine's first lane and its states, in the pane's pixels. */
+      const inSight = (name: string) =>
+        chart.evaluate((host, wanted) => {
+          const pane = host.getBoundingClientRect()
+          const at = [...(host.shadowRoot?.querySelectorAll('.canvas .name, .canvas text') ?? [])]
+            .find(({ textContent }) => textContent?.trim() === wanted)
+            ?.getBoundingClientRect()
+          return (
+            at !== undefined &&
+            at.left >= pane.left &&
+            at.right <= pane.right &&
+            at.top >= pane.top &&
+            at.bottom <= pane.bottom
+          )
+        }, name)
+      expect([await inSight('leases'), await inSight('left to workers')]).toEqual([true, true])
+      // Who went on from there is left where they are by the next answer that says the same.
+      await page.locator('signalbox-statechart .canvas').focus()
+      for (let press = 0; press < 60; press++) await page.keyboard.press('ArrowDown')
+      expect(await inSight('leases')).toBe(false)
+      await page.waitForResponse('**/api/supervisor')
+      await drawn(page)
+      expect(await inSight('leases')).toBe(false)
+      await leavePage(page)
+    },
+  )
+
   it('draws its labels above every line', async () => {
     const { page } = await openPage(browser)
     await page.goto(`${server.url}/actors/subscription/${actors[2]?.id}`)
     await page.getByRole('group', { name: /Current state: resting/ }).waitFor()
-    const drawn = await page
+    const parts = await page
       .locator('signalbox-statechart .canvas')
       .evaluate((canvas) => [...canvas.querySelectorAll('.line, .pill')].map((part) => part.classList.contains('line')))
-    expect(drawn.lastIndexOf(true)).toBeLessThan(drawn.indexOf(false))
+    expect(parts.lastIndexOf(true)).toBeLessThan(parts.indexOf(false))
     await leavePage(page)
   })
 

@@ -16,6 +16,7 @@ export const actorIn = (kind: string, value: StateValue, more: Partial<ActorDeta
   movedAt: at(0),
   attention: false,
   silent: false,
+  waits: false,
   title: '',
   createdAt: at(-1000),
   context: {},
@@ -24,6 +25,7 @@ export const actorIn = (kind: string, value: StateValue, more: Partial<ActorDeta
   lease: null,
   next: [],
   agentId: null,
+  agentName: null,
   taskId: null,
   ...more,
 })

@@ -357,13 +357,13 @@ describe('what is not known', () => {
   })
 })
 
-describe('what needs a person', () => {
+describe('what needs attention', () => {
   it('is said beside how the machinery stands, and warns', () => {
     const known = (...attention: number[]) => ({
       known: { kinds: attention.map((each) => ({ ...queue(null), attention: each })), leases: [], processes: [] },
     })
     expect(needingStanding(known(0))).toBeNull()
-    expect(needingStanding(known(0, 1))).toEqual({ tone: 'warn', words: '1 needs a person' })
-    expect(needingStanding(known(4, 5))).toEqual({ tone: 'warn', words: '9 need a person' })
+    expect(needingStanding(known(0, 1))).toEqual({ tone: 'warn', words: '1 needs attention' })
+    expect(needingStanding(known(4, 5))).toEqual({ tone: 'warn', words: '9 need attention' })
   })
 })

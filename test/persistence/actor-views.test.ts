@@ -106,6 +106,13 @@ describe('many actors', () => {
     expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(20)
   })
 
+  it('tells what is due for long and held by nobody from what is under way, to come, or over', async () => {
+    const rows = await list({ limit: 100 })
+    const untaken = rows.filter((row) => row.isUntaken).map(({ id }) => id.slice(-1))
+    expect(untaken.toSorted()).toEqual(['3', '4', '6'])
+    expect(rows.some(({ snapshot }) => snapshot.status === 'done')).toBe(true)
+  })
+
   it('finds what needs a person wherever it is, and nothing of another organization', async () => {
     const found = await list({ attention, limit: 100 })
     const live = found.filter(({ snapshot }) => snapshot.status === 'active').map(({ id }) => id.slice(-1))

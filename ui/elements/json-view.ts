@@ -35,6 +35,11 @@ export class SignalboxJson extends LitElement {
         cursor: default;
         border-radius: 4px;
       }
+      @container console (max-width: 720px) {
+        summary {
+          padding-block: 2px;
+        }
+      }
       summary:hover {
         background: var(--sb-hover);
       }

@@ -172,8 +172,8 @@ export class SignalboxPalette extends LitElement {
     const needing: Item = {
       group: 'Go to',
       icon: 'triangle-alert',
-      label: 'What needs a person',
-      note: 'actors, attention',
+      label: 'What needs attention',
+      note: 'actors',
       keys: '',
       run: go('/actors?needs=attention'),
     }

@@ -107,9 +107,9 @@ export class SignalboxUnderWay extends LitElement {
     const ageMs = this.#ageMs
     const oldest = data?.sends[0]
     if (!app || !data || !oldest || ageMs === undefined || ageMs < underWayGraceMs) return nothing
-    const words = underWayWords(data)
     const late = ageMs > stuckAfterMs
-    return html`<section aria-label="Messages on their way">
+    const words = underWayWords(data, late)
+    return html`<section aria-label="Messages under way">
       <p class="sr" role="status">${words}</p>
       <button
         class="ghost small fold ${late ? 'late' : ''}"

@@ -72,6 +72,11 @@ export const narrowSheet = css`
     .zoom {
       display: none;
     }
+    /* For a finger, without moving the lines. */
+    .details .link {
+      padding: 4px;
+      margin-inline: -4px;
+    }
     td:nth-child(4),
     th:nth-child(4),
     td:nth-child(6),

@@ -22,7 +22,9 @@ import type { ChartFile } from '../statechart/layout.ts'
 import { SignalboxStatechart } from '../statechart/statechart.ts'
 import { actorPath, chartQuestion } from './actors-questions.ts'
 import { actorQuestion, sentQuestion } from '../record-questions.ts'
-import { detailHeader, type Copied } from './actors-header.ts'
+import { Copying } from './actors-copied.ts'
+import { HeadingFocus } from './actors-focus.ts'
+import { detailHeader } from './actors-header.ts'
 import { inspector } from './actors-inspector.ts'
 import { LogReader } from './actors-log.ts'
 import { RowInSight } from './actors-row-in-sight.ts'
@@ -32,9 +34,6 @@ import { SignalboxSent } from './actors-sent.ts'
 import { detailSheet } from './actors-detail-sheet.ts'
 import { actorMissing, chartMissing, isAbove, partChoice, toldPart, writtenIn, type Part } from './actors-parts.ts'
 import { explanationSheet } from './explanation-view.ts'
-
-/** What was copied is told for this long. */
-const copiedMs = 2000
 
 /**
  * @element signalbox-actor
@@ -50,7 +49,7 @@ export class SignalboxActor extends View {
     _looking: { state: true },
     _outline: { state: true },
     _pane: { state: true },
-    _copied: { state: true },
+    leave: { attribute: false },
   }
   declare kind: string
   declare actorId: string
@@ -59,7 +58,8 @@ export class SignalboxActor extends View {
   declare _outline: boolean
   /** Which part is shown where there is no room for all; null until somebody chooses. */
   declare _pane: Part | null
-  declare _copied: Copied
+  /** Where Escape leads from the present; false: nowhere. */
+  declare leave: () => boolean
 
   readonly #actor = new Query(
     this,
@@ -84,8 +84,10 @@ export class SignalboxActor extends View {
   readonly #log = new LogReader(this)
   readonly #clock = new ServerClock()
   readonly #sight = new RowInSight()
+  readonly #copying = new Copying(this)
+  /** For whoever opens it by a key. */
+  readonly heading = new HeadingFocus(this)
   #stopKeys: (() => void) | undefined
-  #copyTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
     super()
@@ -94,7 +96,7 @@ export class SignalboxActor extends View {
     this._looking = null
     this._outline = false
     this._pane = null
-    this._copied = 'no'
+    this.leave = () => false
     new Clock(this)
     // Who waits commits nothing, and whose places it waits for, or who holds it and is gone, may be another process.
     new Again(
@@ -119,7 +121,6 @@ export class SignalboxActor extends View {
 
   override disconnectedCallback(): void {
     this.#stopKeys?.()
-    clearTimeout(this.#copyTimer)
     super.disconnectedCallback()
   }
 
@@ -137,7 +138,12 @@ export class SignalboxActor extends View {
     return [
       { keys: ',', label: 'Previous step', group: 'This page', run: () => this.#look(this.#at - 1) },
       { keys: '.', label: 'Next step', group: 'This page', run: () => this.#look(this.#at + 1) },
-      { keys: 'Escape', label: 'Follow live', group: 'This page', run: () => this.#leavePast() },
+      {
+        keys: 'Escape',
+        label: 'Back to now, then to its row',
+        group: 'This page',
+        run: () => this.#leavePast() || this.leave(),
+      },
       chartKey('0', 'Show the whole chart', (chart) => chart.showEverything()),
       chartKey('+', 'Zoom in', (chart) => chart.zoomIn()),
       chartKey('-', 'Zoom out', (chart) => chart.zoomOut()),
@@ -258,7 +264,6 @@ export class SignalboxActor extends View {
             nowMs: this.#nowMs,
             isSilent: this.#actor.data !== undefined && isHolderSilent(this.#actor.data),
             explanations: this.#explanations.filter((each) => !this.#actor.data || !isAbove(each, this.#actor.data)),
-            agentName: this.#sent.data?.send.agentName ?? null,
           })}
         </div>
       </aside>
@@ -278,9 +283,9 @@ export class SignalboxActor extends View {
       hasChart,
       connected: this.#live.value === 'live',
       back: this.app?.router.href('/actors') ?? '/actors',
-      copied: this._copied,
+      copied: this.#copying.state,
       outline: this._outline,
-      copy: () => this.#copy(),
+      copy: () => this.#copying.copy(this.#view?.mermaid ?? ''),
       toggleOutline: () => (this._outline = !this._outline),
       zoomIn: () => this.#view?.zoomIn(),
       zoomOut: () => this.#view?.zoomOut(),
@@ -373,17 +378,6 @@ export class SignalboxActor extends View {
   #spoken(): string {
     const step = this.#step
     return this.#chart.data || !step ? '' : `Step ${step.revision}: ${describeEvent(step.event.type).label}`
-  }
-
-  #copy(): void {
-    const told = (copied: Copied) => (): void => {
-      this._copied = copied
-      clearTimeout(this.#copyTimer)
-      this.#copyTimer = setTimeout(() => (this._copied = 'no'), copiedMs)
-    }
-    // A page on plain HTTP off loopback has no clipboard.
-    if (!('clipboard' in navigator)) return told('failed')()
-    void navigator.clipboard.writeText(this.#view?.mermaid ?? '').then(told('yes'), told('failed'))
   }
 }
 

@@ -33,7 +33,7 @@ export function detailHeader(header: DetailHeader): TemplateResult {
     <a class="button ghost small icon-only back" href=${back} data-route="/actors" aria-label="All actors">
       ${icon('arrow-left', 15)}
     </a>
-    <h2 title=${`${actor.kind}/${actor.id}`}>
+    <h2 tabindex="-1" title=${`${actor.kind}/${actor.id}`}>
       <span class="mono ell">${actor.kind}/${shortId(actor.id)}</span>
       <bdi class="muted title ell">${actor.title}</bdi>
     </h2>
@@ -58,13 +58,16 @@ const zoomButton = (drawing: SVGTemplateResult, label: string, key: string, act:
     ${icon(drawing, 15)}
   </button>`
 
-/** Looking back must not be mistaken for looking at now, so it is the loudest of the four. */
+/**
+ * Looking back must not be mistaken for looking at now, so it is the loudest of the four. That the page keeps up says nothing of
+ * how the actor fares, so that is no green: beside one that is stuck it would read as an all-clear.
+ */
 function mode({ actor, past, connected }: DetailHeader): TemplateResult {
   if (past) return chip({ icon: 'history', word: `Looking at step ${past.revision}`, tone: 'warn' })
-  // Its machine is done with it, and a person is not.
+  // Its machine is done with it, and a person is not: only commands end so, and those a person settles.
   if (actor.status === 'done' && actor.attention)
     return chip({ icon: 'triangle-alert', word: 'Needs a person', tone: 'warn' })
   if (actor.status === 'done') return chip({ icon: 'circle-check', word: 'Finished', tone: '' })
-  if (connected) return chip({ icon: 'radio', word: 'Following live', tone: 'ok' })
+  if (connected) return chip({ icon: 'radio', word: 'Page is live', tone: '' })
   return chip({ icon: 'clock', word: 'As last known', tone: '' })
 }

@@ -30,8 +30,6 @@ export interface Inspected {
   readonly isSilent: boolean
   /** What is to be said about it; what needs a person stands above the chart already. */
   readonly explanations: readonly Explanation[]
-  /** The name of the agent that a command was sent to; null while it is not known. */
-  readonly agentName: string | null
 }
 
 const section = (title: string, content: TemplateResult): TemplateResult =>
@@ -192,12 +190,10 @@ const context = ({ context: shown }: ActorDetail): TemplateResult =>
     ? html`<p class="faint">Nothing that may be shown.</p>`
     : html`<signalbox-json .value=${shown}></signalbox-json>`
 
-function rowFacts({ actor, app, agentName }: Inspected): TemplateResult {
+function rowFacts({ actor, app }: Inspected): TemplateResult {
   const { format, router } = app
   const link = (path: string, words: string): TemplateResult =>
     html`<a class="link" href=${router.href(path)} data-route=${path}><bdi>${words}</bdi></a>`
-  // Where there is neither a task nor a command, its title is its agent's name.
-  const ofAgent = actor.kind !== 'command' && actor.taskId === null && actor.title !== '' ? actor.title : 'Its agent'
   return html`<dl>
     ${
       actor.taskId === null
@@ -214,7 +210,7 @@ function rowFacts({ actor, app, agentName }: Inspected): TemplateResult {
         ? nothing
         : html`<div>
             <dt>Agent</dt>
-            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, agentName ?? ofAgent)}</dd>
+            <dd>${link(`/agents/${encodeURIComponent(actor.agentId)}`, actor.agentName ?? 'Its agent')}</dd>
           </div>`
     }
     <div>

@@ -71,7 +71,9 @@ export class SignalboxMachines extends LitElement {
   #health(): TemplateResult | typeof nothing {
     const supervisor = this.#supervisor.data?.supervisor
     if (!supervisor) return nothing
-    if (supervisor.restarts === 0) return chip({ icon: 'radio', word: 'Live, nothing was restarted', tone: 'ok' })
+    // Of the process that answers alone, and of its loops: no all-clear for what is left to workers.
+    if (supervisor.restarts === 0)
+      return chip({ icon: 'radio', word: 'Live in this process, nothing restarted', tone: '' })
     const restarts = plural(supervisor.restarts, 'restart')
     return html`${chip({ icon: 'triangle-alert', word: restarts, tone: 'warn' })}
       <span class="muted">${supervisor.lastFailure ?? ''}</span>`

@@ -67,7 +67,7 @@ export function actorsPath(filter: ActorFilter, { show, process }: Beside): stri
   return query.size === 0 ? '/actors' : `/actors?${query}`
 }
 
-/** Everything that needs a person. */
+/** Everything that needs attention. */
 export const attentionPath = actorsPath({ ...everyActor, attention: true }, { show: null, process: null })
 
 export function listPath(filter: ActorFilter, cursor?: string): string {

@@ -99,6 +99,12 @@ export class SignalboxSent extends LitElement {
       li + li {
         margin-top: 4px;
       }
+      /* For a finger, without moving the lines. */
+      @container console (max-width: 720px) {
+        .link {
+          padding-block: 4px;
+        }
+      }
     `,
   ]
   declare app: App | undefined

@@ -193,5 +193,13 @@ export const systemSheet = css`
     .told {
       flex: 1 0 100%;
     }
+    /* For a finger, without moving the lines: a number is a few pixels wide. */
+    .link {
+      padding: 4px 9px;
+      margin-inline: -9px;
+    }
+    .needing {
+      padding-block: 2px;
+    }
   }
 `

@@ -123,7 +123,7 @@ export class SignalboxSystem extends LitElement {
             <th scope="col" class="end">Due</th>
             <th scope="col">Oldest</th>
             <th scope="col" class="end">Under way</th>
-            <th scope="col" class="end">Needs a person</th>
+            <th scope="col" class="end">Needs attention</th>
           </tr>
         </thead>
         <tbody>
@@ -159,8 +159,8 @@ export class SignalboxSystem extends LitElement {
       <td class="end num" data-label="Under way">
         ${this.#counted(app, underWay, count(underWay), `${kind} actors under way`, { kind, work: 'held' })}
       </td>
-      <td class="end num" data-label="Needs a person">
-        ${this.#counted(app, attention, countWords(attention, attentionCountLimit, count), `${kind} actors that need a person`, { kind, attention: true })}
+      <td class="end num" data-label="Needs attention">
+        ${this.#counted(app, attention, countWords(attention, attentionCountLimit, count), `${kind} actors that need attention`, { kind, attention: true })}
       </td>
     </tr>`
   }

@@ -5,10 +5,10 @@
 import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import { ActorPage } from '../../domain/actor.ts'
-import { silentTitle } from '../../domain/actor-explanation.ts'
 import { holdersOf, needingStanding, systemStanding } from '../../domain/system-words.ts'
-import { pathsOf, pathWords, type ActorSummary } from '../../domain/chart.ts'
-import type { Standing } from '../../domain/queue-words.ts'
+import type { ActorSummary } from '../../domain/chart.ts'
+import { stuckAfterMs } from '../../domain/patience.ts'
+import { oldestAgeMs, type Standing } from '../../domain/queue-words.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import type { App } from '../app.ts'
 import { agentsQuestion } from '../questions.ts'
@@ -28,7 +28,9 @@ import { ServerClock } from '../server-clock.ts'
 import { SignalboxActor } from './actors-detail.ts'
 import { SignalboxMachines } from './actors-machines.ts'
 import { keyOf } from './actors-order.ts'
+import { RowFocus } from './actors-focus.ts'
 import { ActorPages } from './actors-pages.ts'
+import { actorRow, noRows } from './actors-row.ts'
 import * as ask from './actors-questions.ts'
 import { narrowedTo } from './actors-narrowed.ts'
 import { queuesNews } from './actors-news.ts'
@@ -72,6 +74,11 @@ export class SignalboxActors extends View {
   readonly #charts = new Query(this, () => this.app && { queries: this.app.queries, question: ask.chartsQuestion })
   readonly #clock = new ServerClock()
   readonly #pages = new ActorPages()
+  readonly #focus = new RowFocus(
+    this,
+    () => this.renderRoot.querySelector('signalbox-actor'),
+    () => this.#listPath,
+  )
   /**
    * Of a list that is drawn with other rows because somebody asked for them: how many there were before, for the next is where they
    * read on. What leaves a list later by itself has nothing to do with it.
@@ -103,16 +110,21 @@ export class SignalboxActors extends View {
   #ask(): void {
     this.#supervisor.refresh()
     this.#queues.refresh()
-    if (this.#hasSilent) this.#actors.refresh()
+    if (this.#hasHalted) this.#actors.refresh()
   }
 
-  /** Who falls silent commits nothing, and neither does the end of what was held: then no signal of a change tells of it. */
-  get #hasSilent(): boolean {
+  /**
+   * Who falls silent commits nothing, and neither does the end of what was held, nor what comes to wait for long or is taken then: no
+   * signal of a change tells of it.
+   */
+  get #hasHalted(): boolean {
     const supervisor = this.#supervisor.data
     const queues = this.#queues.data
-    const isShown = this.#actors.data?.actors.some(({ silent }) => silent) === true
+    const isShown = this.#actors.data?.actors.some(({ silent, waits }) => silent || waits) === true
     if (isShown || !supervisor || !queues) return isShown
-    const { leases, silent } = holdersOf(queues, supervisor, this.#clock.nowMs(queues))
+    const nowMs = this.#clock.nowMs(queues)
+    if (queues.kinds.some((queue) => (oldestAgeMs(queue, nowMs) ?? 0) >= stuckAfterMs)) return true
+    const { leases, silent } = holdersOf(queues, supervisor, nowMs)
     return leases.some(({ owner }) => silent.has(owner))
   }
 
@@ -200,11 +212,21 @@ export class SignalboxActors extends View {
         <h1 class="sr">Actors</h1>
         ${
           chosen
-            ? html`<signalbox-actor .app=${app} .kind=${chosen.kind} .actorId=${chosen.id}></signalbox-actor>`
+            ? html`<signalbox-actor
+                .app=${app}
+                .kind=${chosen.kind}
+                .actorId=${chosen.id}
+                .leave=${this.#focus.leave}
+              ></signalbox-actor>`
             : this.#machinery(app)
         }
       </section>
     </div>`
+  }
+
+  /** As it is filtered, with none chosen. */
+  get #listPath(): string {
+    return ask.actorsPath(this._filter, { show: null, process: null })
   }
 
   #machinery(app: App): TemplateResult {
@@ -219,7 +241,7 @@ export class SignalboxActors extends View {
         >${words}</a
       >`
     }
-    const list = ask.actorsPath(this._filter, { show: null, process: null })
+    const list = this.#listPath
     return html`<div class="machinery">
       <nav class="row" aria-label="The machinery">
         <a
@@ -239,7 +261,7 @@ export class SignalboxActors extends View {
     </div>`
   }
 
-  /** How the whole stands, above the list and on every width: links to the rest of it, and to what needs a person. */
+  /** How the whole stands, above the list and on every width: links to the rest of it, and to what needs attention. */
   #standing(app: App): TemplateResult | typeof nothing {
     const supervisor = this.#supervisor.answer
     if (!supervisor.data) return nothing
@@ -314,59 +336,21 @@ export class SignalboxActors extends View {
   }
 
   #rows(app: App, rows: readonly ActorSummary[]): TemplateResult {
-    if (rows.length === 0) return this.#empty()
+    if (rows.length === 0) return noRows(this._filter)
     const { next } = this.#pages
+    const chosen = this.#chosen
+    const row = (actor: ActorSummary): TemplateResult =>
+      actorRow({
+        app,
+        actor,
+        isChosen: chosen?.kind === actor.kind && chosen.id === actor.id,
+        press: this.#focus.enter,
+      })
     return html`<ul>
-        ${repeat(rows, keyOf, (actor) => this.#row(app, actor))}
+        ${repeat(rows, keyOf, row)}
       </ul>
       ${this._olderFault ? staleNotice(this._olderFault, () => this.#loadOlder(app)) : nothing}
       ${next === null ? nothing : html`<button class="small more" @click=${() => this.#loadOlder(app)}>Load more</button>`}`
-  }
-
-  #row(app: App, actor: ActorSummary): TemplateResult {
-    const path = ask.actorPath(actor.kind, actor.id)
-    const chosen = this.#chosen
-    const word = actor.status === 'active' ? 'Active' : 'Finished'
-    return html`<li>
-      <a
-        href=${app.router.href(path)}
-        data-route=${path}
-        class=${actor.attention ? 'attention' : nothing}
-        aria-current=${chosen?.kind === actor.kind && chosen.id === actor.id ? 'true' : nothing}
-      >
-        ${
-          actor.attention
-            ? icon('triangle-alert', 13, 'Needs attention')
-            : html`<span class="lamp ${actor.status}" role="img" aria-label=${word} title=${word}></span>`
-        }
-        <span class="id mono ell" title=${actor.id}>${actor.kind}/${ask.shortId(actor.id)}</span>
-        ${app.format.when(actor.movedAt)}
-        ${actor.title === '' ? nothing : html`<bdi class="line ell" title=${actor.title}>${actor.title}</bdi>`}
-        ${pathsOf(actor.value).map((keys) => html`<span class="line state ell" title=${keys.join('.')}>${pathWords(keys)}</span>`)}
-        ${actor.silent ? html`<span class="line">${standingMark({ tone: 'warn', words: silentTitle })}</span>` : nothing}
-      </a>
-    </li>`
-  }
-
-  #empty(): TemplateResult {
-    if (ask.isFiltered(this._filter)) {
-      const onlyAttention = ask.isSameFilter(this._filter, { ...ask.everyActor, attention: true })
-      return html`<div class="empty">
-        ${icon(onlyAttention ? 'circle-check' : 'list-filter', 28)}
-        <b>${onlyAttention ? 'Nothing needs attention' : 'No actor matches'}</b>
-        <p>
-          ${
-            onlyAttention
-              ? 'No command is uncertain, nothing has failed or lost its worker.'
-              : 'Try fewer words, another kind, or all actors. Finished actors are searched among the newest 10,000 of a kind, titles among the newest 2,000; a whole ID finds any.'
-          }
-        </p>
-      </div>`
-    }
-    return html`<div class="empty">
-      ${icon('workflow', 28)}<b>No actors yet</b>
-      <p>Send a message to an agent: its command becomes the first.</p>
-    </div>`
   }
 
   #drawFrom(row: number): void {

@@ -243,5 +243,14 @@ export const taskSheet = [
         padding: 0 12px 12px;
       }
     }
+    /* Lines are short: one notice with when it is tried next takes more of them, and nobody looks for that below its edge. */
+    @container console (max-width: 480px) {
+      .foot {
+        max-height: 66cqh;
+      }
+      .foot > .troubles {
+        max-height: 48cqh;
+      }
+    }
   `,
 ]

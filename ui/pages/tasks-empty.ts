@@ -43,7 +43,7 @@ const nothingHere: Partial<Record<TaskFilter, Nothing>> = {
 }
 const notDelivered: Nothing = {
   icon: 'clock',
-  fact: 'No task yet, and what you sent is on its way',
+  fact: 'No task yet, and what you sent is not delivered yet',
   advice: 'It is saved. Its task shows here as soon as the agent has answered.',
 }
 

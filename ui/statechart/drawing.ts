@@ -182,10 +182,11 @@ function drawBadge(at: Point, times: number): SVGTemplateResult {
 export const drawDot = ({ x, y }: Point): SVGTemplateResult =>
   svg`<circle class="start" cx=${x} cy=${y} r=${spacing.dot / 2 - 1}></circle>`
 
-/** What the eye must find: `leaves`, where the actor is, and `ways`, the labels of what brought it there. */
+/** What the eye must find: `leaves`, where the actor is, `ways`, the labels of what brought it there, and `frames`, what the leaves are in. */
 export interface Living {
   readonly leaves: readonly Rect[]
   readonly ways: readonly Rect[]
+  readonly frames: readonly Rect[]
 }
 
 export function livingParts(layout: ChartLayout, nodes: ReadonlyMap<string, ChartNode>, trace: Trace): Living {
@@ -198,5 +199,6 @@ export function livingParts(layout: ChartLayout, nodes: ReadonlyMap<string, Char
   const ways = layout.arrows.flatMap((arrow) =>
     arrow.label && arrow.edges.some((id) => trace.last.has(id)) ? [arrow.label] : [],
   )
-  return { leaves, ways }
+  const frames = layout.states.filter(({ id }) => nodes.get(id)?.children.some((child) => trace.leaves.has(child.id)))
+  return { leaves, ways, frames }
 }

@@ -24,6 +24,10 @@ import { chartStyle } from './style.ts'
 import { traceOf, type Trace } from './trace.ts'
 import { Viewport } from './viewport.ts'
 
+/** By what it says: each answer of a server is another object. */
+const isElsewhere = (value: StateValue | null, before: StateValue | null | undefined): boolean =>
+  JSON.stringify(value) !== JSON.stringify(before)
+
 const wordsOf = (value: StateValue | null): string =>
   value === null ? 'nowhere yet' : pathsOf(value).map(pathWords).join(' and ')
 
@@ -45,7 +49,8 @@ export class SignalboxStatechart extends LitElement {
     definition: { attribute: false },
     layout: { attribute: false },
     steps: { attribute: false },
-    value: { attribute: false },
+    // The same place told again is no move: the view stays where somebody took it.
+    value: { attribute: false, hasChanged: isElsewhere },
     position: { type: Number },
     wandered: { type: Boolean },
     outline: { type: Boolean, reflect: true },
@@ -255,7 +260,7 @@ export class SignalboxStatechart extends LitElement {
       this.requestUpdate()
     }
     const living = this.#trace && livingParts(chosen, this.#nodes, this.#trace)
-    this.#viewport.show(living?.leaves ?? [], living?.ways ?? [])
+    this.#viewport.show(living?.leaves ?? [], living?.ways ?? [], living?.frames ?? [])
   }
 }
 

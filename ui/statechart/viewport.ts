@@ -23,6 +23,8 @@ export class Viewport implements ReactiveController {
   readonly #onResize: () => void
   #view: View = { x: 0, y: 0, zoom: 1 }
   #content: { width: number; height: number } = { width: 1, height: 1 }
+  /** Another chart than was shown: that parts of it are in sight where the last one stood is chance. */
+  #isUnseen = true
   #drag: { readonly from: Point; readonly view: View } | undefined
   #observer: ResizeObserver | undefined
 
@@ -51,6 +53,7 @@ export class Viewport implements ReactiveController {
 
   set content(size: { width: number; height: number }) {
     this.#content = size
+    this.#isUnseen = true
   }
 
   /** The zoom at which all of it would be seen. */
@@ -79,8 +82,11 @@ export class Viewport implements ReactiveController {
     this.#set({ zoom, x: (width - this.#content.width * zoom) / 2, y: (height - this.#content.height * zoom) / 2 })
   }
 
-  /** Everything when that is legible, else `parts`, else only `core`; stays where it is when they are in sight already. */
-  show(core: readonly Rect[], parts: readonly Rect[]): void {
+  /**
+   * Everything when that is legible, else `parts`, else only `core`, and of more than there is room for the beginning of its `frames`;
+   * stays where it is when they are in sight already.
+   */
+  show(core: readonly Rect[], parts: readonly Rect[], frames: readonly Rect[]): void {
     const { width, height } = this.size
     if (width === 0 || height === 0) return
     const room = (rect: Rect): number => Math.min((width - 24) / rect.width, (height - 24) / rect.height)
@@ -88,8 +94,28 @@ export class Viewport implements ReactiveController {
     const around = whole && room(whole) < legibleZoom ? boundsOf(core) : whole
     if (!around || this.fittingZoom(this.#content) >= legibleZoom) return this.fit()
     const zoom = Math.max(legibleZoom, Math.min(1, room(around)))
-    if (Math.abs(zoom - this.#view.zoom) < 0.01 && this.isInSight(around)) return
+    const mayStay = !this.#isUnseen && Math.abs(zoom - this.#view.zoom) < 0.01
+    this.#isUnseen = false
+    if (room(around) < legibleZoom) {
+      // Any of them in sight is where somebody reads.
+      if (!mayStay || !core.some((rect) => this.isInSight(rect))) this.#begin(core, boundsOf(frames) ?? around, zoom)
+      return
+    }
+    if (mayStay && this.isInSight(around)) return
     this.centre({ x: around.x + around.width / 2, y: around.y + around.height / 2 }, zoom)
+  }
+
+  /** Of more than there is room for, its beginning: the middle of what fills many rooms is nowhere. Along the other side all of it. */
+  #begin(core: readonly Rect[], around: Rect, zoom: number): void {
+    const { width, height } = this.size
+    const along = (start: number, length: number, firstEnd: number, room: number): number => {
+      if (length * zoom <= room - marginPx * 2) return (room - length * zoom) / 2 - start * zoom
+      return firstEnd * zoom <= room - marginPx * 2 ? marginPx : marginPx - start * zoom
+    }
+    const firstX = Math.min(...core.map((rect) => rect.x + rect.width))
+    const firstY = Math.min(...core.map((rect) => rect.y + rect.height))
+    const x = along(around.x, around.width, firstX, width)
+    this.#set({ zoom, x, y: along(around.y, around.height, firstY, height) })
   }
 
   /** Brings a point of the chart into the middle, without showing more of the outside than needed. */
