@@ -299,8 +299,6 @@ const takenOver =
 
 /** Of work that somebody holds who is not heard of. */
 export const silentTitle = 'Its worker is silent'
-/** Of what a list knows only that it is due for long: whose places are taken is read for one actor at a time (actor-wait.ts). */
-export const untakenTitle = 'Waits for a worker or a place'
 
 /** Live work whose holder stopped renewing, or is not heard of any more while its lease still lasts. */
 function silent(seen: Seen, nowMs: number): Explanation | null {

@@ -30,13 +30,16 @@ export function waiting(seen: Seen, nowMs: number): Explanation | null {
 export const waitSentences = (wait: ActorWait, at: string): string[] =>
   listOf(placesTaken(wait), beginning(wait, Date.parse(at) - Date.parse(wait.dueAt)), othersBefore(wait))
 
+/** Where it is not known, or not told, which of both: whose places are taken is read for one actor at a time, and for administrators. */
+export const untakenTitle = 'Waits for a worker or a place'
+
 /** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
 function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
   if (work === null || work.startedAt !== null || lease !== null) return null
   const late = Date.parse(at) - Date.parse(updatedAt) > stuckAfterMs
   return {
     tone: late ? 'warn' : 'quiet',
-    title: 'Waits for a worker or a place',
+    title: untakenTitle,
     sentences: [
       'It is due, and no worker has taken it up: none runs, all places for its kind are taken, or the database is slow. It begins when its turn comes.',
     ],

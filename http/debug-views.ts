@@ -138,7 +138,7 @@ export function summaryOf(record: ActorRecord, definitions: Definitions): ActorS
     machineVersion,
     updatedAt,
     movedAt,
-    attention: lost || record.failsForLong || marked,
+    attention: lost || record.failsForLong || record.isLeftBehind || marked,
     // Until its lease is over it heals by itself, so that alone needs nobody.
     silent: lost || (work !== null && record.isHolderSilent),
     waits: record.isUntaken,

@@ -5,11 +5,11 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { StateValue } from '../domain/chart.ts'
 import type { Viewer } from '../domain/access.ts'
-import { leaseGraceMs, stuckAfterMs } from '../domain/patience.ts'
+import { leaseGraceMs } from '../domain/patience.ts'
 import type { ActorRef, Snapshot, Timer } from './actors.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failsForLong, isLeftBehind, movedAt } from './failing.ts'
+import { failsForLong, isLeftBehind, isUntaken, movedAt } from './failing.ts'
 import { isUnheld } from './leases.ts'
 import { isHeardOf } from './processes.ts'
 import { taskHeld } from './task-views.ts'
@@ -28,6 +28,8 @@ export interface ActorRecord {
   readonly isHolderSilent: boolean
   /** Its work, or its timer, is due for longer than a worker needs to take it, and nobody has. */
   readonly isUntaken: boolean
+  /** And no process works that could. */
+  readonly isLeftBehind: boolean
   readonly revision: number
   readonly machineVersion: string
   readonly createdAt: string
@@ -66,6 +68,7 @@ const Record_ = z.object({
   leaseUntil: z.string().nullable(),
   isHolderSilent: z.boolean(),
   isUntaken: z.boolean(),
+  isLeftBehind: z.boolean(),
   revision: z.number(),
   machineVersion: z.string(),
   createdAt: z.string(),
@@ -118,12 +121,9 @@ const aboutAgent = sql.fragment`coalesce(t.agent_id, c.agent_id, g.id)`
 const nameOfAgent = sql.fragment`(select named.name from agent named where named.id = ${aboutAgent})`
 const noName = sql.fragment`null::text`
 
-const isUntaken = sql.fragment`coalesce(
-    a.wake_at <= now() - ${stuckAfterMs} * interval '1 millisecond' and ${isUnheld(sql.fragment`a`)}, false)`
-
 const selected = (agentName: Fragment): Fragment => sql.fragment`
   select a.kind, a.id, a.snapshot, a.work, a.work_started_at as "workStartedAt", a.timers, a.lease_owner as "leaseOwner",
-    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", ${isUntaken} as "isUntaken", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
+    a.lease_until as "leaseUntil", coalesce(not ${isHeardOf(sql.fragment`a.lease_owner`)}, false) as "isHolderSilent", ${isUntaken} as "isUntaken", ${isLeftBehind} as "isLeftBehind", a.revision, a.machine_version as "machineVersion", a.created_at as "createdAt",
     a.updated_at as "updatedAt", ${movedAt} as "movedAt", a.settled_at as "settledAt", ${failsForLong} as "failsForLong",
     now() as "seenAt", coalesce(t.title, c.title, g.name) as title, ${aboutAgent} as "agentId",
     ${agentName} as "agentName", coalesce(t.id, c.task_id) as "taskId"`

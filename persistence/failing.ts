@@ -64,12 +64,12 @@ export const failsForLong: FragmentSqlToken = sql.fragment`(case
   then coalesce(${failingSince} < now() - ${failingToldAfterMs} * interval '1 millisecond', true)
   else false end)`
 
-/**
- * Of `actor a`: what it is to do next is due for longer than any loop needs, and no process works that could do it. Where one works it only
- * waits for its turn, which is no trouble of its own.
- */
-export const isLeftBehind: FragmentSqlToken = sql.fragment`(${nobodyWorks}
-  and a.wake_at < now() - ${stuckAfterMs} * interval '1 millisecond' and ${isUnheld(sql.fragment`a`)})`
+/** Of `actor a` or `actor_archive a`: its work, or its timer, is due for longer than a worker needs to take it, and nobody has. */
+export const isUntaken: FragmentSqlToken = sql.fragment`coalesce(
+  a.wake_at <= now() - ${stuckAfterMs} * interval '1 millisecond' and ${isUnheld(sql.fragment`a`)}, false)`
+
+/** Of `actor a`: and no process works that could. Where one works it only waits for its turn, which is no trouble of its own. */
+export const isLeftBehind: FragmentSqlToken = sql.fragment`(${nobodyWorks} and ${isUntaken})`
 
 const Since = z.object({ since: z.string().nullable() })
 

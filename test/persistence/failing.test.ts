@@ -174,6 +174,31 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
     })
   })
 
+  it('needs a person where it is due and nobody works, in its filter and among the counts alike', async () => {
+    const { pool } = fresh.db
+    const filter = { kinds, state: null, q: null, work: null, owner: null, agentId: null, before: null, limit: 100 }
+    const administrator = administratorOf(ours)
+    const counted = async (): Promise<number> =>
+      (await readQueues(pool, ours, kinds, [])).kinds.reduce((sum, { attention }) => sum + attention, 0)
+    const left = async (): Promise<string[]> =>
+      (await listActors(pool, administrator, { ...filter, attention: [] }))
+        .filter(({ isLeftBehind }) => isLeftBehind)
+        .map(({ id }) => id)
+    const before = await counted()
+    // One that otherwise does well.
+    const due = idOf(Object.keys(rows).indexOf('once'))
+    await pool.query(sql.unsafe`update actor set wake_at = now() - interval '10 seconds' where id = ${due}`)
+    expect([await counted(), await left()]).toEqual([before, []])
+    await pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values ('web', now(), '{"process": {"works": false}}')`)
+    expect([await counted(), await left()]).toEqual([before + 1, [due]])
+    await pool.query(sql.unsafe`
+      insert into process (owner, seen_at, told) values ('worker', now(), '{"process": {"works": true}}')`)
+    expect([await counted(), await left()]).toEqual([before, []])
+    await pool.query(sql.unsafe`delete from process`)
+    await pool.query(sql.unsafe`update actor set wake_at = null where id = ${due}`)
+  })
+
   it('needs a person once that has lasted, in the list, in its filter and among the counts alike', async () => {
     const { pool } = fresh.db
     const filter = { kinds, state: null, q: null, work: null, owner: null, agentId: null, before: null, limit: 100 }

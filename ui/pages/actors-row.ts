@@ -1,6 +1,7 @@
 /** One actor of the list: which it is, where it is, and what keeps it there. And that there is none. Draws; which one is chosen is its caller's. */
 import { html, nothing, type TemplateResult } from 'lit'
-import { silentTitle, untakenTitle } from '../../domain/actor-explanation.ts'
+import { silentTitle } from '../../domain/actor-explanation.ts'
+import { untakenTitle } from '../../domain/actor-wait.ts'
 import { pathsOf, pathWords, type ActorSummary } from '../../domain/chart.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
