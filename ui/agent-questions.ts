@@ -30,6 +30,7 @@ async function askAgents(
   const before = new Map(known?.agents.map((agent) => [agent.id, agent]))
   const agents = new Map<string, Agent>()
   const list = (): AgentList => ({ agents: [...agents.values()] })
+  let isWhole = false
   let drawing: ReturnType<typeof setTimeout> | undefined
   const draw = (): void => {
     drawing = undefined
@@ -39,8 +40,8 @@ async function askAgents(
     for await (const { event, data } of body ? eventsOf(body, signal) : []) {
       const said = parseJson(data)
       if (said === undefined) break
-      if (event === 'end') return list()
-      if (event === 'kept') {
+      if (event === 'end') isWhole = true
+      else if (event === 'kept') {
         for (const agent of api.read(said, AgentList).agents) agents.set(agent.id, before.get(agent.id) ?? agent)
         draw()
       } else if (event === 'answered') {
@@ -53,6 +54,8 @@ async function askAgents(
   } finally {
     clearTimeout(drawing)
   }
+  // Read to its end all the same, which is the next thing to come: an answer that is left early is one that was cut off.
+  if (isWhole) return list()
   throw new ApiFault('unreachable', 0, 'The connection to the console was lost.')
 }
 
