@@ -40,6 +40,19 @@ export interface AgentDetail extends RegisteredAgent {
   readonly operableSkills: string[] | null
 }
 
+/** What became of asking one agent for its card. Null: of what it showed the viewer is to see nothing. */
+export interface AnsweredAgent {
+  readonly id: string
+  readonly agent: Agent | null
+}
+
+export interface AgentListing {
+  /** By what is kept, with neither a card nor an error: nobody was asked yet. */
+  readonly kept: readonly Agent[]
+  /** Each of them once, as soon as it answers or is not waited for any longer; they are asked while this is read. */
+  readonly answers: AsyncIterable<AnsweredAgent>
+}
+
 export interface CardPreview {
   readonly card: unknown
   readonly resolvedCardUrl: string
@@ -124,35 +137,51 @@ export class Agents {
 
   /** Every agent that the viewer holds, with the card it shows now; one that cannot be found stays in the list and says why. */
   async list(viewer: Viewer): Promise<Agent[]> {
+    const { kept, answers } = await this.listing(viewer)
+    const answered = new Map<string, Agent | null>()
+    for await (const { id, agent } of answers) answered.set(id, agent)
+    return kept.flatMap(({ id }) => answered.get(id) ?? [])
+  }
+
+  /** The same for who wants to see the others before the last has answered. */
+  async listing(viewer: Viewer): Promise<AgentListing> {
     const rows = await listAgents(this.#t.db.pool, viewer)
-    const answers: (Agent | null)[] = []
+    return { kept: rows.map(keptAgent), answers: this.#answers(rows) }
+  }
+
+  async *#answers(rows: readonly SeenAgent[]): AsyncGenerator<AnsweredAgent> {
     const turns = new Map([...this.#passedOver].map((id, turn) => [id, turn]))
     const turnOf = ({ id }: SeenAgent): number => turns.get(id) ?? turns.size
-    const queue = [...rows.entries()].toSorted(([, a], [, b]) => turnOf(a) - turnOf(b)).values()
+    const queue = rows.toSorted((a, b) => turnOf(a) - turnOf(b))
     const late = new Lateness(listPatienceMs)
-    const lane = async (): Promise<void> => {
-      for (const [i, row] of queue) answers[i] = await this.#describe(row, late)
+    const asked = new Map<string, Promise<AnsweredAgent>>()
+    for (;;) {
+      for (const row of queue.splice(0, listConcurrency - asked.size))
+        asked.set(
+          row.id,
+          this.#describe(row, late).then((agent) => ({ id: row.id, agent })),
+        )
+      if (asked.size === 0) return
+      const answer = await Promise.race(asked.values())
+      asked.delete(answer.id)
+      yield answer
     }
-    await Promise.all(Array.from({ length: Math.min(listConcurrency, rows.length) }, lane))
-    return answers.filter((answer) => answer !== null)
   }
 
   async #describe(row: SeenAgent, late: Lateness): Promise<Agent | null> {
-    const { id, cardUrl, source, heldSkills, operableSkills } = row
-    const registered = { id, cardUrl, source, operableSkills }
+    const { heldSkills } = row
+    const kept = keptAgent(row)
     const found = await this.#heard(row, late)
     if (found.kind === 'missed') {
       const { untrusted: { trust, signing } = {}, message: error } = found
       const judged = trust && signing ? { trust, signing: heldSkills === null ? signing : reducedSigning(signing) } : {}
-      // Once its card was read its name is known, and stands on its tasks as ever; before, there is only its address.
-      const named = row.card === null ? {} : { name: row.name }
-      return { ...registered, ...named, ...judged, error }
+      return { ...kept, ...judged, error }
     }
     const seen = this.#seen(found, row)
     if (!seen) return null
     const { name, description } = found.card
     const { skills, ...shown } = seen
-    return { ...registered, name, description, skills: [...skills], ...shown }
+    return { ...kept, name, description, skills: [...skills], ...shown }
   }
 
   /** Who is being asked already, for this list or for somebody else, has not answered; the others are not begun with. */
@@ -197,6 +226,15 @@ export class Agents {
     return { card: seen.raw, resolvedCardUrl: seen.resolvedCardUrl, report: seen.report }
   }
 }
+
+/** Once its card was read its name is known, and stands on its tasks as ever; before, there is only its address. */
+const keptAgent = ({ id, cardUrl, source, operableSkills, card, name }: SeenAgent): Agent => ({
+  id,
+  cardUrl,
+  source,
+  operableSkills,
+  ...(card === null ? {} : { name }),
+})
 
 const silent = (cardUrl: string): MissedCard => ({
   kind: 'missed',

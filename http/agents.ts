@@ -1,7 +1,8 @@
-/** Agents: register, list, look, remove. Does not own discovery or registration (actors/agents.ts). */
+/** Agents: register, list, look, remove. Does not own discovery or registration (actors/agents.ts), or the list as it comes (answering-agents.ts). */
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { refusals } from '../domain/refusal.ts'
+import { answeringAgentRoutes } from './answering-agents.ts'
 import { AgentAnswer, AgentsAnswer, PreviewAnswer, RegistrationAnswer, Removed } from './answers.ts'
 import { localId, type Door } from './door.ts'
 import { viewerOf } from './guard.ts'
@@ -38,7 +39,8 @@ const removing = {
   refuses: ['agent.unknown', 'agent.seeded'],
 } as const
 
-export const agentRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done) => {
+export const agentRoutes: FastifyPluginCallbackZod<Door> = (app, door, done) => {
+  const { system } = door
   const read = { permission: 'read' } as const
   const administer = { permission: 'administer' } as const
   app.get('/api/agents', { config: read, schema: listing }, async (request) => ({
@@ -58,5 +60,6 @@ export const agentRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, don
     await system.agents.remove(viewerOf(request), localId(request.params.agentId, 'agent.unknown'))
     return { removed: true } as const
   })
+  app.register(answeringAgentRoutes, door)
   done()
 }

@@ -36,6 +36,7 @@ const signedIn: readonly RefusalCode[] = ['session.required', 'action.forbidden'
 const tags: Readonly<Record<string, string>> = {
   auth: 'Sign-in',
   agents: 'Agents',
+  'answering-agents': 'Agents',
   commands: 'Commands',
   tasks: 'Tasks',
   'task-views': 'Tasks',

@@ -104,13 +104,18 @@ export class Api {
     const body: unknown = await response.json().catch(() => undefined)
     // Cut off by this page itself: no fault, and nobody is to be told of one.
     signal?.throwIfAborted()
+    return this.#understood(body, schema, response.status)
+  }
+
+  /** One event of an answer that comes as a stream. Throws ApiFault. */
+  read<T>(said: unknown, schema: Schema<T>): T {
+    return this.#understood(said, schema, 200)
+  }
+
+  #understood<T>(body: unknown, schema: Schema<T>, status: number): T {
     const parsed = schema.safeParse(body)
     if (parsed.success) return parsed.data
-    throw this.#fault(
-      'malformed',
-      response.status,
-      'The console answered in a form this page does not know. Reload it.',
-    )
+    throw this.#fault('malformed', status, 'The console answered in a form this page does not know. Reload it.')
   }
 }
 

@@ -27,6 +27,8 @@ export interface Question<T> {
   readonly freshness: Freshness
   /** What is to be shown of what is known and what was fetched, which may have been asked for before the other came another way. */
   latest?(known: T, fetched: T): T
+  /** Where the answer comes piece by piece, and may take seconds: asks for it, and puts in what is known `soFar`. Throws ApiFault. */
+  ask?(api: Api, known: T | undefined, soFar: (data: T) => void, signal: AbortSignal): Promise<T>
 }
 
 /** Two refetches of one URL are at least this far apart, so that a busy console cannot spend the read limit (900 a minute). */
@@ -53,6 +55,7 @@ class Entry {
   /** Grows when what was answered is forgotten: an answer that was asked for before must not come in after. */
   era = 0
   timer: ReturnType<typeof setTimeout> | undefined
+  cut = new AbortController()
   constructor(question: Question<unknown>) {
     this.question = question
   }
@@ -109,11 +112,12 @@ export class Queries {
     }
   }
 
-  /** Asks again now, whoever is looking. */
+  /** Asks again now, whoever is looking. What comes piece by piece is not read to its end for that: it is of before. */
   refresh(path: string): void {
     const entry = this.#entries.get(path)
     if (!entry) return
     entry.stale = true
+    entry.cut.abort()
     if (entry.watchers > 0) this.#fetchSoon(entry)
   }
 
@@ -176,18 +180,22 @@ export class Queries {
   }
 
   async #fetch(entry: Entry): Promise<void> {
-    const { path, schema } = entry.question
-    const { era } = entry
+    const { question, era } = entry
+    const { signal } = (entry.cut = new AbortController())
+    const soFar = (data: unknown): void => {
+      if (era === entry.era && !signal.aborted) entry.answer.set({ ...entry.answer.get(), data, fault: undefined })
+    }
     entry.stale = false
     entry.answer.set({ ...entry.answer.get(), fetching: true })
     try {
-      const data = await this.#api.get(path, schema)
+      const data = await (question.ask?.(this.#api, entry.answer.get().data, soFar, signal) ??
+        this.#api.get(question.path, question.schema))
       if (era !== entry.era) return
       if (entry.feeders === 0 || entry.answer.get().data === undefined) {
         entry.answer.set({ data: entry.latest(data), fault: undefined, fetching: false, at: now() })
       } else entry.answer.set({ ...entry.answer.get(), fetching: false })
     } catch (error) {
-      const fault = faultOf(error)
+      const fault = question.ask && signal.aborted ? undefined : faultOf(error)
       if (era === entry.era) entry.answer.set({ ...entry.answer.get(), fault, fetching: false })
     } finally {
       entry.fetchedAt = performance.now()

@@ -1,36 +1,11 @@
-/** The answers the console shows, by path: one place where a URL meets its schema. Owns no state. */
+/** The answers the console shows, by path: one place where a URL meets its schema; of agents, agent-questions.ts. Owns no state. */
 import * as z from 'zod/mini'
-import { Agent, CardSigning, ComplianceReport, OperableSkills, RegisteredAgent, Trust } from '../domain/agent.ts'
 import { Command } from '../domain/command.ts'
 import { TaskRow, TaskView, type TaskFilter } from '../domain/task.ts'
 import type { Queries, Question } from './queries.ts'
 
-const AgentList = z.object({ agents: z.array(Agent) })
-export type AgentList = z.infer<typeof AgentList>
-
-/** Steady: the console asks every agent for its card to answer it. */
-export const agentsQuestion: Question<AgentList> = { path: '/api/agents', schema: AgentList, freshness: 'steady' }
-
-const AgentDetail = z.object({
-  ...RegisteredAgent.shape,
-  card: z.optional(z.unknown()),
-  trust: z.optional(Trust),
-  signing: z.optional(CardSigning),
-  report: z.optional(ComplianceReport),
-  operableSkills: OperableSkills,
-})
-export type AgentDetail = z.infer<typeof AgentDetail>
-
-export const agentQuestion = (id: string): Question<AgentDetail> => ({
-  path: `/api/agents/${encodeURIComponent(id)}`,
-  schema: AgentDetail,
-  freshness: 'steady',
-})
-
-export const Preview = z.object({ card: z.unknown(), resolvedCardUrl: z.string(), report: ComplianceReport })
-export type Preview = z.infer<typeof Preview>
-
-export const Registration = z.object({ agent: RegisteredAgent })
+/** Of the agents (agent-questions.ts), for who only says that they are to be asked for again. */
+export const agentsPath = '/api/answering-agents'
 
 export const TaskPage = z.object({ tasks: z.array(TaskRow) })
 export type TaskPage = z.infer<typeof TaskPage>

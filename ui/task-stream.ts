@@ -52,7 +52,8 @@ export async function* readTaskStream(
   }
 }
 
-async function* eventsOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<SseEvent> {
+/** Of a response's body; ends with it. Throws ApiFault. */
+export async function* eventsOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<SseEvent> {
   const splitter = new FrameSplitter(frameLimitBytes)
   const reader = body.getReader()
   try {
@@ -108,7 +109,8 @@ function interpret({ event, data }: SseEvent): StreamEvent | undefined {
   return event === 'end' ? { kind: 'end' } : undefined
 }
 
-function parseJson(data: string): unknown {
+/** Undefined for what is no JSON: a frame that was cut short. */
+export function parseJson(data: string): unknown {
   try {
     return JSON.parse(data)
   } catch {

@@ -19,6 +19,7 @@ const routes: readonly (readonly [method: string, path: string, permission: 'rea
   ['POST', '/api/auth/logout', 'read'],
   ['GET', '/api/auth/session', 'read'],
   ['GET', '/api/agents', 'read'],
+  ['GET', '/api/answering-agents', 'read'],
   ['POST', '/api/agents', 'administer'],
   ['POST', '/api/agents/preview', 'administer'],
   ['GET', '/api/agents/a', 'read'],

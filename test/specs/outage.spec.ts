@@ -47,7 +47,8 @@ test('the database goes away and comes back: 503 without the cause, then everyth
     house.api.post(`/api/agents/${agentId}/commands`, { text: 'hello', messageId }, { 'idempotency-key': messageId })
 
   wire.cut()
-  for (const path of ['/api/tasks', '/api/task-views', '/api/agents', '/api/queues', `/api/commands/${randomUUID()}`]) {
+  const lists = ['/api/tasks', '/api/task-views', '/api/agents', '/api/answering-agents', '/api/queues']
+  for (const path of [...lists, `/api/commands/${randomUUID()}`]) {
     const reply = await house.api.get(path)
     expect([path, reply.status, reply.body]).toEqual([path, 503, unavailable])
     expect(reply.headers.get('retry-after')).toBe('1')

@@ -65,6 +65,7 @@ describe.each(eitherDatabase)('secrets on %s', (kind) => {
   const readAll = async (agentId: string, commandId: string): Promise<void> => {
     const paths = [
       '/api/agents',
+      '/api/answering-agents',
       `/api/agents/${agentId}`,
       `/api/commands/${commandId}`,
       '/api/tasks',

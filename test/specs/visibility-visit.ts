@@ -62,16 +62,13 @@ class NotedClient extends Client {
 const Ids = z.object({ id: z.string() })
 const Rows = z.object({ tasks: z.array(TaskRow) })
 const Views = z.object({ tasks: z.array(z.object({ localId: z.string() })), next: z.string().nullable() })
-const Agents = z.object({
-  agents: z.array(
-    z.object({
-      id: z.string(),
-      skills: z.array(Ids),
-      card: z.object({ skills: z.array(Ids) }),
-      operableSkills: z.array(z.string()).nullable(),
-    }),
-  ),
+const Shown = z.object({
+  id: z.string(),
+  skills: z.array(Ids),
+  card: z.object({ skills: z.array(Ids) }),
+  operableSkills: z.array(z.string()).nullable(),
 })
+const Agents = z.object({ agents: z.array(Shown) })
 const Sends = z.object({
   sends: z.array(z.object({ id: z.string(), evidence: z.object({ localId: z.string().nullable() }).nullable() })),
 })
@@ -116,11 +113,20 @@ export class Visit {
     expect(shown.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
       expected.map(({ skills, ...agent }) => ({ ...agent, skills: skills ?? [...skillIds] })),
     )
+    await this.#answering(agents)
     const seen = new Set(expected.map(({ id }) => id))
     for (const agent of this.#world.agents) {
       for (const of of ['', '/troubles']) await this.#isSeen(`/api/agents/${agent.id}${of}`, seen.has(agent.id))
       if (seen.has(agent.id)) await this.#troubles(agent)
     }
+  }
+
+  /** The same one by one: by now it is known whether each routes skills, so what is kept is told of no others. */
+  async #answering(listed: readonly { readonly id: string }[]): Promise<void> {
+    const [kept, ...rest] = await (await this.api.stream('/api/answering-agents')).rest()
+    expect(z.object({ agents: z.array(Ids) }).parse(kept?.data).agents).toEqual(listed.map(({ id }) => ({ id })))
+    const answers = rest.slice(0, -1).map(({ data }) => z.object({ agent: Shown }).parse(data).agent)
+    expect([answers.length, new Set(answers)]).toEqual([listed.length, new Set(listed)])
   }
 
   /** No agent can be read, nor any unfinished task: what others hold is neither told nor counted. */

@@ -6,7 +6,7 @@ import type { LitElement } from 'lit'
 import type { TaskView } from '../../domain/task.ts'
 import type { App } from '../app.ts'
 import { type CardFacts, readCard } from '../card.ts'
-import { type AgentDetail, type AgentList, agentQuestion, agentsQuestion } from '../questions.ts'
+import { type AgentDetail, type AgentList, agentQuestion, agentsQuestion } from '../agent-questions.ts'
 import { Query } from './query.ts'
 
 export class TaskAgent {

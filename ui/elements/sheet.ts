@@ -260,7 +260,8 @@ const pieces = css`
     scrollbar-color: var(--sb-border-strong) transparent;
   }
   /* Bars of true height, shown only when the answer takes longer than 200 ms: a flash of them is worse than nothing. */
-  .skeleton {
+  .skeleton,
+  .late {
     visibility: hidden;
     animation: signalbox-late 1ms 200ms forwards;
   }
@@ -303,7 +304,7 @@ const layers = css`
     min-width: 190px;
   }
   @media (prefers-reduced-motion: reduce) {
-    *:not(.skeleton),
+    *:not(.skeleton, .late),
     *::before,
     *::after {
       animation: none !important;

@@ -14,7 +14,7 @@ import { reportView } from '../elements/report.ts'
 import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { plural } from '../format.ts'
-import { agentsQuestion, Preview, Registration } from '../questions.ts'
+import { agentsQuestion, Preview, Registration } from '../agent-questions.ts'
 import { agentMark } from '../states.ts'
 
 const sentences: Record<CardUrlFault, string> = {

@@ -37,7 +37,7 @@ export const agentMarksSheet = css`
   }
   /* Below the other cells there is room, where its own has next to none. */
   @container console (max-width: 720px) {
-    tr:not(:has(.broken)) .troubles {
+    tr:not(:has(.unread)) .troubles {
       width: max-content;
       max-width: calc(100cqw - 136px);
     }

@@ -21,7 +21,7 @@ import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
-import { type AgentDetail, agentQuestion, agentsQuestion } from '../questions.ts'
+import { type AgentDetail, agentQuestion, agentsQuestion } from '../agent-questions.ts'
 import { agentMark, chip, trustMarks } from '../states.ts'
 import { agentActorsPath } from './agent-actors-path.ts'
 import { SignalboxAgentCredential } from './agent-credential.ts'
@@ -33,6 +33,12 @@ define('signalbox-agent-credential', SignalboxAgentCredential)
 
 const loadTroubles = async (): Promise<void> =>
   define('signalbox-agent-troubles', (await import('./agent-troubles.ts')).SignalboxAgentTroubles)
+
+/** In the place of what only the card tells. */
+const awaited = html`<section>
+  <p class="row muted late">${icon('clock', 15)}Its Agent Card is being fetched…</p>
+  ${skeleton(4, 'page')}
+</section>`
 
 const Removed = z.object({ removed: z.boolean() })
 
@@ -164,19 +170,24 @@ export class SignalboxAgent extends LitElement {
         </div>
       </header>
       <div class="body scroll" tabindex="0" role="region" aria-label="About this agent">
-        ${data ? this.#detail(data, facts) : fault ? this.#broken(fault, refused) : skeleton(5, 'page')}
+        ${listed || data || fault ? this.#about(facts, refused) : skeleton(5, 'page')}
       </div>
       ${this._removing === 'no' ? nothing : this.#confirm(name, (data ?? listed)?.source === 'env')}`
   }
 
   /**
-   * An agent that does not answer is still registered: it can be retried, given a credential, and removed. What stands in its way
-   * is not known either where it is the database that does not answer.
+   * An agent that does not answer, or not yet, is still registered: it can be given a credential, and removed. One template whether
+   * its card has come or not, so that what somebody types meanwhile stays. What stands in its way is not known either where it is
+   * the database that does not answer.
    */
-  #broken(fault: ApiFault, refused: Agent | undefined): TemplateResult {
+  #about(facts: CardFacts | undefined, refused: Agent | undefined): TemplateResult {
+    const { data, fault } = this.#agent.answer
+    const judged = data ?? refused
+    const first = fault ? failure(fault, () => this.#agent.refresh()) : awaited
     return html`<div class="in">
-      ${fault.status === 503 ? nothing : this.#troubles()} ${failure(fault, () => this.#agent.refresh())}
-      ${refused?.trust ? agentTrust(refused.trust, refused.signing, refused.cardUrl) : nothing} ${this.#credential()}
+      ${!data && fault?.status === 503 ? nothing : this.#troubles()} ${data ? this.#card(data, facts) : first}
+      ${judged?.trust ? agentTrust(judged.trust, judged.signing, judged.cardUrl) : nothing} ${this.#credential()}
+      ${data ? this.#asReceived(data, facts) : nothing}
     </div>`
   }
 
@@ -192,12 +203,14 @@ export class SignalboxAgent extends LitElement {
     return html`<signalbox-agent-credential .app=${this.app} agent-id=${this.agentId}></signalbox-agent-credential>`
   }
 
-  #detail(agent: AgentDetail, facts: CardFacts | undefined): TemplateResult {
-    return html`<div class="in">
-      ${this.#troubles()}
-      ${facts ? this.#facts(facts, agent) : html`<p class="notice bad">${icon('circle-x', 15)}<span>This agent's card is not a JSON object.</span></p>`}
-      ${agent.trust ? agentTrust(agent.trust, agent.signing, agent.cardUrl) : nothing} ${this.#credential()}
-      ${
+  #card(agent: AgentDetail, facts: CardFacts | undefined): TemplateResult {
+    if (facts) return this.#facts(facts, agent)
+    return html`<p class="notice bad">${icon('circle-x', 15)}<span>This agent's card is not a JSON object.</span></p>`
+  }
+
+  /** Below what a person does with the agent: how its card is judged, and the card itself. */
+  #asReceived(agent: AgentDetail, facts: CardFacts | undefined): TemplateResult {
+    return html`${
         agent.report
           ? html`<section>
               <h2 class="label">Compliance report</h2>
@@ -209,8 +222,7 @@ export class SignalboxAgent extends LitElement {
       <section>
         <h2 class="label">Card as received</h2>
         <div class="card pad"><signalbox-json .value=${agent.card}></signalbox-json></div>
-      </section>
-    </div>`
+      </section>`
   }
 
   #facts(facts: CardFacts, agent: AgentDetail): TemplateResult {

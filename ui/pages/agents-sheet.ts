@@ -105,13 +105,13 @@ export const agentsSheet = css`
     gap: 6px;
     align-items: center;
   }
-  .broken {
+  .unread {
     white-space: normal;
   }
-  .broken .row {
+  .unread .row {
     align-items: flex-start;
   }
-  .broken .icon {
+  .unread .icon {
     margin-top: 3px;
   }
   .skeleton .bars {
@@ -144,7 +144,7 @@ export const agentsSheet = css`
     .head .chip {
       display: none;
     }
-    .broken {
+    .unread {
       min-width: 200px;
     }
   }
@@ -196,7 +196,7 @@ export const agentsSheet = css`
     th + td {
       margin-inline-start: 39px;
     }
-    .broken {
+    .unread {
       flex: 1;
       min-width: 0;
       overflow-wrap: anywhere;

@@ -19,7 +19,7 @@ import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { isOutage } from '../queries.ts'
-import { agentsQuestion } from '../questions.ts'
+import { agentsQuestion, isUnanswered } from '../agent-questions.ts'
 import { agentMark, trustMarks } from '../states.ts'
 import { SignalboxAddAgent } from './add-agent.ts'
 import { SignalboxAgent } from './agent.ts'
@@ -66,7 +66,12 @@ export class SignalboxAgents extends View {
     new Again(
       this,
       () => this.app,
-      () => this.#troubled.refresh(),
+      () => {
+        this.#troubled.refresh()
+        // Nobody is asked where the database is away, and its return is no change that would be told of.
+        const { fault, fetching } = this.#agents.answer
+        if (isOutage(fault) && !fetching) this.#agents.refresh()
+      },
     )
     new KeepFocus(this, () => this.#whereNow())
     new RowKeys(this, 'tbody a', () => [
@@ -230,7 +235,6 @@ export class SignalboxAgents extends View {
 
   #row(app: App, agent: Agent): TemplateResult {
     const path = `/agents/${agent.id}`
-    const trust = agent.trust && trustMarks[agent.trust]
     return html`<tr>
       <th scope="row">
         <a class="who" href=${app.router.href(path)} data-route=${path}>
@@ -242,27 +246,38 @@ export class SignalboxAgents extends View {
           >
         </a>
       </th>
-      ${
-        agent.error === undefined
-          ? html`<td>
-                ${
-                  trust
-                    ? html`<span class=${trust.tone ? `trust tone-${trust.tone}` : 'trust muted'}
-                        >${icon(trust.icon, 14)}${trust.word}</span
-                      >`
-                    : nothing
-                }
-              </td>
-              <td class="num">${agent.report?.version ?? ''}</td>
-              <td class="num right">${agent.skills?.length ?? ''}</td>
-              <td>${agent.report ? scoreBar(agent.report.score) : nothing}</td>`
-          : html`<td colspan="4" class="broken">
-              <span class="row tone-bad"
-                >${icon('circle-x', 14)}<span class="grow">${trust ? `${trust.word}: ` : ''}${agent.error}</span></span
-              >
-            </td>`
-      }
+      ${isUnanswered(agent) ? this.#unanswered() : this.#answer(agent)}
     </tr>`
+  }
+
+  /** Of its answer nothing has come; where the list broke off, nothing is on its way either. */
+  #unanswered(): TemplateResult {
+    const words = this.#agents.answer.fault ? 'Its Agent Card was not fetched.' : 'Its Agent Card is being fetched…'
+    return html`<td colspan="4" class="unread late">
+      <span class="row muted">${icon('clock', 14)}<span class="grow">${words}</span></span>
+    </td>`
+  }
+
+  #answer({ trust: judged, error, report, skills }: Agent): TemplateResult {
+    const trust = judged && trustMarks[judged]
+    if (error !== undefined)
+      return html`<td colspan="4" class="unread broken">
+        <span class="row tone-bad"
+          >${icon('circle-x', 14)}<span class="grow">${trust ? `${trust.word}: ` : ''}${error}</span></span
+        >
+      </td>`
+    return html`<td>
+        ${
+          trust
+            ? html`<span class=${trust.tone ? `trust tone-${trust.tone}` : 'trust muted'}
+                >${icon(trust.icon, 14)}${trust.word}</span
+              >`
+            : nothing
+        }
+      </td>
+      <td class="num">${report?.version ?? ''}</td>
+      <td class="num right">${skills?.length ?? ''}</td>
+      <td>${report ? scoreBar(report.score) : nothing}</td>`
   }
 }
 

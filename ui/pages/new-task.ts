@@ -13,7 +13,7 @@ import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
-import { agentsQuestion } from '../questions.ts'
+import { agentsQuestion, isUnanswered } from '../agent-questions.ts'
 import type { Target } from '../sending.ts'
 
 define('signalbox-composer', SignalboxComposer)
@@ -261,6 +261,11 @@ export class SignalboxNewTask extends LitElement {
     const asked = (agent.skills ?? []).filter(mayAsk)
     const examples = asked.flatMap((skill) => skill.examples ?? []).slice(0, 6)
     return html`<div class="about">
+      ${
+        isUnanswered(agent) && !this.#agents.answer.fault
+          ? html`<p class="row muted late">${icon('clock', 15)}Its Agent Card is being fetched…</p>`
+          : nothing
+      }
       ${
         agent.error === undefined
           ? nothing

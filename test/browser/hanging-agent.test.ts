@@ -1,0 +1,153 @@
+/**
+ * What a person sees while an agent's card hangs, in a real browser over a real server and real agents: everything that does not
+ * need the card, at once, and what is still waited for said to be so.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { expectClean } from '../support/axe.ts'
+import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
+import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
+
+const fetching = 'Its Agent Card is being fetched…'
+/** A list waits this long for those that hang, and one agent's page three times as long: what is there sooner waited for nobody. */
+const listMs = 5_000
+const looks = [
+  ['light', {}],
+  ['dark at 390 px', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+] as const
+
+describe('an agent whose card hangs', () => {
+  let server: TestConsole
+  let browser: Browser
+  let hanging: RawPeer
+  let well: RawPeer
+  let late: RawPeer
+  let agentId: string
+  /** Answers with a card, those that were given and those that hang. */
+  const held: ServerResponse[] = []
+
+  beforeAll(async () => {
+    ;[server, browser] = await Promise.all([startConsole({ database: 'pglite' }), launchBrowser()])
+    ;[hanging, well, late] = await Promise.all([
+      startRawPeer({
+        card: { name: 'Ledger Agent' },
+        asked: (operation, answer) => void (operation === 'GetAgentCard' && held.push(answer)),
+      }),
+      startRawPeer({ card: { name: 'Archive Agent' } }),
+      startRawPeer({ card: { name: 'Late Agent' } }),
+    ])
+    agentId = (await server.system.agents.register(server.viewer, hanging.cardUrl)).id
+    await server.system.agents.register(server.viewer, well.cardUrl)
+    await server.finished((await server.send(agentId, { text: 'direct words' })).id)
+    hanging.script.fault('SendMessage', { fault: 'reset', performed: false })
+    await server.finished((await server.send(agentId, { text: 'pay the invoice' })).id)
+    hanging.script.fault('GetAgentCard', { fault: 'hang-before-head' }, Infinity)
+  })
+  /** Whoever still waits is told no, so that the next one asks anew. */
+  const release = (): void => {
+    for (const answer of held.splice(0)) if (!answer.headersSent) answer.writeHead(503).end()
+  }
+  afterEach(release)
+  afterAll(async () => {
+    await leaveBrowser(browser)
+    await server.close()
+    await Promise.all([hanging.close(), well.close(), late.close()])
+  })
+
+  const open = (path: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    visit(browser, server.url + path, options)
+  const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+
+  it.each(looks)(
+    'is in the list at once, with what is kept of it, among others that have answered: %s',
+    async (_, options) => {
+      const page = await open('/agents', options)
+      const startedAt = performance.now()
+      await row(page, 'Ledger Agent').getByText(fetching).waitFor({ timeout: listMs })
+      await row(page, 'Archive Agent').getByText('Unsigned').waitFor({ timeout: listMs })
+      expect(performance.now() - startedAt).toBeLessThan(listMs)
+      await expectClean(page)
+      expect(await page.getByText(fetching).count()).toBe(1)
+      await row(page, 'Ledger Agent').getByText('(no answer yet)').waitFor()
+      expect(await page.getByText(fetching).count()).toBe(0)
+    },
+  )
+
+  it('does not keep one that is added meanwhile out of the list', async () => {
+    const page = await open('/agents')
+    await row(page, 'Ledger Agent').getByText(fetching).waitFor({ timeout: listMs })
+    const startedAt = performance.now()
+    await page.getByRole('button', { name: 'Add agent' }).click()
+    await page.getByRole('textbox', { name: 'Agent Card URL' }).fill(late.cardUrl)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Late Agent' }).waitFor({ timeout: listMs })
+    await page.getByRole('link', { name: 'Back to the list' }).click()
+    await row(page, 'Late Agent').getByText('Unsigned').waitFor({ timeout: listMs })
+    await row(page, 'Ledger Agent').getByText(fetching).waitFor({ timeout: listMs })
+    expect(performance.now() - startedAt).toBeLessThan(listMs)
+  })
+
+  it('is not said to be asked any more where the list broke off, and the others stay', async () => {
+    const page = await open('/tasks')
+    const kept = await (await fetch(`${server.url}/api/answering-agents`)).text()
+    const cut = kept.slice(0, kept.indexOf('event: answered') + 40)
+    await page.route('**/api/answering-agents', (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body: cut }),
+    )
+    await page.getByRole('link', { name: 'Agents' }).click()
+    await page.getByText('Not up to date: The connection to the console was lost.').waitFor()
+    await row(page, 'Ledger Agent').getByText('Its Agent Card was not fetched.').waitFor()
+    await expectClean(page)
+    await page.unroute('**/api/answering-agents')
+    // Asked for again by itself.
+    await row(page, 'Archive Agent').getByText('Unsigned').waitFor()
+  })
+
+  it('is found by its name, and chosen for a new task, before it has answered', async () => {
+    const page = await open(`/tasks/new?agent=${agentId}`)
+    const startedAt = performance.now()
+    const message = page.getByRole('textbox', { name: 'Message' })
+    await message.waitFor({ timeout: listMs })
+    expect(await page.getByRole('combobox', { name: 'Agent' }).inputValue()).toBe(agentId)
+    await page.getByRole('option', { name: 'Ledger Agent', exact: true }).waitFor({ state: 'attached' })
+    await page.getByText(fetching).waitFor({ timeout: listMs })
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('ledger')
+    await page
+      .getByRole('option', { name: /^Ledger Agent/ })
+      .last()
+      .waitFor({ timeout: listMs })
+    expect(performance.now() - startedAt).toBeLessThan(listMs)
+  })
+
+  it.each(looks)(
+    'has its page at once, but for what only the card tells, and stays what it is when that comes: %s',
+    async (_, options) => {
+      const page = await open(`/agents/${agentId}`, options)
+      const startedAt = performance.now()
+      await page.getByRole('heading', { name: 'Ledger Agent' }).waitFor({ timeout: listMs })
+      await page.getByText(hanging.cardUrl, { exact: true }).waitFor({ timeout: listMs })
+      await page.getByText(fetching).waitFor({ timeout: listMs })
+      const troubles = page.getByRole('region', { name: 'What stands in its way' })
+      await troubles.getByText('pay the invoice').waitFor({ timeout: listMs })
+      await page.getByRole('button', { name: 'New task' }).waitFor({ timeout: listMs })
+      await page.getByRole('heading', { name: 'Credential' }).waitFor({ timeout: listMs })
+      expect(performance.now() - startedAt).toBeLessThan(listMs)
+      await expectClean(page)
+      await page.getByRole('button', { name: 'Remove', exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click()
+      const parts = page.locator('signalbox-agent-troubles, signalbox-agent-credential')
+      const before = await parts.elementHandles()
+      hanging.script.heal()
+      release()
+      const failed = page.getByRole('alert').filter({ hasText: 'HTTP 503' })
+      await failed.getByRole('button', { name: 'Retry' }).click()
+      await page.getByText('Card as received').waitFor()
+      expect(await page.getByText(fetching).count()).toBe(0)
+      for (const part of before) expect(await part.evaluate((element) => element.isConnected)).toBe(true)
+      hanging.script.fault('GetAgentCard', { fault: 'hang-before-head' }, Infinity)
+    },
+  )
+})

@@ -1,0 +1,89 @@
+/**
+ * The answers about agents, by path, and how their list comes: first what is kept of them, then each as it answers. Apart from
+ * questions.ts because the first page needs none of it. Owns no state.
+ */
+import * as z from 'zod/mini'
+import { Agent, CardSigning, ComplianceReport, OperableSkills, RegisteredAgent, Trust } from '../domain/agent.ts'
+import { type Api, ApiFault } from './api.ts'
+import type { Question } from './queries.ts'
+import { agentsPath } from './questions.ts'
+import { eventsOf, parseJson } from './task-stream.ts'
+
+const AgentList = z.object({ agents: z.array(Agent) })
+export type AgentList = z.infer<typeof AgentList>
+const Answered = z.object({ id: z.string(), agent: z.nullable(Agent) })
+
+/** It is in the list by what is kept of it. */
+export const isUnanswered = ({ card, error }: Agent): boolean => card === undefined && error === undefined
+
+/** Hundreds may answer in one moment: they are not drawn one by one. */
+const drawnEveryMs = 100
+
+/** What was known of an agent before stands until it has answered again. */
+async function askAgents(
+  api: Api,
+  known: AgentList | undefined,
+  soFar: (list: AgentList) => void,
+  signal: AbortSignal,
+): Promise<AgentList> {
+  const { body } = await api.request(agentsPath, { headers: { accept: 'text/event-stream' }, signal })
+  const before = new Map(known?.agents.map((agent) => [agent.id, agent]))
+  const agents = new Map<string, Agent>()
+  const list = (): AgentList => ({ agents: [...agents.values()] })
+  let isWhole = false
+  let drawing: ReturnType<typeof setTimeout> | undefined
+  const draw = (): void => {
+    drawing = undefined
+    soFar(list())
+  }
+  try {
+    for await (const { event, data } of body ? eventsOf(body, signal) : []) {
+      const said = parseJson(data)
+      if (said === undefined) break
+      if (event === 'end') isWhole = true
+      else if (event === 'kept') {
+        for (const agent of api.read(said, AgentList).agents) agents.set(agent.id, before.get(agent.id) ?? agent)
+        draw()
+      } else if (event === 'answered') {
+        const { id, agent } = api.read(said, Answered)
+        if (agent) agents.set(id, agent)
+        else agents.delete(id)
+        drawing ??= setTimeout(draw, drawnEveryMs)
+      }
+    }
+  } finally {
+    clearTimeout(drawing)
+  }
+  // Read to its end all the same, which is the next thing to come: an answer that is left early is one that was cut off.
+  if (isWhole) return list()
+  throw new ApiFault('unreachable', 0, 'The connection to the console was lost.')
+}
+
+/** Steady: the console asks every agent for its card to answer it. */
+export const agentsQuestion: Question<AgentList> = {
+  path: agentsPath,
+  schema: AgentList,
+  freshness: 'steady',
+  ask: askAgents,
+}
+
+const AgentDetail = z.object({
+  ...RegisteredAgent.shape,
+  card: z.optional(z.unknown()),
+  trust: z.optional(Trust),
+  signing: z.optional(CardSigning),
+  report: z.optional(ComplianceReport),
+  operableSkills: OperableSkills,
+})
+export type AgentDetail = z.infer<typeof AgentDetail>
+
+export const agentQuestion = (id: string): Question<AgentDetail> => ({
+  path: `/api/agents/${encodeURIComponent(id)}`,
+  schema: AgentDetail,
+  freshness: 'steady',
+})
+
+export const Preview = z.object({ card: z.unknown(), resolvedCardUrl: z.string(), report: ComplianceReport })
+export type Preview = z.infer<typeof Preview>
+
+export const Registration = z.object({ agent: RegisteredAgent })
