@@ -49,8 +49,8 @@ export interface AnsweredAgent {
 export interface AgentListing {
   /** By what is kept, with neither a card nor an error: nobody was asked yet. */
   readonly kept: readonly Agent[]
-  /** Each of them once, as soon as it answers or is not waited for any longer; they are asked while this is read. */
-  readonly answers: AsyncIterable<AnsweredAgent>
+  /** Each of them once, as soon as it answers or is not waited for any longer; they are asked while this is read. Ends early where the signal aborts. */
+  readonly answers: (signal: AbortSignal) => AsyncIterable<AnsweredAgent>
 }
 
 export interface CardPreview {
@@ -139,17 +139,18 @@ export class Agents {
   async list(viewer: Viewer): Promise<Agent[]> {
     const { kept, answers } = await this.listing(viewer)
     const answered = new Map<string, Agent | null>()
-    for await (const { id, agent } of answers) answered.set(id, agent)
+    for await (const { id, agent } of answers(new AbortController().signal)) answered.set(id, agent)
     return kept.flatMap(({ id }) => answered.get(id) ?? [])
   }
 
   /** The same for who wants to see the others before the last has answered. */
   async listing(viewer: Viewer): Promise<AgentListing> {
     const rows = await listAgents(this.#t.db.pool, viewer)
-    return { kept: rows.map(keptAgent), answers: this.#answers(rows) }
+    return { kept: rows.map(keptAgent), answers: (signal) => this.#answers(rows, signal) }
   }
 
-  async *#answers(rows: readonly SeenAgent[]): AsyncGenerator<AnsweredAgent> {
+  async *#answers(rows: readonly SeenAgent[], signal: AbortSignal): AsyncGenerator<AnsweredAgent> {
+    const ended = signal.aborted ? Promise.resolve(null) : once(signal, 'abort').then(() => null)
     const turns = new Map([...this.#passedOver].map((id, turn) => [id, turn]))
     const turnOf = ({ id }: SeenAgent): number => turns.get(id) ?? turns.size
     const queue = rows.toSorted((a, b) => turnOf(a) - turnOf(b))
@@ -162,7 +163,8 @@ export class Agents {
           this.#describe(row, late).then((agent) => ({ id: row.id, agent })),
         )
       if (asked.size === 0) return
-      const answer = await Promise.race(asked.values())
+      const answer = await Promise.race([ended, ...asked.values()])
+      if (answer === null) return
       asked.delete(answer.id)
       yield answer
     }

@@ -10,6 +10,7 @@ import type { Admission } from './admission.ts'
 import type { Parts } from './composition.ts'
 import { readConfig } from './config.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
+import { closeServer } from '../http/close-server.ts'
 import { listening } from './launcher-ready.ts'
 import { openLog } from './log.ts'
 import { listenMetrics } from './metrics.ts'
@@ -32,18 +33,6 @@ const lost = (signal: AbortSignal): Promise<never> =>
       once: true,
     }),
   )
-
-/** A client that is half way through a request may end it; then its line is cut, and the drain of deliveries begins. */
-const farewellMs = 2_000
-
-async function closeServer(server: FastifyInstance): Promise<void> {
-  const late = setTimeout(() => server.server.closeAllConnections(), farewellMs)
-  try {
-    await server.close()
-  } finally {
-    clearTimeout(late)
-  }
-}
 
 /** Serves until the process is asked to end, and drains. Rejects when it cannot start or cannot go on. */
 export async function serveConsole(environment: NodeJS.ProcessEnv, parts: Parts = {}): Promise<void> {

@@ -21,11 +21,8 @@ async function* frames(
 ): AsyncGenerator<string> {
   yield frame('kept', { agents: kept })
   try {
-    for await (const answered of answers) {
-      if (signal.aborted) return
-      yield frame('answered', answered)
-    }
-    yield frame('end', {})
+    for await (const answered of answers(signal)) yield frame('answered', answered)
+    if (!signal.aborted) yield frame('end', {})
   } catch (error) {
     const { status, message } = logged(error, request)
     yield frame('error', { status, message })

@@ -2,11 +2,14 @@
  * The agents as a page asks for them: what is kept of each is told at once, and one whose card hangs keeps nothing of the others back.
  * Who sees what of an agent is grants.spec.ts and visibility.spec.ts; here, that what is told first is no way around it.
  */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { skillRoutingUri } from '../../a2a/extensions/skill-routing.ts'
 import { Agent } from '../../domain/agent.ts'
 import type { EventStream } from '../support/api.ts'
+import { startConsole } from '../support/console.ts'
 import { bothDatabases } from '../support/databases.ts'
 import { startOrganization, type Organization, type Person } from '../support/people.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
@@ -112,4 +115,22 @@ describe.each(bothDatabases)('agents that answer, on %s', (database) => {
     expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     expect(calls()).toBe(before)
   })
+})
+
+test('agents that hang, and lines on which nobody asked anything, keep no console from ending', async () => {
+  const house = await startConsole({ database: 'postgresql', uiDirectory: null })
+  const mute = await startRawPeer()
+  mute.script.fault('GetAgentCard', { fault: 'hang-before-head' }, Infinity)
+  await house.api.register(mute.cardUrl)
+  const spare = connect(Number(new URL(house.url).port), '127.0.0.1')
+  await once(spare, 'connect')
+  const stream = await house.api.stream('/api/answering-agents')
+  expect((await stream.next()).event).toBe('kept')
+  await expect.poll(() => mute.callsOf('GetAgentCard')).toBe(1)
+  house.drain()
+  // It ends before anybody has stopped waiting for the agent, and does not say that it is whole.
+  expect(await stream.rest()).toEqual([])
+  await house.close()
+  if (!spare.closed) await once(spare, 'close')
+  await mute.close()
 })

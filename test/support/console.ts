@@ -11,6 +11,7 @@ import type { SystemOptions } from '../../actors/system.ts'
 import type { Viewer } from '../../domain/access.ts'
 import { bySession } from '../../http/callers.ts'
 import type { AuthRule } from '../../http/door.ts'
+import { closeServer } from '../../http/close-server.ts'
 import { buildServer } from '../../http/server.ts'
 import type { Database, Profile } from '../../persistence/database.ts'
 import { Client } from './api.ts'
@@ -89,7 +90,7 @@ export async function startConsole(options: ConsoleOptions): Promise<TestConsole
     drain: () => draining.abort(),
     async close() {
       draining.abort()
-      await server.close()
+      await closeServer(server)
       await running.close()
       await fresh?.close()
     },
