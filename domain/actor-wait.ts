@@ -92,14 +92,14 @@ const othersBefore = ({ ahead }: ActorWait): string | null =>
 
 /** Loops look for what is due several times a second: what has a place and was due for longer is kept from it by something else. */
 const promptMs = 2_000
-const unbegun = `There is room for it, and it has not been begun: a process may have ended without a word, which shows ${silentAfterMs / 1000} seconds after it was last heard of, a loop may be down, or the database slow.`
+const untakenStill = `There is room for it, and nobody has taken it up: a process may have ended without a word, which shows ${silentAfterMs / 1000} seconds after it was last heard of, a loop may be down, or the database slow.`
 
 /** How soon it begins, where no other goes before it: how long each of those takes nobody knows. */
 function beginning(wait: ActorWait, dueForMs: number): string | null {
   if (wait.ahead > 0) return null
   if (wait.taken.length === 0)
-    return wait.working ? 'It begins when one of them has.' : 'One that runs takes it within a second.'
-  if (!isFull(wait)) return dueForMs < promptMs ? 'It begins within a second.' : unbegun
+    return wait.working ? 'It begins when one of them has.' : 'It is taken up within a second of one that starts.'
+  if (!isFull(wait)) return dueForMs < promptMs ? 'It begins within a second.' : untakenStill
   const isShared = wait.taken.some(
     (each) => isLaneFull(each, wait) && each.taken < wait.places && each.ofLane < wait.perAgent,
   )

@@ -22,7 +22,8 @@ const summary = {
   movedAt: z.string(),
   attention: z.boolean(),
   silent: z.boolean(),
-  waits: z.boolean(),
+  /** The release before tells none. */
+  waits: z._default(z.boolean(), false),
   title: z.string(),
 }
 
@@ -42,7 +43,8 @@ const Detail = z.object({
   lease: z.nullable(z.object({ owner: z.string(), until: z.string() })),
   next: z.array(Next),
   agentId: z.nullable(z.string()),
-  agentName: z.nullable(z.string()),
+  /** The release before tells none. */
+  agentName: z._default(z.nullable(z.string()), null),
   taskId: z.nullable(z.string()),
 })
 

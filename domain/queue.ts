@@ -92,7 +92,7 @@ export const ProcessView = z.object({
     inUse: z.number(),
     idle: z.number(),
     waiting: z.number(),
-    /** What its last two answers to small writes took at the least, milliseconds; absent before the first, and from the release before. */
+    /** What its last two answers to small writes took at the least, milliseconds; absent before there were two, and from the release before. */
     answerMs: z.optional(z.number()),
   }),
 })

@@ -110,10 +110,15 @@ function troubleOf(
       ? { tone, words: `The ${first.name} loop ${one}` }
       : { tone, words: `${more.length + 1} loops ${many}` }
   }
-  const { answerMs = 0 } = process.database
-  return answerMs < slowAnswerMs
-    ? null
-    : { tone: 'warn', words: `The database is slow: it answers in ${(answerMs / 1000).toFixed(1)} s` }
+  return null
+}
+
+/** For how long a process waits for an answer of the database, which is not always the database's doing: its own connections may be taken. */
+function slowAnswers({ process: { database } }: SupervisorAnswer): Standing | null {
+  const { answerMs = 0, waiting } = database
+  if (answerMs < slowAnswerMs) return null
+  const crowd = waiting === 0 ? '' : `, ${waiting} waiting for a connection`
+  return { tone: 'warn', words: `Answers of the database take ${(answerMs / 1000).toFixed(1)} s${crowd}` }
 }
 
 /** The first of the worst. */
@@ -177,7 +182,8 @@ export function processStanding(process: ToldProcess, nowMs: number, isReplaced:
   }
   if (told === null) return { tone: 'quiet', words: 'Lives; it is of another release' }
   return (
-    troubleOf(told, nowMs, sentencesOnceRead) ?? {
+    troubleOf(told, nowMs, sentencesOnceRead) ??
+    slowAnswers(told) ?? {
       tone: 'ok',
       words: told.process.works ? 'Works' : 'Serves, and leaves the work to others',
     }
@@ -203,8 +209,10 @@ export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs
   if ('missing' in news) {
     const { why } = news.missing
     // What this process says of itself needs no database; but that it does not answer is the cause of what only waits for it.
-    const isTold = own !== null && why !== 'console' && (own.tone === 'bad' || why === 'unasked' || why === 'late')
-    return isTold ? own : missingStanding(news.missing)
+    const isLate = why === 'unasked' || why === 'late'
+    const isTold = own !== null && why !== 'console' && (own.tone === 'bad' || isLate)
+    if (isTold) return own
+    return (isLate ? slowAnswers(answer) : null) ?? missingStanding(news.missing)
   }
   if (own?.tone === 'bad') return own
   const queues = news.known
@@ -213,7 +221,10 @@ export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs
     noWorker(answer, others, queues, nowMs) ??
     own ??
     othersTrouble(others, nowMs) ??
-    together(silence(answer, queues.processes, nowMs), queuesStanding(answer, queues, nowMs))
+    together(
+      silence(answer, queues.processes, nowMs),
+      slowSomewhere(answer, others, nowMs) ?? queuesStanding(answer, queues, nowMs),
+    )
   )
 }
 
@@ -237,6 +248,12 @@ function noWorker(
   const told = new Set(others.map(({ owner }) => owner))
   if (leases.some(({ owner, held, expired }) => held > expired && !told.has(owner))) return null
   return { tone: 'bad', words: 'No worker runs: what was accepted waits until one does' }
+}
+
+/** Of the process that answers, or of another that lives. It is often why something waits, and said in the place of that. */
+function slowSomewhere(own: SupervisorAnswer, others: readonly ToldProcess[], nowMs: number): Standing | null {
+  const living = others.flatMap((each) => (each.told === null || isSilent(each, nowMs) ? [] : each.told))
+  return [own, ...living].flatMap((each) => slowAnswers(each) ?? [])[0] ?? null
 }
 
 /** What those say that live. Others that start or drain are being replaced: that is how it is done. */

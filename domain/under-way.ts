@@ -54,8 +54,8 @@ export function underWayWords(
   const isOne = count === 1 && isWhole
   if (begun.length === 0) return `${what} ${waits(isOne)}`
   if (!late) return `${what} ${isOne ? 'is on its way' : 'are on their way'}`
-  if (waiting.length === 0) return `${what} ${unanswered(isOne)}`
   if (!isAll) return `${what} ${waits(false)} or ${unanswered(false)}`
+  if (waiting.length === 0) return `${what} ${unanswered(isOne)}`
   return `${sendsCounted(waiting)} ${waits(waiting.length === 1)}, ${sendsCounted(begun)} ${unanswered(begun.length === 1)}`
 }
 

@@ -84,7 +84,7 @@ export const unfollowedOf = (
   ), failing as (
     select t.title, a.id, a.kind, a.reason, a."nextTryAt", (count(*) over ())::int as count
     from searched t join lateral (
-      select a.id, a.kind, ${context}->>'reason' as reason, ${nextTry} as "nextTryAt" from actor a
+      select a.id, a.kind, case when not ${isLeftBehind} then ${context}->>'reason' end as reason, ${nextTry} as "nextTryAt" from actor a
       where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
     where ${taskHeld(viewer, 'read')}
     order by a.id desc limit ${unfollowedShown}

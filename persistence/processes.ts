@@ -62,9 +62,15 @@ const isWorking = sql.fragment`(p.seen_at > now() - ${silentAfterMs} * interval 
 export const countWorking = (db: Connection): Promise<number> =>
   db.oneFirst(sql.type(Count)`select count(*)::int from process p where ${isWorking}`)
 
-/** Processes tell of themselves, and none of them works: what is due waits until one does. It is one answer for a whole statement. */
+/**
+ * Processes tell of themselves, and none of them works: what is due waits until one does. A worker of an early release tells nothing of
+ * itself; its leases do. It is one answer for a whole statement.
+ */
 export const nobodyWorks: FragmentSqlToken = sql.fragment`
-  (exists (select 1 from process) and not exists (select 1 from process p where ${isWorking}))`
+  (exists (select 1 from process) and not exists (select 1 from process p where ${isWorking})
+    and not exists (
+      select 1 from actor l where l.wake_at is not null and l.lease_until > now()
+        and not exists (select 1 from process p where p.owner = l.lease_owner)))`
 
 const Seen = z.object({ seenAt: z.string() })
 

@@ -6,7 +6,7 @@ import * as z from 'zod/mini'
 import { Agent, CardSigning, ComplianceReport, OperableSkills, RegisteredAgent, Trust } from '../domain/agent.ts'
 import { type Api, ApiFault } from './api.ts'
 import type { Question } from './queries.ts'
-import { agentsPath } from './questions.ts'
+import { agentsPath, answeringPath } from './questions.ts'
 import { eventsOf, parseJson } from './task-stream.ts'
 
 const AgentList = z.object({ agents: z.array(Agent) })
@@ -19,14 +19,23 @@ export const isUnanswered = ({ card, error }: Agent): boolean => card === undefi
 /** Hundreds may answer in one moment: they are not drawn one by one. */
 const drawnEveryMs = 100
 
-/** What was known of an agent before stands until it has answered again. */
-async function askAgents(
+const Broken = z.object({ status: z.number(), message: z.string() })
+
+/** The list takes some 5 s at the most: what says nothing for longer has stalled on its way. */
+const listWithinMs = 15_000
+
+/**
+ * What was known of an agent before stands until it has answered again. Null where that does not come to its end: a console of the release
+ * before has no such answer, and what is between may cut it off.
+ */
+async function readAnswering(
   api: Api,
   known: AgentList | undefined,
   soFar: (list: AgentList) => void,
   signal: AbortSignal,
-): Promise<AgentList> {
-  const { body } = await api.request(agentsPath, { headers: { accept: 'text/event-stream' }, signal })
+): Promise<AgentList | null> {
+  const { body, status } = await api.request(answeringPath, { headers: { accept: 'text/event-stream' }, signal }, [404])
+  if (status === 404 || !body) return null
   const before = new Map(known?.agents.map((agent) => [agent.id, agent]))
   const agents = new Map<string, Agent>()
   const list = (): AgentList => ({ agents: [...agents.values()] })
@@ -37,9 +46,13 @@ async function askAgents(
     soFar(list())
   }
   try {
-    for await (const { event, data } of body ? eventsOf(body, signal) : []) {
+    for await (const { event, data } of eventsOf(body, signal)) {
       const said = parseJson(data)
       if (said === undefined) break
+      if (event === 'error') {
+        const { status: failed, message } = api.read(said, Broken)
+        throw api.refused(failed, message)
+      }
       if (event === 'end') isWhole = true
       else if (event === 'kept') {
         for (const agent of api.read(said, AgentList).agents) agents.set(agent.id, before.get(agent.id) ?? agent)
@@ -51,20 +64,31 @@ async function askAgents(
         drawing ??= setTimeout(draw, drawnEveryMs)
       }
     }
+  } catch (error) {
+    if (error instanceof ApiFault && error.kind === 'unreachable') return null
+    throw error
   } finally {
     clearTimeout(drawing)
   }
   // Read to its end all the same, which is the next thing to come: an answer that is left early is one that was cut off.
-  if (isWhole) return list()
-  throw new ApiFault('unreachable', 0, 'The connection to the console was lost.')
+  return isWhole ? list() : null
 }
 
 /** Steady: the console asks every agent for its card to answer it. */
-export const agentsQuestion: Question<AgentList> = {
-  path: agentsPath,
+export const agentsQuestion: Question<AgentList> = { path: agentsPath, schema: AgentList, freshness: 'steady' }
+
+/**
+ * The same for who shows agents as they answer, and whose choices do not hang on what has not come yet. Where it breaks off, all of it is
+ * asked for in one answer, whose fault is then the fault.
+ */
+export const answeringQuestion: Question<AgentList> = {
+  path: answeringPath,
   schema: AgentList,
   freshness: 'steady',
-  ask: askAgents,
+  sameAs: agentsQuestion,
+  ask: async (api, known, soFar, signal) =>
+    (await readAnswering(api, known, soFar, AbortSignal.any([signal, AbortSignal.timeout(listWithinMs)]))) ??
+    api.get(agentsPath, AgentList, signal),
 }
 
 const AgentDetail = z.object({

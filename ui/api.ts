@@ -3,6 +3,7 @@
  * caching is queries.ts, the change signal is live.ts, idempotency keys come from whoever makes the attempt.
  */
 import * as z from 'zod/mini'
+import { ReadPace } from './read-pace.ts'
 
 /**
  * What went wrong, as a person may act on it. `refused`: the console said no, in its own words. `unreachable`: nobody
@@ -45,6 +46,7 @@ export interface Listener {
 export class Api {
   /** Where the console is mounted, without a trailing slash: '' or '/console'. */
   readonly prefix: string
+  readonly pace = new ReadPace()
   readonly #listener: Listener
 
   constructor(prefix: string, listener: Listener) {
@@ -76,13 +78,16 @@ export class Api {
     })
   }
 
-  async request(path: string, init: RequestInit): Promise<Response> {
+  /** `expected`: statuses that are an answer to the caller, and no failure. Throws ApiFault. */
+  async request(path: string, init: RequestInit, expected: readonly number[] = []): Promise<Response> {
+    if (init.method === undefined) this.pace.noteRead()
     const response = await this.#fetch(path, init)
     const person = response.headers.get('x-viewer-id')
     if (person !== null) this.#listener.answeredTo(person)
-    if (response.ok) return response
+    if (response.ok || expected.includes(response.status)) return response
     const kind = response.status === 401 ? 'signed-out' : 'refused'
-    throw this.#fault(kind, response.status, await refusalText(response))
+    if (response.status === 429) this.pace.hold(1000 * (Number(response.headers.get('retry-after')) || 1))
+    throw this.#fault(kind, response.status, wordsOf(await refusalText(response), response.status))
   }
 
   #fault(kind: FaultKind, status: number, message: string): ApiFault {
@@ -107,6 +112,11 @@ export class Api {
     return this.#understood(body, schema, response.status)
   }
 
+  /** What an answer that had begun says that it failed with. */
+  refused(status: number, message: string): ApiFault {
+    return this.#fault('refused', status, wordsOf(message, status))
+  }
+
   /** One event of an answer that comes as a stream. Throws ApiFault. */
   read<T>(said: unknown, schema: Schema<T>): T {
     return this.#understood(said, schema, 200)
@@ -122,15 +132,14 @@ export class Api {
 /** What the specification has the console say of a database that is down, to whoever asks for whatever. */
 const outage = 'Identity service unavailable.'
 
-/**
- * The server's own sentence, but for an outage: nobody asked about signing in. The artifact route answers in plain text, a proxy in
- * whatever it likes.
- */
-async function refusalText(response: Response): Promise<string> {
+/** The server's own sentence, but for an outage: nobody asked about signing in. */
+const wordsOf = (said: string | undefined, status: number): string =>
+  said === outage ? 'The database does not answer.' : (said ?? `The console answered ${status}.`)
+
+/** The artifact route answers in plain text, a proxy in whatever it likes: that is no sentence of ours. */
+async function refusalText(response: Response): Promise<string | undefined> {
   const parsed = ErrorBody.safeParse(await response.json().catch(() => undefined))
-  const said = parsed.data?.error.message
-  if (said === outage) return 'The database does not answer.'
-  return said ?? `The console answered ${response.status}.`
+  return parsed.data?.error.message
 }
 
 /** A failure of any kind as a fault; anything that is not one is a defect and is thrown on. */

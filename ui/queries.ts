@@ -29,16 +29,19 @@ export interface Question<T> {
   latest?(known: T, fetched: T): T
   /** Where the answer comes piece by piece, and may take seconds: asks for it, and puts in what is known `soFar`. Throws ApiFault. */
   ask?(api: Api, known: T | undefined, soFar: (data: T) => void, signal: AbortSignal): Promise<T>
+  /** A question whose whole answer this one's is, too. */
+  readonly sameAs?: Question<T>
 }
 
-/** Two refetches of one URL are at least this far apart, so that a busy console cannot spend the read limit (900 a minute). */
-const refetchGapMs = 400
 const keptUnwatched = 60
 /** Somebody who comes to a page again after this long gets steady answers anew. */
 const steadyAgeMs = 30_000
 
 /** Nobody else was asked: the console or its database did not answer. */
 export const isOutage = (fault: ApiFault | undefined): boolean => fault?.kind === 'unreachable' || fault?.status === 503
+
+/** The answer is not known for a reason that goes by: nobody need ask for it anew. */
+const willPass = (fault: ApiFault | undefined): boolean => isOutage(fault) || fault?.status === 429
 
 const now = (): string => new Date().toISOString()
 
@@ -55,6 +58,8 @@ class Entry {
   /** Grows when what was answered is forgotten: an answer that was asked for before must not come in after. */
   era = 0
   timer: ReturnType<typeof setTimeout> | undefined
+  /** When the timer rings. */
+  dueAt = 0
   cut = new AbortController()
   constructor(question: Question<unknown>) {
     this.question = question
@@ -157,9 +162,9 @@ export class Queries {
 
   #wake(entry: Entry): void {
     const { fault } = entry.answer.get()
-    if (entry.feeders > 0 || (entry.question.freshness === 'steady' && !isOutage(fault))) return
+    if (entry.feeders > 0 || (entry.question.freshness === 'steady' && !willPass(fault))) return
     entry.stale = true
-    if (entry.watchers > 0) this.#fetchSoon(entry)
+    if (entry.watchers > 0) this.#fetchSoon(entry, 'changed')
   }
 
   #entry<T>(question: Question<T>): Entry {
@@ -170,9 +175,16 @@ export class Queries {
     return entry
   }
 
-  #fetchSoon(entry: Entry): void {
-    if (entry.timer !== undefined || entry.answer.get().fetching) return
-    const waitMs = Math.max(0, entry.fetchedAt + refetchGapMs - performance.now())
+  /** At a page's own pace, so that a busy console does not spend what a person may read a minute. */
+  #fetchSoon(entry: Entry, why: 'asked' | 'changed' = 'asked'): void {
+    if (entry.answer.get().fetching) return
+    const { pace } = this.#api
+    const waitMs = why === 'asked' ? pace.untilFreeMs(entry.fetchedAt) : pace.untilDueMs(entry.fetchedAt)
+    const dueAt = performance.now() + waitMs
+    // What is asked for does not wait for as long as what only changed, nor who looks again for as long as who did not.
+    if (entry.timer !== undefined && entry.dueAt <= dueAt) return
+    clearTimeout(entry.timer)
+    entry.dueAt = dueAt
     entry.timer = setTimeout(() => {
       entry.timer = undefined
       void this.#fetch(entry)
@@ -194,13 +206,16 @@ export class Queries {
       if (entry.feeders === 0 || entry.answer.get().data === undefined) {
         entry.answer.set({ data: entry.latest(data), fault: undefined, fetching: false, at: now() })
       } else entry.answer.set({ ...entry.answer.get(), fetching: false })
+      if (question.sameAs) this.put(question.sameAs, data)
     } catch (error) {
       const fault = question.ask && signal.aborted ? undefined : faultOf(error)
+      // Asked again by itself, once it may be.
+      if (fault?.status === 429) entry.stale = true
       if (era === entry.era) entry.answer.set({ ...entry.answer.get(), fault, fetching: false })
     } finally {
       entry.fetchedAt = performance.now()
       // A signal that came while we were asking may be newer than the answer.
-      if (entry.stale && entry.watchers > 0) this.#fetchSoon(entry)
+      if (entry.stale && entry.watchers > 0) this.#fetchSoon(entry, 'changed')
     }
   }
 

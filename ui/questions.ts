@@ -4,8 +4,14 @@ import { Command } from '../domain/command.ts'
 import { TaskRow, TaskView, type TaskFilter } from '../domain/task.ts'
 import type { Queries, Question } from './queries.ts'
 
-/** Of the agents (agent-questions.ts), for who only says that they are to be asked for again. */
-export const agentsPath = '/api/answering-agents'
+/** Of the agents (agent-questions.ts): all in one answer, and as they answer. */
+export const agentsPath = '/api/agents'
+export const answeringPath = '/api/answering-agents'
+
+/** There are others than are known. */
+export function refreshAgents(queries: Queries): void {
+  for (const path of [agentsPath, answeringPath]) queries.refresh(path)
+}
 
 export const TaskPage = z.object({ tasks: z.array(TaskRow) })
 export type TaskPage = z.infer<typeof TaskPage>

@@ -6,7 +6,7 @@ import { createAtom, type ReadonlyAtom } from '@xstate/store'
 import { type Api, type ApiFault, faultOf } from './api.ts'
 import { type Attempt, type Drafts, newAttempt } from './drafts.ts'
 import type { Queries } from './queries.ts'
-import { agentsPath, commandQuestion, putTask } from './questions.ts'
+import { commandQuestion, putTask, refreshAgents } from './questions.ts'
 import { readTaskStream, type StreamEvent } from './task-stream.ts'
 import type { Traces } from './traces.ts'
 
@@ -171,7 +171,7 @@ export class Sending {
       this.#phase.set({ at: 'refused', attempt, fault })
       // It was asked of a page that is old: somebody else was quicker.
       if (fault.status === 409) this.#queries.invalidate()
-      if (fault.status === 404) this.#queries.refresh(agentsPath)
+      if (fault.status === 404) refreshAgents(this.#queries)
     }
   }
 }

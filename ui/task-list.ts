@@ -25,7 +25,6 @@ const pageSize = 50
 const requestSize = 100
 /** Beyond this a list is no longer for reading: the filter is. */
 export const rowLimit = 500
-const refetchGapMs = 500
 /** After a failure it is asked again by itself, later each time and not by every page at once. */
 const backoffMs = { first: 1_000, last: 30_000 }
 
@@ -35,6 +34,7 @@ export class TaskList {
   readonly #stopLive: () => void
   #wanted = pageSize
   #timer: ReturnType<typeof setTimeout> | undefined
+  #dueAtMs = 0
   #retry: ReturnType<typeof setTimeout> | undefined
   #failures = 0
   #fetchedAtMs = -Infinity
@@ -80,8 +80,13 @@ export class TaskList {
 
   /** Many calls in short order are one request. */
   refresh(): void {
-    if (this.#timer !== undefined || this.#closed) return
-    const waitMs = Math.max(0, this.#fetchedAtMs + refetchGapMs - performance.now())
+    if (this.#closed) return
+    const waitMs = this.#app.api.pace.untilDueMs(this.#fetchedAtMs)
+    const dueAtMs = performance.now() + waitMs
+    // Who looks again does not wait for as long as who did not.
+    if (this.#timer !== undefined && this.#dueAtMs <= dueAtMs) return
+    clearTimeout(this.#timer)
+    this.#dueAtMs = dueAtMs
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       void this.#fetch()

@@ -6,6 +6,7 @@
 import type { SupervisorAnswer } from '../../domain/queue.ts'
 import type { Database } from '../../persistence/database.ts'
 import { awaitAnswer, forgetProcess, tellOfProcess } from '../../persistence/processes.ts'
+import { AnswerTime } from './answer-time.ts'
 import { Bell } from './bell.ts'
 import type { Log } from '../log.ts'
 import type { Instruments } from './runtime.ts'
@@ -24,41 +25,22 @@ export interface PresenceOptions {
 
 export class Presence {
   readonly #o: PresenceOptions
-  /** What the last two answers of the database took, the newer one last. */
-  #tookMs: readonly number[] = []
-  /** Since when an answer is waited for. */
-  #askedAt: number | null = null
+  readonly #answers: AnswerTime
 
   constructor(options: PresenceOptions) {
     this.#o = options
+    this.#answers = new AnswerTime(options.instruments)
   }
 
   /** Tells until the signal aborts. */
   async loop(signal: AbortSignal): Promise<void> {
-    for (const bell = new Bell(); !signal.aborted; await bell.wait(everyMs, signal)) await this.#measured()
+    for (const bell = new Bell(); !signal.aborted; await bell.wait(everyMs, signal))
+      await this.#answers.measure(() => this.#tell())
   }
 
-  /**
-   * What the last two answers of the database took at the least, for one that was slow is weather; what is waited for counts once it takes
-   * longer than the last. Milliseconds; null before the first.
-   */
+  /** Milliseconds; null before it is known. */
   get answerMs(): number | null {
-    const [last] = this.#tookMs.slice(-1)
-    if (last === undefined) return null
-    const waitedMs = this.#askedAt === null ? 0 : this.#o.instruments.monotonic() - this.#askedAt
-    return Math.round(waitedMs > last ? last : Math.min(...this.#tookMs))
-  }
-
-  async #measured(): Promise<void> {
-    const { monotonic } = this.#o.instruments
-    this.#askedAt = monotonic()
-    try {
-      await this.#tell()
-      this.#tookMs = [...this.#tookMs.slice(-1), monotonic() - this.#askedAt]
-    } finally {
-      // Of one that failed an outage is told.
-      this.#askedAt = null
-    }
+    return this.#answers.ms
   }
 
   /** The one process of an embedded database has nobody to tell. */

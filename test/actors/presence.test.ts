@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { SupervisorAnswer } from '../../domain/queue.ts'
 import { slowAnswerMs } from '../../domain/patience.ts'
+import { AnswerTime } from '../../actors/loop/answer-time.ts'
 import { openDatabase } from '../../persistence/database.ts'
 import { startProxy } from '../chaos/proxy.ts'
 import { startConsole } from '../support/console.ts'
@@ -35,6 +36,32 @@ test('a PostgreSQL that answers slowly is told to be slow by every process, and 
   await expect.poll(answerMs, patience).toBeGreaterThanOrEqual(slowAnswerMs)
   proxy.turn({ latencyMs: 0 })
   await expect.poll(async () => isWell(await answerMs()), patience).toBe(true)
+})
+
+test('one slow answer is no slow database, and neither is the first; one that is waited for counts once it takes longer', async () => {
+  let now = 0
+  const time = new AnswerTime({ monotonic: () => now })
+  const answered = async (ms: number): Promise<number | null> => {
+    await time.measure(() => Promise.resolve(void (now += ms)))
+    return time.ms
+  }
+  expect(await answered(1_500)).toBeNull()
+  expect(await answered(4)).toBe(4)
+  expect(await answered(1_800)).toBe(4)
+  expect(await answered(1_900)).toBe(1_800)
+  expect(await answered(2_000)).toBe(1_900)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const late = time.measure(() => promise)
+  now += 1_000
+  expect(time.ms).toBe(1_900)
+  now += 4_000
+  expect(time.ms).toBe(2_000)
+  resolve()
+  await late
+  expect(time.ms).toBe(2_000)
+  // Of one that failed nothing is known but that.
+  await expect(time.measure(() => Promise.reject(new Error('away')))).rejects.toThrow('away')
+  expect(time.ms).toBe(2_000)
 })
 
 test('an embedded database is measured, too', async () => {

@@ -2,7 +2,7 @@
  * One task's page in a real browser: a conversation longer than the screen stays at its end while it grows, leaves a reader in peace
  * who moved up, and what stands in the task's way is in sight however long it is. What was told newest stays, whatever comes late.
  */
-import type { Browser, BrowserContextOptions, Locator, Page, Request, Route } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page, Route } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { axeFindings, expectClean } from '../support/axe.ts'
@@ -74,14 +74,9 @@ describe('a conversation longer than the screen', () => {
     const { localId, say } = await talkative(20)
     const page = await pageForTest(browser)
     // The task's answer comes last, as it does when it is long: every other answer would draw the page once more.
-    const ofAgents = (request: Request): boolean => request.url().endsWith('/api/answering-agents')
-    // Of a stream that ends the browser also says that it broke off.
-    const others = Promise.any([
-      page.waitForEvent('requestfinished', ofAgents),
-      page.waitForEvent('requestfailed', ofAgents),
-    ])
+    const others = page.waitForResponse(/\/api\/agents$/)
     await page.route(`**/api/tasks/${localId}`, async (route) => {
-      await others
+      await (await others).finished()
       await drawn(page)
       await route.continue()
     })

@@ -48,7 +48,7 @@ describe('work that has a place and that nobody takes', () => {
     }
     expect(words(1_900)).toMatch(/taken by a\/1, 1 of them for the same agent\. It begins within a second\.$/)
     expect(words(2_000)).toContain(
-      'There is room for it, and it has not been begun: a process may have ended without a word, which shows 15 seconds after it was last heard of',
+      'There is room for it, and nobody has taken it up: a process may have ended without a word, which shows 15 seconds after it was last heard of',
     )
     expect(words(2_000)).not.toContain('within a second')
   })

@@ -91,28 +91,53 @@ describe('the whole', () => {
   })
 })
 
-describe('a database that is slow', () => {
+describe('a database whose answers are waited for', () => {
   const running = { running: { command: 'up' } }
-  const answering = (answerMs: number, loops?: LoopView[]): SupervisorAnswer => {
-    const { supervisor: machine, process } = supervisor(running, loops)
-    return { supervisor: machine, process: { ...process, database: { ...process.database, answerMs } } }
+  const answering = (answerMs: number, more: { waiting?: number; loops?: LoopView[] } = {}): SupervisorAnswer => {
+    const { supervisor: machine, process } = supervisor(running, more.loops)
+    const { database } = process
+    return {
+      supervisor: machine,
+      process: { ...process, database: { ...database, waiting: more.waiting ?? 0, answerMs } },
+    }
   }
-  const words = (answer: SupervisorAnswer, dueMs: number | null = null) =>
-    systemStanding(answer, { known: { kinds: [queue(dueMs)], leases: [], processes: [] } }, nowMs)
+  const slow = { tone: 'warn', words: 'Answers of the database take 2.1 s' }
+  const standing = (answer: SupervisorAnswer, dueMs: number | null = null, processes: ToldProcess[] = []) =>
+    systemStanding(answer, { known: { kinds: [queue(dueMs)], leases: [], processes } }, nowMs)
 
-  it('is said to be, before what waits for it, and not of a moment', () => {
-    const slow = { tone: 'warn', words: 'The database is slow: it answers in 2.1 s' }
-    expect(words(answering(2_100))).toEqual(slow)
-    expect(words(answering(2_100), stuckAfterMs)).toEqual(slow)
-    expect(words(answering(slowAnswerMs - 1)).words).toBe('Everything runs, nothing waits')
+  it('is told of, in the place of what waits for it, and not of a moment', () => {
+    expect(standing(answering(2_100))).toEqual(slow)
+    expect(standing(answering(2_100), stuckAfterMs)).toEqual(slow)
+    expect(standing(answering(slowAnswerMs - 1)).words).toBe('Everything runs, nothing waits')
+    // Who has no connection to ask with waits as long for a database that is well.
+    expect(standing(answering(2_100, { waiting: 5 })).words).toBe(`${slow.words}, 5 waiting for a connection`)
     // Where a loop was failed by it, that is the worse.
     const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
-    expect(words(answering(2_100, [away])).words).toBe('The command loop waited for the database just now')
+    expect(standing(answering(2_100, { loops: [away] })).words).toBe(
+      'The command loop waited for the database just now',
+    )
   })
 
-  it('is said to be although, or because, what waits could not be read in time', () => {
+  it('is told of beside a worker that is silent, and where another process waits', () => {
+    const other = (told: SupervisorAnswer, seenMs: number): ToldProcess => ({
+      owner: 'host/2/cd',
+      firstSeenAt: ago(3_600_000),
+      seenAt: ago(seenMs),
+      holds: true,
+      told,
+    })
+    expect(standing(answering(2_100), null, [other(answering(3), 20_000)]).words).toBe(
+      '1 of 2 workers is silent; answers of the database take 2.1 s',
+    )
+    expect(standing(answering(3), null, [other(answering(2_100), 1_000)])).toEqual(slow)
+    expect(processStanding(other(answering(2_100), 1_000), nowMs, false)).toEqual(slow)
+  })
+
+  it('is told of although, or because, what waits could not be read in time', () => {
     const late = { missing: { why: 'late', since: '12:00' } } as const
-    expect(systemStanding(answering(2_100), late, nowMs).words).toBe('The database is slow: it answers in 2.1 s')
+    expect(systemStanding(answering(2_100), late, nowMs)).toEqual(slow)
+    const silent = { missing: { why: 'console', since: '12:00' } } as const
+    expect(systemStanding(answering(2_100), silent, nowMs).words).toContain('The console does not answer')
   })
 })
 

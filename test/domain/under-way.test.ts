@@ -26,7 +26,9 @@ it.each([
 it.each([
   [['pending'], 1, true, '1 message waits to be delivered'],
   [['dispatching'], 1, true, '1 message has no answer yet'],
-  [['dispatching', 'dispatching'], 30, false, '30+ messages have no answer yet'],
+  [['dispatching', 'dispatching'], 2, true, '2 messages have no answer yet'],
+  // Those that are not listed may all wait.
+  [['dispatching', 'dispatching'], 30, false, '30+ messages wait to be delivered or have no answer yet'],
   [['dispatching', 'pending', 'pending'], 3, true, '2 messages wait to be delivered, 1 message has no answer yet'],
   [['pending', 'dispatching'], 49, true, '49 messages wait to be delivered or have no answer yet'],
 ] as const)(

@@ -98,6 +98,22 @@ describe.each(bothDatabases)('processes on %s', (kind) => {
     expect(await counts()).toEqual([2, false])
     await pool.query(sql.unsafe`update process set seen_at = now() - interval '16 seconds' where owner <> 'web'`)
     expect(await counts()).toEqual([0, true])
+    // A worker of an early release tells nothing of itself: its leases do.
+    const organization = '00000000-0000-7000-8000-00000000000a'
+    await pool.query(sql.unsafe`insert into organization (id, slug, name) values (${organization}, 'ours', 'Ours')`)
+    await pool.query(sql.unsafe`
+      insert into actor (kind, id, organization_id, machine_version, revision, snapshot, timers, created_at, updated_at, work, lease_owner,
+        lease_token, lease_until, wake_at)
+      values ('subscription', ${organization}, ${organization}, '1', 1, '{"value": "following", "status": "active", "context": {}}', '{}', now(),
+        now(), 'follow', 'untold/1', ${organization}, now() + interval '15 s', now() + interval '15 s')`)
+    expect(await counts()).toEqual([0, false])
+    await pool.query(
+      sql.unsafe`update actor set lease_until = now() - interval '1 s', wake_at = now() - interval '1 s'`,
+    )
+    expect(await counts()).toEqual([0, true])
+    await pool.query(sql.unsafe`update actor set lease_owner = 'a', lease_until = now() + interval '15 s'`)
+    expect(await counts()).toEqual([0, true])
+    await pool.query(sql.unsafe`delete from actor`)
     await pool.query(sql.unsafe`delete from process`)
   })
 

@@ -154,7 +154,7 @@ it('tells of tasks that are due where nobody works, and of none that merely wait
   const wake = (id: string, dueS: number, leaseS: number | null) =>
     pool.query(sql.unsafe`
       update actor set wake_at = now() - ${dueS} * interval '1 second', work = 'follow',
-        lease_until = now() + ${leaseS} * interval '1 second', lease_owner = ${leaseS === null ? null : 'host/1'},
+        lease_until = now() + ${leaseS} * interval '1 second', lease_owner = ${leaseS === null ? null : 'silent'},
         lease_token = ${leaseS === null ? null : due}::uuid
       where id = ${id}`)
   await pool.query(sql.unsafe`
@@ -176,6 +176,7 @@ it('tells of tasks that are due where nobody works, and of none that merely wait
   await heard('worker', 'running', 14)
   expect(await of()).toEqual({ left: [], marked: [] })
   await pool.query(sql.unsafe`delete from process`)
+  await pool.query(sql.unsafe`update actor set wake_at = null`)
 })
 
 it.each([

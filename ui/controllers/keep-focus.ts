@@ -7,7 +7,7 @@ import type { LitElement, ReactiveController } from 'lit'
 export class KeepFocus implements ReactiveController {
   readonly #host: LitElement
   readonly #place: () => HTMLElement | null | undefined
-  #had = false
+  #had: HTMLElement | null = null
 
   constructor(host: LitElement, place: () => HTMLElement | null | undefined = () => null) {
     this.#host = host
@@ -15,17 +15,24 @@ export class KeepFocus implements ReactiveController {
     host.addController(this)
   }
 
+  get #focused(): HTMLElement | null {
+    const { activeElement = null } = this.#host.shadowRoot ?? {}
+    return activeElement instanceof HTMLElement ? activeElement : null
+  }
+
   get #hasFocus(): boolean {
-    return (this.#host.shadowRoot?.activeElement ?? null) !== null
+    return this.#focused !== null
   }
 
   hostUpdate(): void {
-    this.#had = this.#hasFocus
+    this.#had = this.#focused
   }
 
   hostUpdated(): void {
     if (!this.#had || this.#hasFocus) return
-    this.#place()?.focus()
+    // What was only moved, as a row of a list that is sorted anew, has lost it as well.
+    if (this.#had.isConnected) this.#had.focus()
+    if (!this.#hasFocus) this.#place()?.focus()
     // There is none, or it is hidden, as a list is beside a narrow page: that takes no focus.
     if (!this.#hasFocus) mainAround(this.#host)?.focus()
   }

@@ -3,6 +3,7 @@
  * not made.
  */
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { live } from 'lit/directives/live.js'
 import { repeat } from 'lit/directives/repeat.js'
 import type { AccessChange, Grant, GrantPermission, GrantSubject } from '../../domain/grant.ts'
 import type { App } from '../app.ts'
@@ -171,7 +172,12 @@ export class SignalboxAccessGrants extends LitElement {
           }}
         >
           <option value="">${this.directory.agents ? 'Choose…' : 'Asking the agents…'}</option>
-          ${agents.map((agent) => html`<option value=${agent.id}>${nameOf(agent)}</option>`)}
+          ${repeat(
+            agents,
+            ({ id }) => id,
+            (agent) =>
+              html`<option value=${agent.id} .selected=${live(agent.id === this._agentId)}>${nameOf(agent)}</option>`,
+          )}
         </select>
       </div>
       <div class="field">

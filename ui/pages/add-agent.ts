@@ -14,7 +14,8 @@ import { reportView } from '../elements/report.ts'
 import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { plural } from '../format.ts'
-import { agentsQuestion, Preview, Registration } from '../agent-questions.ts'
+import { Preview, Registration } from '../agent-questions.ts'
+import { refreshAgents } from '../questions.ts'
 import { agentMark } from '../states.ts'
 
 const sentences: Record<CardUrlFault, string> = {
@@ -130,7 +131,7 @@ export class SignalboxAddAgent extends LitElement {
     this._fault = undefined
     try {
       const { agent } = await this.app.api.change('/api/agents', { method: 'POST', body: { cardUrl } }, Registration)
-      this.app.queries.refresh(agentsQuestion.path)
+      refreshAgents(this.app.queries)
       this.renderRoot.querySelector('dialog')?.close()
       this.app.router.go(`/agents/${agent.id}`)
     } catch (error) {

@@ -9,6 +9,7 @@ import type { Agent } from '../../domain/agent.ts'
 import { type ApiFault, faultOf } from '../api.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { type CardFacts, hostOf, readCard } from '../card.ts'
+import { Again } from '../controllers/again.ts'
 import { Lazy } from '../controllers/lazy.ts'
 import { Query } from '../controllers/query.ts'
 import { failure, skeleton } from '../elements/fetching.ts'
@@ -21,7 +22,8 @@ import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 import type { Binding } from '../keys.ts'
-import { type AgentDetail, agentQuestion, agentsQuestion } from '../agent-questions.ts'
+import { type AgentDetail, agentQuestion, answeringQuestion } from '../agent-questions.ts'
+import { refreshAgents } from '../questions.ts'
 import { agentMark, chip, trustMarks } from '../states.ts'
 import { agentActorsPath } from './agent-actors-path.ts'
 import { SignalboxAgentCredential } from './agent-credential.ts'
@@ -40,6 +42,9 @@ const awaited = html`<section>
   ${skeleton(4, 'page')}
 </section>`
 
+/** One that does not answer is asked again while somebody looks at its page. */
+const againMs = 15_000
+
 const Removed = z.object({ removed: z.boolean() })
 
 export class SignalboxAgent extends LitElement {
@@ -55,9 +60,10 @@ export class SignalboxAgent extends LitElement {
   declare _removing: 'no' | 'asked' | 'running'
   declare _fault: ApiFault | undefined
   #agent = new Query(this, () => ({ queries: this.app.queries, question: agentQuestion(this.agentId) }))
-  #all = new Query(this, () => ({ queries: this.app.queries, question: agentsQuestion }))
+  #all = new Query(this, () => ({ queries: this.app.queries, question: answeringQuestion }))
   #session = new Query(this, () => ({ queries: this.app.queries, question: sessionQuestion }))
   #lazy = new Lazy(this)
+  #askedMs = performance.now()
   #stopKeys: (() => void) | undefined
 
   constructor() {
@@ -65,6 +71,19 @@ export class SignalboxAgent extends LitElement {
     this.agentId = ''
     this._removing = 'no'
     this._fault = undefined
+    new Again(
+      this,
+      () => this.app,
+      () => this.#askAgain(),
+    )
+  }
+
+  /** That it answers again is no change that anybody hears of. */
+  #askAgain(): void {
+    const { fault, fetching } = this.#agent.answer
+    if (!fault || fetching || this.#isGone || performance.now() - this.#askedMs < againMs) return
+    this.#askedMs = performance.now()
+    this.#agent.refresh()
   }
 
   override connectedCallback(): void {
@@ -91,13 +110,18 @@ export class SignalboxAgent extends LitElement {
     return this.#session.data?.user.role
   }
 
+  get #listed(): Agent | undefined {
+    return this.#all.data?.agents.find(({ id }) => id === this.agentId)
+  }
+
   get #isGone(): boolean {
     return this.#agent.answer.fault?.status === 404
   }
 
   /** Also while it is not known: where nothing may be sent the next page says why. */
   get #maySend(): boolean {
-    return !this.#isGone && this.#role !== 'viewer' && this.#agent.data?.operableSkills?.length !== 0
+    const { operableSkills } = this.#agent.data ?? this.#listed ?? {}
+    return !this.#isGone && this.#role !== 'viewer' && operableSkills?.length !== 0
   }
 
   #compose(): void {
@@ -109,7 +133,7 @@ export class SignalboxAgent extends LitElement {
     this._fault = undefined
     try {
       await this.app.api.change(`/api/agents/${this.agentId}`, { method: 'DELETE' }, Removed)
-      this.app.queries.refresh(agentsQuestion.path)
+      refreshAgents(this.app.queries)
       this.app.router.go('/agents')
     } catch (error) {
       this._fault = faultOf(error)
@@ -133,7 +157,7 @@ export class SignalboxAgent extends LitElement {
         way="Back to the list"
       ></signalbox-not-there>`
     const { data, fault } = this.#agent.answer
-    const listed = this.#all.data?.agents.find(({ id }) => id === this.agentId)
+    const listed = this.#listed
     // Only the list tells the trust of a card that is not believed; of one that is, it may be what was true a while ago.
     const refused = listed?.error === undefined ? undefined : listed
     const trust = data?.trust ?? refused?.trust

@@ -19,7 +19,7 @@ import { reportSheet } from '../elements/report-sheet.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define, View, viewProperties } from '../elements/view.ts'
 import { isOutage } from '../queries.ts'
-import { agentsQuestion, isUnanswered } from '../agent-questions.ts'
+import { answeringQuestion, isUnanswered } from '../agent-questions.ts'
 import { agentMark, trustMarks } from '../states.ts'
 import { SignalboxAddAgent } from './add-agent.ts'
 import { SignalboxAgent } from './agent.ts'
@@ -33,6 +33,9 @@ const matches = (agent: Agent, wanted: string): boolean =>
   [agent.name ?? '', agent.cardUrl, ...(agent.skills ?? []).map(({ name }) => name)].some((text) =>
     text.toLowerCase().includes(wanted),
   )
+
+/** That an agent answers again is no change that anybody hears of: while one is shown not to, the list asks them all once a minute. */
+const brokenAgainMs = 60_000
 
 const byName = (a: Agent, b: Agent): number => (a.name ?? a.cardUrl).localeCompare(b.name ?? b.cardUrl)
 
@@ -50,7 +53,8 @@ export class SignalboxAgents extends View {
     () => this.app?.router,
     (route) => route,
   )
-  #agents = new Query(this, () => this.app && { queries: this.app.queries, question: agentsQuestion })
+  #askedMs = performance.now()
+  #agents = new Query(this, () => this.app && { queries: this.app.queries, question: answeringQuestion })
   #troubled = new Query(this, () =>
     this.app && this.#route.value?.page === 'agents'
       ? { queries: this.app.queries, question: troubledQuestion }
@@ -68,9 +72,12 @@ export class SignalboxAgents extends View {
       () => this.app,
       () => {
         this.#troubled.refresh()
-        // Nobody is asked where the database is away, and its return is no change that would be told of.
-        const { fault, fetching } = this.#agents.answer
-        if (isOutage(fault) && !fetching) this.#agents.refresh()
+        // That the database is back is no change that would be told of, and agents are asked for nothing while it is away.
+        const { fault, fetching, data } = this.#agents.answer
+        const isBack = isOutage(fault) && !isOutage(this.#troubled.answer.fault)
+        const mayBeBack =
+          data?.agents.some(({ error }) => error !== undefined) && performance.now() - this.#askedMs >= brokenAgainMs
+        if (this.#route.value?.page === 'agents' && !fetching && (isBack || mayBeBack)) this.#askAgain()
       },
     )
     new KeepFocus(this, () => this.#whereNow())
@@ -84,6 +91,11 @@ export class SignalboxAgents extends View {
         run: () => this.#add(),
       },
     ])
+  }
+
+  #askAgain(): void {
+    this.#askedMs = performance.now()
+    this.#agents.refresh()
   }
 
   protected override get startPath(): string {
@@ -197,7 +209,10 @@ export class SignalboxAgents extends View {
       shown.length === 0
         ? html`<div class="empty">
             ${icon('list-filter', 28)}<b>No agent matches</b>
-            <p>Nothing in ${all.length} names, skills and URLs.</p>
+            <p>
+              Nothing in ${all.length} names, skills and
+              URLs.${all.some(isUnanswered) ? ' Some Agent Cards are still being fetched: their skills are not known yet.' : ''}
+            </p>
             <div class="row">
               <button
                 @click=${() => {

@@ -3,6 +3,8 @@
  * sending are the composer's, which moves on to the task as soon as the console has it.
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
+import { live } from 'lit/directives/live.js'
+import { repeat } from 'lit/directives/repeat.js'
 import type { Agent } from '../../domain/agent.ts'
 import { type App, sessionQuestion } from '../app.ts'
 import { hostOf } from '../card.ts'
@@ -13,7 +15,7 @@ import { failure, skeleton } from '../elements/fetching.ts'
 import { icon } from '../elements/icon.ts'
 import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
-import { agentsQuestion, isUnanswered } from '../agent-questions.ts'
+import { agentsQuestion } from '../agent-questions.ts'
 import type { Target } from '../sending.ts'
 
 define('signalbox-composer', SignalboxComposer)
@@ -199,14 +201,14 @@ export class SignalboxNewTask extends LitElement {
             }}
           >
             ${agent ? nothing : html`<option value="" selected disabled>Choose…</option>`}
-            ${agents
-              .toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)))
-              .map(
-                (each) =>
-                  html`<option value=${each.id} ?selected=${each.id === agent?.id}>
-                    ${nameOf(each)}${each.error === undefined ? '' : ' (does not answer)'}
-                  </option>`,
-              )}
+            ${repeat(
+              agents.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b))),
+              ({ id }) => id,
+              (each) =>
+                html`<option value=${each.id} .selected=${live(each.id === agent?.id)}>
+                  ${nameOf(each)}${each.error === undefined ? '' : ' (does not answer)'}
+                </option>`,
+            )}
           </select>
         </div>
         ${agent ? this.#skills(agent) : nothing} ${agent ? this.#about(agent) : nothing}
@@ -261,11 +263,6 @@ export class SignalboxNewTask extends LitElement {
     const asked = (agent.skills ?? []).filter(mayAsk)
     const examples = asked.flatMap((skill) => skill.examples ?? []).slice(0, 6)
     return html`<div class="about">
-      ${
-        isUnanswered(agent) && !this.#agents.answer.fault
-          ? html`<p class="row muted late">${icon('clock', 15)}Its Agent Card is being fetched…</p>`
-          : nothing
-      }
       ${
         agent.error === undefined
           ? nothing
