@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
+import { goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -111,6 +111,36 @@ it('stays with the list where a row is clicked', async () => {
   expect(await focused(page)).toBe(`/actors/command/${id}`)
   await leavePage(page)
 })
+
+it.each([1440, 390])(
+  'is at the button of the session menu that Escape closed, on the same page, at %s px',
+  async (width) => {
+    const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+    const page = await open('/actors', { viewport: { width, height: 844 } })
+    const button = page.getByRole('button', { name: 'your session' })
+    const panel = page.getByRole('region', { name: 'Your session' })
+    for (const path of [`/actors/command/${id}`, `/agents/${agentId}`]) {
+      await goTo(page, path)
+      await page.locator('signalbox-actor h2, signalbox-agent h1').first().waitFor()
+      const closes = async (): Promise<void> => {
+        await page.keyboard.press('Escape')
+        await panel.waitFor({ state: 'hidden' })
+        expect(await button.evaluate((element) => element.matches(':focus'))).toBe(true)
+        expect(new URL(page.url()).pathname).toBe(path)
+      }
+      await button.focus()
+      await page.keyboard.press('Enter')
+      await panel.waitFor()
+      await closes()
+      await button.click()
+      // Its words take no focus: then nothing has it.
+      await panel.getByText('Nobody signs in here').click()
+      expect(await focused(page)).toBe('body')
+      await closes()
+    }
+    await leavePage(page)
+  },
+)
 
 it('is in the page of a task whose cancel took its own button away', async () => {
   const { result } = await server.finished((await server.send(agentId, { text: 'hold' })).id)
