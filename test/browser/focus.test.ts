@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
+import { drawn, goTo, launchBrowser, leaveBrowser, leavePage, openPage } from '../support/browser.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import type { Peer } from '../support/peers/peer.ts'
 import { startSdkPeer } from '../support/peers/sdk.ts'
@@ -109,6 +109,89 @@ it('stays with the list where a row is clicked', async () => {
   await page.locator(`[data-route='/actors/command/${id}']`).click()
   await page.getByRole('button', { name: 'Look at step 1: created' }).waitFor()
   expect(await focused(page)).toBe(`/actors/command/${id}`)
+  await leavePage(page)
+})
+
+it.each([1440, 390])(
+  'stays where somebody went while an actor that was opened was on its way, at %s px',
+  async (width) => {
+    const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+    const page = await open('/actors', { viewport: { width, height: 844 } })
+    let answer = (): void => {}
+    const asked = new Promise<void>((resolve) => (answer = resolve))
+    await page.route(`**/api/actors/command/${id}`, async (route) => {
+      await asked
+      await route.continue()
+    })
+    await page.locator(`[data-route='/actors/command/${id}']`).focus()
+    await page.keyboard.press('Enter')
+    await page.locator('signalbox-actor .loading').waitFor()
+    await page.getByRole('link', { name: 'Agents' }).focus()
+    answer()
+    await page.locator('signalbox-actor h2').waitFor()
+    await drawn(page)
+    expect(await focused(page)).toBe('/agents')
+    await leavePage(page)
+  },
+)
+
+it.each([1440, 390])(
+  'is at the button of the session menu that Escape closed, on the same page, at %s px',
+  async (width) => {
+    const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+    const page = await open('/actors', { viewport: { width, height: 844 } })
+    const button = page.getByRole('button', { name: 'your session' })
+    const panel = page.getByRole('region', { name: 'Your session' })
+    for (const path of [`/actors/command/${id}`, `/agents/${agentId}`]) {
+      await goTo(page, path)
+      await page.locator('signalbox-actor h2, signalbox-agent h1').first().waitFor()
+      const closes = async (): Promise<void> => {
+        await page.keyboard.press('Escape')
+        await panel.waitFor({ state: 'hidden' })
+        expect(await button.evaluate((element) => element.matches(':focus'))).toBe(true)
+        expect(new URL(page.url()).pathname).toBe(path)
+      }
+      await button.focus()
+      await page.keyboard.press('Enter')
+      await panel.waitFor()
+      await closes()
+      await button.click()
+      // Its words take no focus: then nothing has it.
+      await panel.getByText('Nobody signs in here').click()
+      expect(await focused(page)).toBe('body')
+      await closes()
+    }
+    await leavePage(page)
+  },
+)
+
+it('stays in the navigation where Escape is pressed there beside an actor', async () => {
+  const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+  for (const width of [1440, 390]) {
+    const page = await open(`/actors/command/${id}`, { viewport: { width, height: 844 } })
+    await page.locator('signalbox-actor h2').waitFor()
+    await page.getByRole('link', { name: 'Agents' }).focus()
+    await page.keyboard.press('Escape')
+    await drawn(page)
+    expect(await focused(page)).toBe('/agents')
+    expect(new URL(page.url()).pathname).toBe(`/actors/command/${id}`)
+    await leavePage(page)
+  }
+})
+
+it('goes back to its row with Escape also from an actor where nothing has it, or the main part', async () => {
+  const { id } = await server.finished((await server.send(agentId, { text: 'hello' })).id)
+  const path = `/actors/command/${id}`
+  const page = await open('/actors', { viewport: { width: 390, height: 844 } })
+  for (const place of ['body', 'main']) {
+    // The list is taken away, and the focus with it.
+    await page.locator(`[data-route='${path}']`).click()
+    await page.locator('signalbox-actor h2').waitFor()
+    if (place === 'main') await press(page, 'button', 'Skip to content')
+    expect(await focused(page)).toBe(place)
+    await page.keyboard.press('Escape')
+    await expect.poll(() => focused(page)).toBe(path)
+  }
   await leavePage(page)
 })
 

@@ -104,6 +104,29 @@ export class SignalboxSessionMenu extends LitElement {
     this._ending = false
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback()
+    document.addEventListener('keydown', this.#takeEscape, { capture: true })
+  }
+
+  override disconnectedCallback(): void {
+    document.removeEventListener('keydown', this.#takeEscape, { capture: true })
+    super.disconnectedCallback()
+  }
+
+  /**
+   * While it is open the key is the menu's, before any page hears it and wherever the focus is: on the button, or on nothing after a
+   * click on the words of the panel.
+   */
+  readonly #takeEscape = (event: KeyboardEvent): void => {
+    const menu = event.key === 'Escape' ? this.renderRoot.querySelector<HTMLElement>('[popover]:popover-open') : null
+    if (!menu) return
+    event.preventDefault()
+    event.stopPropagation()
+    menu.hidePopover()
+    this.renderRoot.querySelector<HTMLElement>('.who')?.focus()
+  }
+
   /** Above the button: popovers stand in the top layer, whose measure is the window. */
   #place(event: ToggleEvent & { currentTarget: HTMLElement }): void {
     if (event.newState !== 'open') return

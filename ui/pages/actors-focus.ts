@@ -30,7 +30,16 @@ export class HeadingFocus implements ReactiveController {
   }
 }
 
-interface Opened {
+/** The focus is on nothing that somebody chose: on the body, or on what else `view` is in, as the console's main part. */
+function isNowhere(view: Element): boolean {
+  let focused = document.activeElement
+  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement
+  let around: Node | null = view
+  while (around && around !== focused) around = around instanceof ShadowRoot ? around.host : around.parentNode
+  return around !== null || focused === null
+}
+
+interface Opened extends Element {
   readonly heading: HeadingFocus
 }
 
@@ -66,15 +75,16 @@ export class RowFocus {
     app.router.go(path)
     const row = this.#inside
     // Where there is room for one of both, the row is hidden by now and has lost it.
-    const isWanted = (): boolean => this.#inside === row || this.#inside === null
+    const isWanted = (): boolean => (row !== null && this.#inside === row) || isNowhere(this.#host)
     void this.#host.updateComplete.then(() => this.#opened()?.heading.take(isWanted))
   }
 
-  /** Back to the row of what is open; where there is room for one of both, to the list. False in the list: that is where it leads. */
+  /** Back to the row of what is open; where there is room for one of both, to the list. False from anywhere else. */
   readonly leave = (): boolean => {
     const { app } = this.#host
     const list = this.#find('.list')
-    if (!app || !list || list.contains(this.#inside)) return false
+    const isHere = this.#inside === this.#opened() || isNowhere(this.#host)
+    if (!app || !list || !isHere) return false
     const { path } = app.router.get()
     const toRow = (): void => {
       const row = this.#find(`.rows a[data-route="${CSS.escape(path.split('?')[0] ?? path)}"]`)
