@@ -75,6 +75,8 @@ export class Queries {
   readonly #api: Api
   readonly #entries = new Map<string, Entry>()
   #invalidating = false
+  /** What the console last refused for too much. */
+  #tooMuch: ApiFault | undefined
 
   constructor(api: Api) {
     this.#api = api
@@ -180,6 +182,7 @@ export class Queries {
     if (entry.answer.get().fetching) return
     const { pace } = this.#api
     const waitMs = why === 'asked' ? pace.untilFreeMs(entry.fetchedAt) : pace.untilDueMs(entry.fetchedAt)
+    this.#tellHeld(entry)
     const dueAt = performance.now() + waitMs
     // What is asked for does not wait for as long as what only changed, nor who looks again for as long as who did not.
     if (entry.timer !== undefined && entry.dueAt <= dueAt) return
@@ -189,6 +192,13 @@ export class Queries {
       entry.timer = undefined
       void this.#fetch(entry)
     }, waitMs)
+  }
+
+  /** What is not asked for yet because too much was: nobody is to wait for a minute without a word. */
+  #tellHeld(entry: Entry): void {
+    const answer = entry.answer.get()
+    if (!this.#api.pace.isHeld || !this.#tooMuch || answer.data !== undefined || answer.fault) return
+    entry.answer.set({ ...answer, fault: this.#tooMuch })
   }
 
   async #fetch(entry: Entry): Promise<void> {
@@ -210,7 +220,10 @@ export class Queries {
     } catch (error) {
       const fault = question.ask && signal.aborted ? undefined : faultOf(error)
       // Asked again by itself, once it may be.
-      if (fault?.status === 429) entry.stale = true
+      if (fault?.status === 429) {
+        entry.stale = true
+        this.#tooMuch = fault
+      }
       if (era === entry.era) entry.answer.set({ ...entry.answer.get(), fault, fetching: false })
     } finally {
       entry.fetchedAt = performance.now()

@@ -42,6 +42,10 @@ export class ReadPace {
     return this.#from(askedAtMs, usualGapMs)
   }
 
+  get isHeld(): boolean {
+    return this.#heldUntilMs > this.#now()
+  }
+
   get #gapMs(): number {
     if (this.#isHidden()) return longestGapMs
     const nowMs = this.#now()
