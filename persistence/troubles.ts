@@ -89,7 +89,7 @@ export async function readTroubledAgents(
 
 /**
  * The newest first, by the primary key of the actors that follow them, whose ids are the tasks' and grow with time. Those of a removed
- * agent are left out: nothing comes of them any more, and nobody can do anything about it.
+ * agent are left out: nothing comes of them any more, and nobody can do anything about it. Of a finished one nobody waits for news.
  */
 export const unfollowedTasks = (viewer: Viewer, attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
   with searched as materialized (
@@ -98,9 +98,9 @@ export const unfollowedTasks = (viewer: Viewer, attention: readonly AttentionSta
   )
   select t.id as "localId", coalesce(t.title, '') as title
   from searched a join lateral (
-    select t.id, t.title from task t join agent named on named.id = t.agent_id and named.enabled
+    select t.id, t.title, ${unfinished} as goes_on from task t join agent named on named.id = t.agent_id and named.enabled
     where t.id = a.id and ${taskHeld(viewer, 'read')} limit 1) t on true
-  where ${isInState(attention)} or ${failsForLong} or ${isLeftBehind}
+  where ${isInState(attention)} or ${failsForLong} or (${isLeftBehind} and t.goes_on)
   order by a.id desc limit ${unfollowedListed + 1}`
 
 export async function readUnfollowedTasks(

@@ -52,7 +52,7 @@ describe('tasks whose only worker has left', () => {
 
   it('are told under the list of tasks, in the list of agents and on their agent’s page', async () => {
     const worker = await work()
-    localId = (await worker.finished((await web.send(agentId, { text: 'hold the line' })).id)).result?.localId ?? ''
+    localId = (await worker.finished((await web.send(agentId, { text: 'hold' })).id)).result?.localId ?? ''
     const followed = async () => (await web.api.get(`/api/actors/subscription/${localId}`)).body
     await expect.poll(followed, patience).toMatchObject({ actor: { lease: { owner: worker.system.worker.owner } } })
     await worker.close()
@@ -68,7 +68,7 @@ describe('tasks whose only worker has left', () => {
     await troubles.getByText('It was to be followed again').waitFor()
     expect(await troubles.getByText('The agent cannot be read').count()).toBe(0)
     await expectClean(page)
-    await troubles.getByRole('link', { name: 'hold the line' }).click()
+    await troubles.getByRole('link', { name: 'hold' }).click()
     await page.waitForURL(`**/tasks/${localId}`)
   })
 

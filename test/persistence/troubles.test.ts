@@ -173,6 +173,8 @@ it('tells of tasks that are due where nobody works, and of none that merely wait
   await heard('silent', 'running', 16)
   await heard('leaving', 'draining', 1)
   expect(await of()).toEqual({ left: [lapsed, due], marked: ['unfollowed'] })
+  await pool.query(sql.unsafe`update task set state = 'TASK_STATE_COMPLETED' where id = ${lapsed}`)
+  expect(await of()).toEqual({ left: [due], marked: ['unfollowed'] })
   await heard('worker', 'running', 14)
   expect(await of()).toEqual({ left: [], marked: [] })
   await pool.query(sql.unsafe`delete from process`)
