@@ -205,7 +205,8 @@ export class Queries {
     const { question, era } = entry
     const { signal } = (entry.cut = new AbortController())
     const soFar = (data: unknown): void => {
-      if (era === entry.era && !signal.aborted) entry.answer.set({ ...entry.answer.get(), data, fault: undefined })
+      if (era === entry.era && !signal.aborted)
+        entry.answer.set({ at: now(), ...entry.answer.get(), data, fault: undefined })
     }
     entry.stale = false
     entry.answer.set({ ...entry.answer.get(), fetching: true })

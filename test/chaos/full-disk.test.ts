@@ -24,7 +24,7 @@ if (!isPlayed && isLong) sayLeftOut(name, 'this system lets nobody mount a tmpfs
 describe.runIf(isPlayed && isLong)('F12: a PostgreSQL whose disk is full', () => {
   it('is waited for: what is asked is refused with 503, nothing is lost or in doubt, and all goes on by itself', async () => {
     const disk = await makeDisk(megabytes, user)
-    const postgres = await startPostgres({ settings, dataDirectory: `${disk.path}/db` })
+    const postgres = await startPostgres({ settings, dataDirectory: `${disk.path}/db`, respawns: true })
     try {
       const history = await storm(
         name,

@@ -89,6 +89,8 @@ export interface PostgresOptions {
   readonly settings?: readonly string[]
   /** A directory for its data that is not there yet, where its user may make one. */
   readonly dataDirectory?: string
+  /** One that ends by itself is started again, as by whoever supervises a server: a disk may be too full even for its recovery. */
+  readonly respawns?: true
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
@@ -111,10 +113,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   const run = (): Promise<Running> =>
     launch(['/bin/sh', '-c', guardian, 'guardian', folder, join(bin, 'postgres'), '-D', data, ...flags], folder, user)
   let running = await run()
+  let isLeft = false
+  const respawn = async (): Promise<void> => {
+    for (await running.gone; !isLeft; await running.gone) {
+      await setTimeout(respawnMs)
+      const started = isLeft ? null : await run().catch(() => null)
+      if (!started) continue
+      running = started
+      if (isLeft) await started.end('INT')
+    }
+  }
+  const respawning = options.respawns ? respawn() : Promise.resolve()
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     stop: async () => {
+      isLeft = true
       await running.end('INT')
+      await respawning
       rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
     },
     crash: (how) => running.end(how === 'kill' ? 'KILL' : 'QUIT'),
@@ -136,7 +151,11 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   }
 }
 
+/** Between two starts of one that ends by itself: a disk that is full now is so again until somebody makes room. */
+const respawnMs = 200
+
 interface Running {
+  readonly gone: Promise<void>
   /** Sends the signal and waits for the end. */
   end(signal: 'INT' | 'QUIT' | 'KILL'): Promise<void>
 }
@@ -147,8 +166,9 @@ async function launch(command: string[], folder: string, user: ReturnType<typeof
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   await ready(child)
   return {
+    gone,
     end: (signal) => {
-      child.stdin.end(`${signal}\n`)
+      if (child.exitCode === null) child.stdin.end(`${signal}\n`)
       return gone
     },
   }
