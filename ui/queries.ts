@@ -4,6 +4,7 @@
  */
 import { createAtom, type Atom, type ReadonlyAtom } from '@xstate/store'
 import { type Api, type ApiFault, type Schema, faultOf } from './api.ts'
+import { Sooner } from './sooner.ts'
 
 export interface Answer<T> {
   /** The last good answer; kept while refreshing and after a failure. */
@@ -57,9 +58,7 @@ class Entry {
   fetchedAt = -Infinity
   /** Grows when what was answered is forgotten: an answer that was asked for before must not come in after. */
   era = 0
-  timer: ReturnType<typeof setTimeout> | undefined
-  /** When the timer rings. */
-  dueAt = 0
+  readonly next = new Sooner()
   cut = new AbortController()
   constructor(question: Question<unknown>) {
     this.question = question
@@ -158,7 +157,7 @@ export class Queries {
   }
 
   close(): void {
-    for (const entry of this.#entries.values()) clearTimeout(entry.timer)
+    for (const entry of this.#entries.values()) entry.next.clear()
     this.#entries.clear()
   }
 
@@ -183,15 +182,8 @@ export class Queries {
     const { pace } = this.#api
     const waitMs = why === 'asked' ? pace.untilFreeMs(entry.fetchedAt) : pace.untilDueMs(entry.fetchedAt)
     this.#tellHeld(entry)
-    const dueAt = performance.now() + waitMs
     // What is asked for does not wait for as long as what only changed, nor who looks again for as long as who did not.
-    if (entry.timer !== undefined && entry.dueAt <= dueAt) return
-    clearTimeout(entry.timer)
-    entry.dueAt = dueAt
-    entry.timer = setTimeout(() => {
-      entry.timer = undefined
-      void this.#fetch(entry)
-    }, waitMs)
+    entry.next.within(waitMs, () => void this.#fetch(entry))
   }
 
   /** What is not asked for yet because too much was: nobody is to wait for a minute without a word. */

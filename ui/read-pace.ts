@@ -23,8 +23,7 @@ export class ReadPace {
   }
 
   noteRead(): void {
-    const nowMs = this.#now()
-    this.#reads = [...this.#reads.filter((at) => at > nowMs - minuteMs), nowMs]
+    this.#reads = [...this.#lately, this.#now()]
   }
 
   /** The console refused for too much, and said for how long: until then whatever is asked only lasts longer. */
@@ -46,10 +45,15 @@ export class ReadPace {
     return this.#heldUntilMs > this.#now()
   }
 
+  /** When it was read in the last minute. */
+  get #lately(): number[] {
+    const sinceMs = this.#now() - minuteMs
+    return this.#reads.filter((at) => at > sinceMs)
+  }
+
   get #gapMs(): number {
     if (this.#isHidden()) return longestGapMs
-    const nowMs = this.#now()
-    const beyond = this.#reads.filter((at) => at > nowMs - minuteMs).length - freeReads
+    const beyond = this.#lately.length - freeReads
     return Math.min(longestGapMs, usualGapMs + Math.max(0, beyond) * moreGapMsPerRead)
   }
 

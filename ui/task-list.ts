@@ -7,6 +7,7 @@ import type { TaskFilter, TaskRow } from '../domain/task.ts'
 import { type ApiFault, faultOf } from './api.ts'
 import type { App } from './app.ts'
 import { TaskPage, tasksPath } from './questions.ts'
+import { Sooner } from './sooner.ts'
 
 export interface TaskListState {
   readonly filter: TaskFilter
@@ -33,8 +34,7 @@ export class TaskList {
   readonly #state = createAtom<TaskListState>(fresh('all'))
   readonly #stopLive: () => void
   #wanted = pageSize
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #dueAtMs = 0
+  readonly #next = new Sooner()
   #retry: ReturnType<typeof setTimeout> | undefined
   #failures = 0
   #fetchedAtMs = -Infinity
@@ -81,21 +81,12 @@ export class TaskList {
   /** Many calls in short order are one request. */
   refresh(): void {
     if (this.#closed) return
-    const waitMs = this.#app.api.pace.untilDueMs(this.#fetchedAtMs)
-    const dueAtMs = performance.now() + waitMs
-    // Who looks again does not wait for as long as who did not.
-    if (this.#timer !== undefined && this.#dueAtMs <= dueAtMs) return
-    clearTimeout(this.#timer)
-    this.#dueAtMs = dueAtMs
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      void this.#fetch()
-    }, waitMs)
+    this.#next.within(this.#app.api.pace.untilDueMs(this.#fetchedAtMs), () => void this.#fetch())
   }
 
   close(): void {
     this.#closed = true
-    clearTimeout(this.#timer)
+    this.#next.clear()
     clearTimeout(this.#retry)
     this.#stopLive()
   }

@@ -1,6 +1,6 @@
 /**
  * Telling others that this process is there, and how it is: workers do not listen, and a web replica answers only for itself. And
- * by the way, how long the database takes to answer: telling asks as much of it as any small write does, a connection's wait included.
+ * by the way, how long the database takes to answer: telling costs what a small write costs, a connection's wait included.
  * Owns when it is told; not what (../vitals.ts), and nobody decides anything by it.
  */
 import type { SupervisorAnswer } from '../../domain/queue.ts'
