@@ -23,7 +23,7 @@ import {
   type Standing,
 } from './queue-words.ts'
 
-export type SeenQueues = Pick<QueuesAnswer, 'kinds' | 'leases' | 'processes'>
+export type SeenQueues = Pick<QueuesAnswer, 'at' | 'kinds' | 'leases' | 'processes'>
 
 /**
  * Why nothing is known of the queues now. `unasked`: no answer came yet. `late`: the last one is too old to be judged.
@@ -49,19 +49,23 @@ export function missingStanding({ why, since }: Missing): Standing {
   return { tone: 'warn', words: since === null ? away[why] : `${away[why]}; numbers as of ${since}` }
 }
 
-const silenceMs = ({ seenAt }: ToldProcess, nowMs: number): number => nowMs - Date.parse(seenAt)
-export const isSilent = (process: ToldProcess, nowMs: number): boolean => silenceMs(process, nowMs) >= silentAfterMs
+/**
+ * `heardMs`, here and below: when what is known of others was read. Who is judged by a clock that runs on from there falls silent while
+ * the next answer is on its way.
+ */
+const silenceMs = ({ seenAt }: ToldProcess, heardMs: number): number => heardMs - Date.parse(seenAt)
+export const isSilent = (process: ToldProcess, heardMs: number): boolean => silenceMs(process, heardMs) >= silentAfterMs
 
 /** What holds work, but for the process that answers, which is heard of by its answer. */
 export const holdersOf = (
   { leases, processes }: Pick<QueuesAnswer, 'leases' | 'processes'>,
   own: SupervisorAnswer,
-  nowMs: number,
+  heardMs: number,
 ): Holders => ({
   leases,
   silent: new Set(
     beside(own, processes)
-      .filter((each) => isSilent(each, nowMs))
+      .filter((each) => isSilent(each, heardMs))
       .map(({ owner }) => owner),
   ),
 })
@@ -147,7 +151,7 @@ const agoWords = (ms: number): string => (ms < 60_000 ? `${Math.floor(ms / 1000)
  * that only serves) was first heard of after it was heard of last. Whether that one lives is its own affair: if it ended too, it is the
  * one to be missed, unless it was replaced itself. `processes`: all of them, the one that answers among them.
  */
-export function replacedOwners(processes: readonly ToldProcess[], nowMs: number): ReadonlySet<string> {
+export function replacedOwners(processes: readonly ToldProcess[], heardMs: number): ReadonlySet<string> {
   const replaced = new Set<string>()
   for (const works of [true, false]) {
     const ofKind = processes.filter(({ told }) => told?.process.works === works)
@@ -156,7 +160,7 @@ export function replacedOwners(processes: readonly ToldProcess[], nowMs: number)
       .map(({ owner, firstSeenAt }) => ({ owner, firstMs: Date.parse(firstSeenAt) }))
       .toSorted((a, b) => a.firstMs - b.firstMs)
     // Who drained is not missed anyway, so it needs no successor.
-    const gone = ofKind.filter((each) => isSilent(each, nowMs) && !isIn(each, 'draining', 'stopped') && !each.holds)
+    const gone = ofKind.filter((each) => isSilent(each, heardMs) && !isIn(each, 'draining', 'stopped') && !each.holds)
     // The first to fall silent has the first that came after it.
     for (const { owner, seenAt } of gone.toSorted((a, b) => a.seenAt.localeCompare(b.seenAt))) {
       // Who told of itself once was heard of first and last at the same time.
@@ -197,13 +201,13 @@ export function shortOwner(owner: string): string {
 }
 
 /** The process whose loops are worth seeing: the one that answers, or a worker that lives where that one leaves the work to others. */
-export function workingProcess(own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: number): string {
+export function workingProcess(own: SupervisorAnswer, all: readonly ToldProcess[], heardMs: number): string {
   if (own.process.works) return own.process.owner
-  const worker = beside(own, all).find((each) => !isSilent(each, nowMs) && each.told?.process.works)
+  const worker = beside(own, all).find((each) => !isSilent(each, heardMs) && each.told?.process.works)
   return worker?.owner ?? own.process.owner
 }
 
-/** One line for the whole: the worst of what there is to say. */
+/** One line for the whole: the worst of what there is to say. `nowMs` is for the process that answers alone. */
 export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs: number): Standing {
   const own = troubleOf(answer, nowMs, 'known' in news ? sentencesOnceRead : loopSentences)
   if ('missing' in news) {
@@ -217,13 +221,14 @@ export function systemStanding(answer: SupervisorAnswer, news: QueuesNews, nowMs
   if (own?.tone === 'bad') return own
   const queues = news.known
   const others = beside(answer, queues.processes)
+  const heardMs = Date.parse(queues.at)
   return (
-    noWorker(answer, others, queues, nowMs) ??
+    noWorker(answer, others, queues, heardMs) ??
     own ??
-    othersTrouble(others, nowMs) ??
+    othersTrouble(others, heardMs) ??
     together(
-      silence(answer, queues.processes, nowMs),
-      slowSomewhere(answer, others, nowMs) ?? queuesStanding(answer, queues, nowMs),
+      silence(answer, queues.processes, heardMs),
+      slowSomewhere(answer, others, heardMs) ?? queuesStanding(answer, queues, heardMs),
     )
   )
 }
@@ -238,11 +243,11 @@ function noWorker(
   { process }: SupervisorAnswer,
   others: readonly ToldProcess[],
   { leases }: SeenQueues,
-  nowMs: number,
+  heardMs: number,
 ): Standing | null {
   if (process.works) return null
   const isWorker = (each: ToldProcess): boolean =>
-    !isSilent(each, nowMs) && (each.told === null || (each.told.process.works && isIn(each, 'starting', 'running')))
+    !isSilent(each, heardMs) && (each.told === null || (each.told.process.works && isIn(each, 'starting', 'running')))
   if (others.some(isWorker)) return null
   // A worker of an earlier release tells nothing of itself; its leases do.
   const told = new Set(others.map(({ owner }) => owner))
@@ -251,16 +256,16 @@ function noWorker(
 }
 
 /** Of the process that answers, or of another that lives. It is often why something waits, and said in the place of that. */
-function slowSomewhere(own: SupervisorAnswer, others: readonly ToldProcess[], nowMs: number): Standing | null {
-  const living = others.flatMap((each) => (each.told === null || isSilent(each, nowMs) ? [] : each.told))
+function slowSomewhere(own: SupervisorAnswer, others: readonly ToldProcess[], heardMs: number): Standing | null {
+  const living = others.flatMap((each) => (each.told === null || isSilent(each, heardMs) ? [] : each.told))
   return [own, ...living].flatMap((each) => slowAnswers(each) ?? [])[0] ?? null
 }
 
 /** What those say that live. Others that start or drain are being replaced: that is how it is done. */
-function othersTrouble(others: readonly ToldProcess[], nowMs: number): Standing | null {
+function othersTrouble(others: readonly ToldProcess[], heardMs: number): Standing | null {
   const troubled = others.flatMap((each) => {
-    if (each.told === null || isSilent(each, nowMs) || isIn(each, 'starting', 'draining')) return []
-    const trouble = troubleOf(each.told, nowMs, sentencesOnceRead)
+    if (each.told === null || isSilent(each, heardMs) || isIn(each, 'starting', 'draining')) return []
+    const trouble = troubleOf(each.told, heardMs, sentencesOnceRead)
     return trouble === null ? [] : [{ owner: each.owner, ...trouble }]
   })
   const worst = worstOf(troubled)
@@ -272,12 +277,12 @@ function othersTrouble(others: readonly ToldProcess[], nowMs: number): Standing 
  * killed and replaced, so a rolling restart is no warning; a row that nobody renews is forgotten after ten minutes
  * (persistence/processes.ts), and the warning with it.
  */
-function silence(own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: number): Standing | null {
+function silence(own: SupervisorAnswer, all: readonly ToldProcess[], heardMs: number): Standing | null {
   const others = beside(own, all)
-  const replaced = replacedOwners([toldNow(own, all, nowMs), ...others], nowMs)
+  const replaced = replacedOwners([toldNow(own, all, heardMs), ...others], heardMs)
   const expected = others.filter((each) => !isIn(each, 'draining', 'stopped') && !replaced.has(each.owner))
   const count = (all: readonly ToldProcess[], self: number, noun: string, nouns: string): Standing | null => {
-    const silent = all.filter((each) => isSilent(each, nowMs)).length
+    const silent = all.filter((each) => isSilent(each, heardMs)).length
     const of = all.length + self
     if (silent === 0) return null
     if (of === 1) return { tone: 'warn', words: `The only ${noun} is silent` }
@@ -287,11 +292,11 @@ function silence(own: SupervisorAnswer, all: readonly ToldProcess[], nowMs: numb
   return count(workers, own.process.works ? 1 : 0, 'worker', 'workers') ?? count(expected, 1, 'process', 'processes')
 }
 
-function queuesStanding(answer: SupervisorAnswer, queues: SeenQueues, nowMs: number): Standing {
+function queuesStanding(answer: SupervisorAnswer, queues: SeenQueues, heardMs: number): Standing {
   const { kinds, processes } = queues
-  const holders = holdersOf(queues, answer, nowMs)
+  const holders = holdersOf(queues, answer, heardMs)
   const late = kinds.flatMap((queue) => {
-    const sentence = queueSentence(queue, holders, placesOf(answer, processes, queue.kind, nowMs), nowMs)
+    const sentence = queueSentence(queue, holders, placesOf(answer, processes, queue.kind, heardMs), heardMs)
     return sentence === null ? [] : [{ kind: queue.kind, sentence }]
   })
   const [first] = late
@@ -330,9 +335,9 @@ export function placesOf(
   own: SupervisorAnswer,
   others: readonly ToldProcess[],
   kind: string,
-  nowMs: number,
+  heardMs: number,
 ): Places | null {
-  const alive = beside(own, others).filter((each) => !isSilent(each, nowMs))
+  const alive = beside(own, others).filter((each) => !isSilent(each, heardMs))
   const places = [own.process, ...alive.map(({ told }) => told?.process)].flatMap(
     (each) => each?.loops.find(({ name }) => name === kind)?.places ?? [],
   )

@@ -256,6 +256,27 @@ describe('the Actors page', () => {
     await system.getByText('Everything runs').waitFor()
   })
 
+  it('knows nothing of its own process either, once that does not answer', async () => {
+    const page = await open(`${server.url}/actors?show=system`)
+    const own = page
+      .getByRole('list', { name: /^Every process/ })
+      .getByRole('listitem')
+      .filter({ hasText: 'this process' })
+    await own.getByText('Works', { exact: true }).waitFor()
+    await own.getByRole('table').waitFor()
+    await page.route('**/api/**', (route) => route.abort('connectionrefused'))
+    await page
+      .getByRole('region', { name: 'System' })
+      .getByText(/The console does not answer/)
+      .first()
+      .waitFor()
+    await own.getByText('Not known', { exact: true }).waitFor()
+    await own.getByText('does not answer now: what its loops do is not known').waitFor()
+    expect(await own.getByRole('table').count()).toBe(0)
+    await page.unroute('**/api/**')
+    await own.getByText('Works', { exact: true }).waitFor()
+  })
+
   it('does not judge what is old, when no answer comes', async () => {
     // What its clock is told is told to its whole context.
     const context = await browser.newContext()

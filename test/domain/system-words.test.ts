@@ -11,8 +11,13 @@ import {
   systemStanding,
   workingProcess,
   type Missing,
+  type QueuesNews,
+  type SeenQueues,
 } from '../../domain/system-words.ts'
 import { nowMs, ago, queue, held, places, loop } from './seen-queues.ts'
+
+/** As they were when they were read, which is now where it is not said. */
+const read = (seen: Omit<SeenQueues, 'at'>, at = ago(0)): QueuesNews => ({ known: { at, ...seen } })
 
 const supervisor = (
   value: SupervisorAnswer['supervisor']['value'],
@@ -66,12 +71,12 @@ describe('the whole', () => {
     ],
   ] as const)('%#', (value, queues, tone, words) => {
     const told = { kinds: [...queues.kinds], leases: [...queues.leases], processes: [] }
-    expect(systemStanding(supervisor(value), { known: told }, nowMs)).toEqual({ tone, words })
+    expect(systemStanding(supervisor(value), read(told), nowMs)).toEqual({ tone, words })
   })
 
   it('is as bad as its worst loop, before anything that only waits', () => {
     const loops = [loop(), loop({ name: 'push', state: 'restarting' })]
-    const stuck = { known: { kinds: [queue(stuckAfterMs)], leases: [], processes: [] } }
+    const stuck = read({ kinds: [queue(stuckAfterMs)], leases: [], processes: [] })
     const away = loop({ lastOutage: { at: ago(1000), pauseMs: 250 } })
     // Who has read what is stuck has heard the database answer.
     expect(systemStanding(supervisor(running, [away, away]), stuck, nowMs)).toEqual({
@@ -103,7 +108,7 @@ describe('a database whose answers are waited for', () => {
   }
   const slow = { tone: 'warn', words: 'Answers of the database take 2.1 s' }
   const standing = (answer: SupervisorAnswer, dueMs: number | null = null, processes: ToldProcess[] = []) =>
-    systemStanding(answer, { known: { kinds: [queue(dueMs)], leases: [], processes } }, nowMs)
+    systemStanding(answer, read({ kinds: [queue(dueMs)], leases: [], processes }), nowMs)
 
   it('is told of, in the place of what waits for it, and not of a moment', () => {
     expect(standing(answering(2_100))).toEqual(slow)
@@ -158,20 +163,13 @@ describe('several processes', () => {
   const those = (...processes: ToldProcess[]) => ({ kinds: [], leases: [] as HeldLeases[], processes })
   const alone: ToldProcess = { ...worker(), owner: 'web', seenAt: ago(0), told: web }
 
+  const lost = 'it ended without a word, or does not reach the database'
   it.each([
     [worker(), 'ok', 'Works'],
     [alone, 'ok', 'Serves, and leaves the work to others'],
     [worker({ seenAt: ago(14_999) }), 'ok', 'Works'],
-    [
-      worker({ seenAt: ago(15_000) }),
-      'warn',
-      'Silent for 15 s: it ended without a word, or does not reach the database',
-    ],
-    [
-      worker({ seenAt: ago(433_000) }),
-      'warn',
-      'Silent for 7 min: it ended without a word, or does not reach the database',
-    ],
+    [worker({ seenAt: ago(15_000) }), 'warn', `Silent for 15 s: ${lost}`],
+    [worker({ seenAt: ago(433_000) }), 'warn', `Silent for 7 min: ${lost}`],
     [
       worker({ seenAt: ago(20_000), told: supervisor('draining') }),
       'quiet',
@@ -188,7 +186,7 @@ describe('several processes', () => {
     const { supervisor: own, process } = web
     const serving = (...loops: LoopView[]) => ({ supervisor: own, process: { ...process, loops } })
     const away = loop({ name: 'freshness', places: null, lastOutage: { at: ago(20_000), pauseMs: 250 } })
-    const words = (...loops: LoopView[]) => systemStanding(serving(...loops), { known: those(alone) }, nowMs).words
+    const words = (...loops: LoopView[]) => systemStanding(serving(...loops), read(those(alone)), nowMs).words
     expect(words(away)).toBe(missing)
     expect(words(away, loop({ name: 'housekeeping', state: 'off' }))).toBe('The housekeeping loop does not run')
     expect(processStanding(worker({}, [away]), nowMs, false).words).toBe(
@@ -209,7 +207,12 @@ describe('several processes', () => {
     ['one whose leases ran out', holding(held({ expired: 2 })), 'bad', missing],
     ['one in trouble', those(worker({}, [loop({ state: 'off' })])), 'bad', 'worker: the command loop does not run'],
   ] as const)('a web that leaves the work to others, with %s', (_, queues, tone, words) => {
-    expect(systemStanding(web, { known: queues }, nowMs)).toEqual({ tone, words })
+    expect(systemStanding(web, read(queues), nowMs)).toEqual({ tone, words })
+  })
+
+  it('are not silent because the answer that tells of them is old', () => {
+    const told = { kinds: [queue(stuckAfterMs)], leases: [], processes: [alone, worker({ seenAt: ago(16_000) })] }
+    expect(systemStanding(web, read(told, ago(12_000)), nowMs)).toEqual({ tone: 'ok', words: 'Everything runs, 3 due' })
   })
 
   const second = worker({ owner: 'worker 2' })
@@ -222,7 +225,7 @@ describe('several processes', () => {
     ['one that said that it drains', [second, drained], 'ok', 'Everything runs, nothing waits'],
     ['a web', [second, silentWeb], 'warn', '1 of 3 processes is silent'],
   ] as const)('are missed when they end without a word: %s', (_, processes, tone, words) => {
-    expect(systemStanding(web, { known: those(alone, ...processes) }, nowMs)).toEqual({ tone, words })
+    expect(systemStanding(web, read(those(alone, ...processes)), nowMs)).toEqual({ tone, words })
   })
 
   describe('that ended without a word', () => {
@@ -235,7 +238,7 @@ describe('several processes', () => {
       seenAt: ago(ms),
     })
     const all = 'Everything runs, nothing waits'
-    const standing = (...processes: ToldProcess[]) => systemStanding(web, { known: those(alone, ...processes) }, nowMs)
+    const standing = (...processes: ToldProcess[]) => systemStanding(web, read(those(alone, ...processes)), nowMs)
 
     it.each([
       ['replaced at once', [cameAgo('new', 75_000), gone('old', 80_000)], 'ok', all],
@@ -306,7 +309,7 @@ describe('several processes', () => {
       const old = gone('old', 80_000, false)
       const answering = (ms: number) => ({ ...alone, firstSeenAt: ago(ms) })
       const words = (...processes: ToldProcess[]) =>
-        systemStanding(web, { known: those(second, old, ...processes) }, nowMs).words
+        systemStanding(web, read(those(second, old, ...processes)), nowMs).words
       expect(words(answering(70_000))).toBe(all)
       expect(words(answering(90_000))).toBe('1 of 3 processes is silent')
       expect(words()).toBe('1 of 3 processes is silent')
@@ -324,12 +327,12 @@ describe('several processes', () => {
     const kinds = [queue(stuckAfterMs)]
     const leases = [held({ owner: 'worker', expired: 2 })]
     const told = { ...those(second, silent), kinds, leases }
-    expect(systemStanding(web, { known: told }, nowMs).words).toBe(
+    expect(systemStanding(web, read(told), nowMs).words).toBe(
       '1 of 2 workers is silent; delivering messages is stuck: 2 leases ran out and nobody took over',
     )
     // Its leases have not run out yet, and still nobody works.
     const gone = { ...those(silent), leases: [held({ owner: 'worker' })] }
-    expect(systemStanding(web, { known: gone }, nowMs).words).toBe(missing)
+    expect(systemStanding(web, read(gone), nowMs).words).toBe(missing)
   })
 
   it('of which one works is shown first where the one that answers does not', () => {
@@ -350,7 +353,7 @@ describe('several processes', () => {
     expect(placesOf(web, [], 'command', nowMs)).toBeNull()
     const full = worker({}, [loop({ places: places(8) })])
     const late = { kinds: [queue(stuckAfterMs)], leases: [held({ owner: 'worker' })], processes: [full] }
-    expect(systemStanding(web, { known: late }, nowMs).words).toBe(
+    expect(systemStanding(web, read(late), nowMs).words).toBe(
       'Delivering messages waits for room: 8 of 8 places are taken',
     )
   })
@@ -384,9 +387,8 @@ describe('what is not known', () => {
 
 describe('what needs attention', () => {
   it('is said beside how the machinery stands, and warns', () => {
-    const known = (...attention: number[]) => ({
-      known: { kinds: attention.map((each) => ({ ...queue(null), attention: each })), leases: [], processes: [] },
-    })
+    const known = (...attention: number[]) =>
+      read({ kinds: attention.map((each) => ({ ...queue(null), attention: each })), leases: [], processes: [] })
     expect(needingStanding(known(0))).toBeNull()
     expect(needingStanding(known(0, 1))).toEqual({ tone: 'warn', words: '1 needs attention' })
     expect(needingStanding(known(4, 5))).toEqual({ tone: 'warn', words: '9 need attention' })

@@ -32,10 +32,12 @@ export interface Seen {
   readonly app: App
   /** The server's clock. */
   readonly nowMs: number
-  /** The same while queues and processes are known; else when they last were, by which they are shown. */
+  /** When queues and processes were read, by which they are shown. */
   readonly toldMs: number
   /** False: what others told is old, and nobody is judged by it. */
   readonly isKnown: boolean
+  /** False: the process that answered this page does not answer any more, and what it said of itself is as old. */
+  readonly isHere: boolean
 }
 
 /** `address`: which process it asks for, and what the list beside is filtered by, which links keep. */
@@ -94,13 +96,14 @@ function otherRelease({ told }: ToldProcess, own: SupervisorAnswer): string | nu
 }
 
 function limb(
-  { app, toldMs, nowMs, isKnown }: Seen,
+  { app, toldMs, nowMs, isKnown, isHere }: Seen,
   process: ToldProcess,
   { isOwn, isChosen, isReplaced, path, release }: Limb,
 ): TemplateResult {
   const { owner, told, seenAt } = process
   const standing = processStanding(process, isOwn ? nowMs : toldMs, isReplaced)
-  const isTold = told !== null && (isOwn || (isKnown && !isSilent(process, toldMs)))
+  const isJudged = isOwn ? isHere : isKnown
+  const isTold = told !== null && isJudged && (isOwn || !isSilent(process, toldMs))
   return html`<div class="process">
     <a
       class="pick mono"
@@ -112,7 +115,7 @@ function limb(
     >
     ${isOwn ? html`<span class="chip tiny">this process</span>` : nothing}
     ${release === null ? nothing : html`<span class="chip tiny">${release}</span>`}
-    ${isOwn || isKnown ? standingMark(standing) : standingMark({ tone: 'quiet', words: 'Not known' })}
+    ${standingMark(isJudged ? standing : { tone: 'quiet', words: 'Not known' })}
     <span class="told num"
       >${isTold ? placesWords(told.process) : nothing}${isOwn ? nothing : html`<span>told ${app.format.at(seenAt)}</span>`}</span
     >
@@ -128,7 +131,7 @@ function placesWords({ loops }: ProcessView): TemplateResult | typeof nothing {
 }
 
 function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResult {
-  const { app, toldMs, isKnown } = seen
+  const { app, toldMs, isKnown, isHere } = seen
   const { told, seenAt } = process
   if (told === null) return html`<p class="muted">It is of another release, whose words this one does not know.</p>`
   const isGone = isKnown && isSilent(process, toldMs)
@@ -137,6 +140,8 @@ function loopsOf(seen: Seen, process: ToldProcess, isOwn: boolean): TemplateResu
       Last heard of at ${app.format.at(seenAt)}: what its loops do is not known.
       ${isGone ? 'Who stays silent is forgotten after ten minutes.' : nothing}
     </p>`
+  if (isOwn && !isHere)
+    return html`<p class="muted">It answered this page, and does not answer now: what its loops do is not known.</p>`
   const { loops, works, release } = told.process
   const which = isOwn ? 'The process that answers this page.' : html`As it told, ${app.format.at(seenAt)}.`
   return html`<p class="muted">

@@ -71,8 +71,14 @@ export class SignalboxSystem extends LitElement {
     const nowMs = this.#clock.nowMs(data)
     const news = queuesNews(supervisor, this.#queues.answer, app.format)
     const isKnown = 'known' in news
-    // What is old is shown as it was then: its ages do not grow.
-    const seen: Seen = { app, nowMs, toldMs: data && !isKnown ? Date.parse(data.at) : nowMs, isKnown }
+    // Everything is shown as it was when it was read: by a clock that runs on, whoever lives falls silent before a slow answer comes.
+    const seen: Seen = {
+      app,
+      nowMs,
+      toldMs: data ? Date.parse(data.at) : nowMs,
+      isKnown,
+      isHere: supervisor.fault?.kind !== 'unreachable',
+    }
     return html`<div class="scroll all" tabindex="0" role="region" aria-label="System">
       ${supervisor.fault ? staleNotice(supervisor.fault, retry) : nothing}
       <div class="head">
