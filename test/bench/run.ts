@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [bench…] [--seconds 4] [--rounds 3] [--large] [--check] [--profile <folder>]`: runs the named benches, or all. Each
+ * `npm run bench -- [bench…] [--seconds 2] [--rounds 12] [--large] [--check] [--profile <folder>]`: runs the named benches, or all. Each
  * prints one table whose ratios come from one run; absolute numbers are the machine's. What we want of them stands at the end; with
  * `--check` the run fails where it was not met.
  */
@@ -41,8 +41,8 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<void>>
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    seconds: { type: 'string', default: '4' },
-    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '12' },
     large: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     profile: { type: 'string' },
