@@ -39,6 +39,10 @@ export type UnderWayAnswer = z.infer<typeof UnderWayAnswer>
 /** What is delivered sooner is not worth a line that comes and goes. Milliseconds. */
 export const underWayGraceMs = 3_000
 
+/** How far one of them has come. Not that it is on its way: whether anybody is at it, nobody here knows. */
+export const underWayStanding = ({ status }: Pick<UnderWaySend, 'status'>): string =>
+  status === 'pending' ? 'waits' : 'begun, no answer yet'
+
 /**
  * "2 messages are on their way"; where no byte of any has left, that they wait. `late`: for longer than a worker needs. Then nobody
  * here knows whether one is at it at all, and it is said how far each has come.

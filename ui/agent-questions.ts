@@ -25,6 +25,16 @@ const Broken = z.object({ status: z.number(), message: z.string() })
 const listWithinMs = 15_000
 
 /**
+ * Chromium reports an answer that is not to be stored as aborted, although its stream was read whole: the end of that comes before the
+ * request's. Of a copy it does not, whose other half is given up. A copy is taken as fast as it comes, so this is for short answers.
+ */
+function copyOf(response: Response): ReadableStream<Uint8Array> | null {
+  const { body } = response.clone()
+  response.body?.cancel().catch(() => undefined)
+  return body
+}
+
+/**
  * What was known of an agent before stands until it has answered again. Null where that does not come to its end: a console of the release
  * before has no such answer, and what is between may cut it off.
  */
@@ -34,8 +44,9 @@ async function readAnswering(
   soFar: (list: AgentList) => void,
   signal: AbortSignal,
 ): Promise<AgentList | null> {
-  const { body, status } = await api.request(answeringPath, { headers: { accept: 'text/event-stream' }, signal }, [404])
-  if (status === 404 || !body) return null
+  const response = await api.request(answeringPath, { headers: { accept: 'text/event-stream' }, signal }, [404])
+  const body = response.status === 404 ? null : copyOf(response)
+  if (!body) return null
   const before = new Map(known?.agents.map((agent) => [agent.id, agent]))
   const agents = new Map<string, Agent>()
   const list = (): AgentList => ({ agents: [...agents.values()] })

@@ -183,7 +183,7 @@ describe('an agent that cannot be read', () => {
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'Find or do' }).fill('anybody there')
     const found = page.getByRole('option', { name: /is anybody there/ })
-    await found.getByText('Ledger Agent, on its way').waitFor(patience)
+    await found.getByText('Ledger Agent, begun, no answer yet').waitFor(patience)
     await page.keyboard.press('Escape')
     await doubt.getByRole('link', { name: 'All of them, and older ones' }).click()
     const rows = page.getByRole('region', { name: 'Actors' }).getByRole('listitem')

@@ -3,7 +3,7 @@
  * need the card, at once, and what is still waited for said to be so.
  */
 import type { ServerResponse } from 'node:http'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { expectClean } from '../support/axe.ts'
 import { launchBrowser, leaveBrowser, visit } from '../support/browser.ts'
@@ -86,6 +86,21 @@ describe('an agent whose card hangs', () => {
 
   const answering = '**/api/answering-agents'
   const kept = async (): Promise<string> => (await fetch(`${server.url}/api/answering-agents`)).text()
+
+  it('is listed by an answer that is read whole, and that the browser calls finished and not aborted', async () => {
+    const page = await open('/tasks')
+    const ended = new Promise<string>((resolve) => {
+      const tell = (request: Request): void => {
+        if (request.url().endsWith('/api/answering-agents')) resolve(request.failure()?.errorText ?? 'finished')
+      }
+      page.on('requestfinished', tell).on('requestfailed', tell)
+    })
+    await page.getByRole('link', { name: 'Agents' }).click()
+    await row(page, 'Ledger Agent').getByText(fetching).waitFor()
+    release()
+    expect(await ended).toBe('finished')
+    await row(page, 'Archive Agent').getByText('Unsigned').waitFor()
+  })
 
   it('is not said to be asked any more where the list failed, and why is told', async () => {
     const page = await open('/tasks')

@@ -155,4 +155,17 @@ describe('a worker that is not heard of any more', () => {
     expect(await page.getByText('on their way').count()).toBe(0)
     await expectClean(page)
   })
+
+  it('is no reason to say so where it is found by its words, either', async () => {
+    const page = await open(`${idle.url}/tasks`)
+    await page.keyboard.press('Control+k')
+    const find = page.getByRole('combobox', { name: 'Find or do' })
+    const found = page.getByRole('listbox', { name: 'Found' })
+    await find.fill('begun by who')
+    await found.getByRole('option', { name: /^begun by who is gone .*, begun, no answer yet$/ }).waitFor()
+    await find.fill('long ago')
+    await found.getByRole('option', { name: /^long ago .*, waits$/ }).waitFor()
+    expect(await page.getByText(/on (its|their) way/).count()).toBe(0)
+    await expectClean(page)
+  })
 })

@@ -4,7 +4,7 @@
  */
 import { ActorPage } from '../../domain/actor.ts'
 import type { ActorSummary } from '../../domain/chart.ts'
-import { UnderWayAnswer } from '../../domain/under-way.ts'
+import { UnderWayAnswer, underWayStanding } from '../../domain/under-way.ts'
 import { UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { actorPath, actorsPath, everyActor, listPath } from '../pages/actors-questions.ts'
 import type { Question } from '../queries.ts'
@@ -47,4 +47,4 @@ function olderOf(actors: readonly ActorSummary[], text: string, shown: ReadonlyS
   ]
 }
 
-export const sendQuestions = { unsettled, underWay, furtherBack, everywhere, olderOf }
+export const sendQuestions = { unsettled, underWay, furtherBack, everywhere, olderOf, standing: underWayStanding }

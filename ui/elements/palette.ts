@@ -204,9 +204,7 @@ export class SignalboxPalette extends LitElement {
     })
     const messages = [
       ...(this.#unsettled.data?.sends ?? []).map((send) => message(send, 'needs you')),
-      ...(this.#underWay.data?.sends ?? []).map((send) =>
-        message(send, send.status === 'pending' ? 'waits' : 'on its way'),
-      ),
+      ...(this.#underWay.data?.sends ?? []).map((send) => message(send, this.#sends?.standing(send) ?? '')),
     ]
     const words = this._wanted.toLowerCase().split(/\s+/).filter(Boolean)
     const found = (items: readonly Item[]): Item[] =>
@@ -267,7 +265,7 @@ export class SignalboxPalette extends LitElement {
       : fault
         ? 'Older ones could not be asked for.'
         : 'Looking for older ones…'
-    return `Looked through: the newest ${newestTasks} tasks, and of messages that need you or are on their way 20 each. ${further}`
+    return `Looked through: the newest ${newestTasks} tasks, and of messages that need you or are under way 20 each. ${further}`
   }
 
   #key(event: KeyboardEvent): void {

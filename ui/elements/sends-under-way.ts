@@ -4,7 +4,13 @@
  */
 import { css, html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import { stuckAfterMs } from '../../domain/patience.ts'
-import { UnderWayAnswer, underWayGraceMs, type UnderWaySend, underWayWords } from '../../domain/under-way.ts'
+import {
+  UnderWayAnswer,
+  underWayGraceMs,
+  type UnderWaySend,
+  underWayStanding,
+  underWayWords,
+} from '../../domain/under-way.ts'
 import type { App } from '../app.ts'
 import { Query } from '../controllers/query.ts'
 import type { Question } from '../queries.ts'
@@ -135,7 +141,7 @@ export class SignalboxUnderWay extends LitElement {
       </p>
       <p class="muted">
         ${this.agentId === null ? html`<bdi>${agentName}</bdi> · ` : nothing}${app.format.at(createdAt)} ·
-        ${status === 'pending' ? 'waits' : 'begun, no answer yet'}
+        ${underWayStanding({ status })}
       </p>
       <a class="link" href=${app.router.href(path)} data-route=${path}>What the command does</a>
     </li>`

@@ -104,13 +104,12 @@ export class SignalboxActor extends View {
       () => this.app,
       () => {
         const { data } = this.#actor
-        if (data && isUnheard(data, this.#nowMs)) this.#actor.refresh()
+        if (data && isUnheard(data, this.#clock.nowMs(data))) this.#actor.refresh()
       },
     )
     new Seconds(this, () => {
-      const detail = this.#detail
-      const wait = this.#actor.data?.wait ?? null
-      return detail !== undefined && (detail.timers.length > 0 || detail.lease !== null || wait !== null)
+      const { timers, lease } = this.#detail ?? { timers: [], lease: null }
+      return this.#isLive && (timers.length > 0 || lease !== null || (this.#actor.data?.wait ?? null) !== null)
     })
   }
 
@@ -262,6 +261,7 @@ export class SignalboxActor extends View {
             past,
             app: this.app,
             nowMs: this.#nowMs,
+            isCounting: this.#isLive,
             isSilent: this.#actor.data !== undefined && isHolderSilent(this.#actor.data),
             explanations: this.#explanations.filter((each) => !this.#actor.data || !isAbove(each, this.#actor.data)),
           })}
@@ -281,7 +281,7 @@ export class SignalboxActor extends View {
       actor,
       past,
       hasChart,
-      connected: this.#live.value === 'live',
+      connected: this.#isLive,
       back: this.app?.router.href('/actors') ?? '/actors',
       copied: this.#copying.state,
       outline: this._outline,
@@ -293,8 +293,14 @@ export class SignalboxActor extends View {
     })
   }
 
+  get #isLive(): boolean {
+    return this.#live.value === 'live'
+  }
+
+  /** As last known it stands still: what time alone makes of a lease or a timer is not known without asking. */
   get #nowMs(): number {
-    return this.#clock.nowMs(this.#actor.data)
+    const { data } = this.#actor
+    return data && !this.#isLive ? Date.parse(data.at) : this.#clock.nowMs(data)
   }
 
   get #explanations(): readonly Explanation[] {

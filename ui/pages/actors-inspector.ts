@@ -16,7 +16,6 @@ import { eventWords, guardWords, nextByPerson, timerWords, workWords } from '../
 import { isOverdue } from '../../domain/unread-agent.ts'
 import type { App } from '../app.ts'
 import { icon } from '../elements/icon.ts'
-import type { Format } from '../format.ts'
 import { actorsDrawings } from './actors-icons.ts'
 
 export interface Inspected {
@@ -26,6 +25,8 @@ export interface Inspected {
   readonly past: ActorStep | undefined
   readonly app: App
   readonly nowMs: number
+  /** False: as last known, for which a countdown would be of another time than the rest. */
+  readonly isCounting: boolean
   /** Who holds it has not told of itself for long. */
   readonly isSilent: boolean
   /** What is to be said about it; what needs a person stands above the chart already. */
@@ -38,8 +39,9 @@ const section = (title: string, content: TemplateResult): TemplateResult =>
     ${content}
   </section>`
 
-/** "in 12 s", "now"; whole seconds, because the host redraws once a second. */
-const left = (format: Format, iso: string, nowMs: number): string => {
+/** "in 12 s", "now"; whole seconds, because the host redraws once a second. Where nothing is counted, the time. */
+const left = ({ app: { format }, nowMs, isCounting }: Inspected, iso: string): string => {
+  if (!isCounting) return format.clock(iso)
   const ms = Date.parse(iso) - nowMs
   return ms <= 0 ? 'now' : `in ${format.duration(Math.ceil(ms / 1000) * 1000)}`
 }
@@ -125,13 +127,16 @@ const stepFacts = (step: ActorStep): TemplateResult => {
 }
 
 function stored(inspected: Inspected): TemplateResult {
-  const { actor, app, nowMs } = inspected
+  const { actor } = inspected
   return html`${actor.work === null && actor.lease === null ? nothing : section('Work', work(inspected))}
-  ${actor.timers.length === 0 ? nothing : section('Pending timers', timers(actor, app.format, nowMs))}
+  ${actor.timers.length === 0 ? nothing : section('Pending timers', timers(inspected))}
   ${section('Context', context(actor))} ${section('Stored', rowFacts(inspected))}`
 }
 
-function work({ actor: { work: wanted, lease }, app: { format }, nowMs, isSilent }: Inspected): TemplateResult {
+function work(inspected: Inspected): TemplateResult {
+  const { work: wanted, lease } = inspected.actor
+  const { nowMs, isSilent } = inspected
+  const { format } = inspected.app
   const expired = lease !== null && Date.parse(lease.until) <= nowMs
   return html`<dl>
     ${
@@ -161,29 +166,29 @@ function work({ actor: { work: wanted, lease }, app: { format }, nowMs, isSilent
             <div>
               <dt>Until</dt>
               <dd class=${expired ? 'tone-warn' : 'num'}>
-                ${expired ? html`${icon('triangle-alert', 13)} ran out ${format.at(lease.until)}` : left(format, lease.until, nowMs)}
+                ${expired ? html`${icon('triangle-alert', 13)} ran out ${format.at(lease.until)}` : left(inspected, lease.until)}
               </dd>
             </div>`
     }
   </dl>`
 }
 
-const timers = ({ timers: pending }: ActorDetail, format: Format, nowMs: number): TemplateResult =>
-  html`<ul class="timers">
-    ${pending.map(
+const timers = (inspected: Inspected): TemplateResult => {
+  const { format } = inspected.app
+  return html`<ul class="timers">
+    ${inspected.actor.timers.map(
       ({ id, dueAt }) =>
         html`<li class="row">
           ${icon(actorsDrawings.timer, 13)}<span class="grow" title=${id}>${timerWords(id)}</span>
           ${
-            isOverdue(dueAt, nowMs)
+            isOverdue(dueAt, inspected.nowMs)
               ? html`<span class="tone-warn num">due since ${format.at(dueAt)}</span>`
-              : html`<time class="num" datetime=${dueAt} title=${format.full(dueAt)}
-                  >${left(format, dueAt, nowMs)}</time
-                >`
+              : html`<time class="num" datetime=${dueAt} title=${format.full(dueAt)}>${left(inspected, dueAt)}</time>`
           }
         </li>`,
     )}
   </ul>`
+}
 
 const context = ({ context: shown }: ActorDetail): TemplateResult =>
   Object.keys(shown).length === 0

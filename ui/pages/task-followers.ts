@@ -8,6 +8,7 @@ import { explainActor } from '../../domain/actor-explanation.ts'
 import { lookedAt, type Heard, type TaskActorsAnswer } from '../../domain/task-actors.ts'
 import { isTerminal, type TaskView } from '../../domain/task.ts'
 import type { App } from '../app.ts'
+import type { Answer } from '../queries.ts'
 
 const terms: Readonly<Record<string, string>> = {
   subscription: 'Stream',
@@ -21,15 +22,18 @@ const ways: Record<Heard['way'], string> = { stream: 'by the stream', push: 'by 
 
 export function taskFollowers(
   app: App,
-  { at, actors, heard }: TaskActorsAnswer,
+  { data, fault }: Answer<TaskActorsAnswer>,
   { state, createdAt }: Pick<TaskView, 'state' | 'createdAt'>,
 ): TemplateResult | typeof nothing {
+  if (!data) return nothing
+  const { at, actors, heard } = data
   // Once a task is finished nobody asks for it, whatever the agent's other tasks need.
   const isOver = isTerminal(state)
   const shown = actors.filter(({ actor: { kind } }) => shownKinds.has(kind) && !(isOver && kind === 'reconciliation'))
   if (shown.length === 0) return nothing
   return html`<section>
     <h2 class="label">How it is followed</h2>
+    ${fault ? html`<p class="muted">Not up to date: as it was at ${app.format.at(at)}.</p>` : nothing}
     <dl>
       ${shown.map((answer) => line(app, answer, createdAt, Date.parse(at)))}
       ${

@@ -7,6 +7,7 @@ import type { TaskActorsAnswer } from '../../domain/task-actors.ts'
 import type { App } from '../app.ts'
 import type { CardFacts } from '../card.ts'
 import { icon, type Icon } from '../elements/icon.ts'
+import type { Answer } from '../queries.ts'
 import { taskMark, type Tone } from '../states.ts'
 import type { TraceEvent } from '../task-stream.ts'
 import { tellsTrace } from '../traces.ts'
@@ -20,15 +21,15 @@ export interface SideContext {
   readonly trace: readonly TraceEvent[]
   readonly debug: boolean
   readonly toggleDebug: () => void
-  /** Who looks after it; undefined until that is known. */
-  readonly followers: TaskActorsAnswer | undefined
+  /** Who looks after it. */
+  readonly followers: Answer<TaskActorsAnswer>
   /** The command this person sent last on this task, in this tab. */
   readonly commandId: string | undefined
 }
 
 export const taskSide = (task: TaskView, context: SideContext): TemplateResult =>
-  html`${facts(task, context)}${timeline(task, context)}
-    ${context.followers ? taskFollowers(context.app, context.followers, task) : nothing} ${traceSection(task, context)}
+  html`${facts(task, context)}${timeline(task, context)} ${taskFollowers(context.app, context.followers, task)}
+    ${traceSection(task, context)}
     <section><signalbox-task-history .app=${context.app} task-id=${task.localId}></signalbox-task-history></section>`
 
 function facts(task: TaskView, { app, commandId }: SideContext): TemplateResult {

@@ -264,7 +264,7 @@ export class SignalboxTask extends View {
             toggleDebug: () => {
               this._debug = !this._debug
             },
-            followers: this.#followers.data,
+            followers: this.#followers.answer,
             commandId: this.#commandId,
           })}
         </aside>
