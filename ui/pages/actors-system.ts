@@ -85,7 +85,10 @@ export class SignalboxSystem extends LitElement {
         <p class="whole" role="status">${standingMark(systemStanding(supervisor.data, news, nowMs))}</p>
         ${this.#needing(app, news)}
       </div>
-      ${fault?.status !== 503 && fault ? staleNotice(fault, () => this.#queues.refresh()) : nothing}
+      ${
+        // Where the console does not answer at all it is said once, above.
+        fault && fault.status !== 503 && seen.isHere ? staleNotice(fault, () => this.#queues.refresh()) : nothing
+      }
       ${data ? this.#queueTable(seen, data, supervisor.data) : nothing}
       ${data ? this.#leaseTable(seen, data, supervisor.data) : nothing}
       ${processTree(seen, supervisor.data, data, this.#address)}
@@ -199,10 +202,12 @@ export class SignalboxSystem extends LitElement {
     </section>`
   }
 
-  #leaseRow({ app, toldMs }: Seen, lease: HeldLeases, isSilentOwner: boolean): TemplateResult {
+  #leaseRow({ app, toldMs, isKnown }: Seen, lease: HeldLeases, isSilentOwner: boolean): TemplateResult {
     const { owner, kind, held, expired, oldestSince, nextEndAt } = lease
     const leftMs = Date.parse(nextEndAt) - toldMs
-    const left = leftMs <= 0 ? 'ran out' : `in ${app.format.duration(Math.ceil(leftMs / 1000) * 1000)}`
+    const inSeconds = leftMs <= 0 ? 'ran out' : `in ${app.format.duration(Math.ceil(leftMs / 1000) * 1000)}`
+    // What was left when it was last known is not what is left.
+    const left = isKnown ? inSeconds : app.format.at(nextEndAt)
     const isOwn = owner === this.#supervisor.data?.process.owner
     return html`<tr>
       <th scope="row">
