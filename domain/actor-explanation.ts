@@ -294,8 +294,12 @@ const takesOver = ({ kind, work }: ActorDetail): string[] =>
     : []
 
 /** To who is not told whose places are taken. */
-const takenOver =
-  'Another worker takes over as soon as it has a place for it; if none does, no worker runs, or all places are taken.'
+const takenOver = ({ untaken }: Seen): string => {
+  if (untaken === 'nobody') return 'Another worker takes over as soon as one runs; none does now.'
+  if (untaken === 'full')
+    return 'Another worker takes over as soon as it has a place for it; all their places are taken now.'
+  return 'Another worker takes over as soon as it has a place for it; if none does, no worker runs, or all places are taken.'
+}
 
 /** Of work that somebody holds who is not heard of. */
 export const silentTitle = 'Its worker is silent'
@@ -311,7 +315,7 @@ function silent(seen: Seen, nowMs: number): Explanation | null {
       ...told,
       sentences: [
         `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
-        ...(seen.wait === null ? [takenOver] : waitSentences(seen.wait, seen.at)),
+        ...(seen.wait === null ? [takenOver(seen)] : waitSentences(seen.wait, seen.at)),
         ...takesOver(seen.actor),
       ],
       known: [...begun, { words: 'The lease ran out', at: lease.until }],

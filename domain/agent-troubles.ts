@@ -15,6 +15,7 @@ import {
   sinceKnown,
   unfollowedTasks,
   unreadTitle,
+  Untaken,
 } from './unread-agent.ts'
 
 const when = z.nullable(z.string())
@@ -55,13 +56,16 @@ const FullPlaces = z.object({
 })
 type FullPlaces = z.infer<typeof FullPlaces>
 
+/** Why nobody takes up what of them is due; null where nothing is for long, and absent from the release before. */
+const untaken = z.optional(z.nullable(Untaken))
+
 /** `GET /api/agents/{agentId}/troubles`: of what the viewer may see, by the database's clock `at`. */
 export const AgentTroubles = z.object({
   at: z.string(),
   /** Those that failed most often; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
-  looks: z.object({ scopes: z.array(FailedLooks), count: z.number(), isWhole: z.boolean() }),
+  looks: z.object({ scopes: z.array(FailedLooks), count: z.number(), isWhole: z.boolean(), untaken }),
   /** The newest of them; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
-  unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean() }),
+  unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean(), untaken }),
   /** Others' sends that wait, or are being delivered, for longer than a moment. */
   others: z.object({ count: z.number(), isWhole: z.boolean(), oldestAt: when }),
   /** Of sends to it and of its streams: where all places that it may have are taken, and something waits for one for longer than a moment. */
@@ -103,7 +107,11 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
   const nowMs = Date.parse(seenAt)
   const nextLook = earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))
   const nextFollow = earliest(unfollowed.tasks.map(({ nextTryAt }) => nextTryAt))
-  const isLeft = [nextLook, nextFollow].some((next) => next !== null && isOverdue(next, nowMs))
+  const left = [
+    { next: nextFollow, why: unfollowed.untaken },
+    { next: nextLook, why: looks.untaken },
+  ].filter(({ next }) => next !== null && isOverdue(next, nowMs))
+  const why = left.map((each) => each.why ?? null).find((each) => each !== null) ?? null
   const inVain = unfollowedTasks(tasks(count, isWhole))
   return {
     tone: 'warn',
@@ -111,8 +119,8 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
     sentences: [
       ...(isUnread && count > 0 ? [`${inVain}.`] : []),
       ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
-      ...(isLeft
-        ? [leftWaiting, nothingLost]
+      ...(left.length > 0
+        ? [leftWaiting(why), nothingLost]
         : [askedMeanwhile(count === 1 && isWhole ? 'the task is' : 'its unfinished tasks are')]),
     ],
     known: [
@@ -122,7 +130,7 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
       ...nextTryOf('reconciliation', nextLook, nowMs),
       ...nextTryOf('subscription', nextFollow, nowMs),
     ],
-    remedies: [],
+    remedies: left.length > 0 ? ['see-queues'] : [],
   }
 }
 

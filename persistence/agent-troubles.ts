@@ -8,12 +8,14 @@ import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { stuckAfterMs } from '../domain/patience.ts'
 import {
+  kindsWithPlaces,
   looksSearched,
   looksShown,
   unfollowedSearched,
   unfollowedShown,
   type AgentTroubles,
 } from '../domain/agent-troubles.ts'
+import { isOverdue, type Untaken } from '../domain/unread-agent.ts'
 import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { readFullPlaces, type AgentPlaces } from './agent-places.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
@@ -23,6 +25,7 @@ import { failedOften, failingSince, isLeftBehind, isStreaming } from './failing.
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
+import { readUntaken } from './untaken.ts'
 import { held } from './visibility.ts'
 
 const context = sql.fragment`a.snapshot->'context'`
@@ -125,7 +128,18 @@ async function readOthers(db: Connection, viewer: Viewer, agentId: string): Prom
 
 const Clock = z.object({ at: z.string(), cardReadAt: z.string().nullable() })
 
-/** `attention`: states that need a person, as the machines tag them. `places`: of the kinds that people wait for. */
+/** Null where none of these tries is due for longer than a worker needs. */
+async function readLeft(
+  db: Connection,
+  of: AgentPlaces | undefined,
+  tries: readonly { readonly nextTryAt: string | null }[],
+  nowMs: number,
+): Promise<Untaken | null> {
+  const isLeft = tries.some(({ nextTryAt }) => nextTryAt !== null && isOverdue(nextTryAt, nowMs))
+  return of !== undefined && isLeft ? readUntaken(db, of.kind, of.places) : null
+}
+
+/** `attention`: states that need a person, as the machines tag them. `places`: of every kind. */
 export async function readAgentTroubles(
   db: Connection,
   viewer: Viewer,
@@ -138,6 +152,21 @@ export async function readAgentTroubles(
   const looks = await readLooks(db, viewer, agentId)
   const unfollowed = await readUnfollowed(db, viewer, agentId, attention)
   const others = await readOthers(db, viewer, agentId)
-  const full = await readFullPlaces(db, viewer, agentId, places)
-  return { at, looks, unfollowed, others, full, cardReadAt }
+  const waitedFor = places.filter(({ kind }) => kindsWithPlaces.includes(kind))
+  const full = await readFullPlaces(db, viewer, agentId, waitedFor)
+  const why = (of: string, tries: Parameters<typeof readLeft>[2]) =>
+    readLeft(
+      db,
+      places.find(({ kind }) => kind === of),
+      tries,
+      Date.parse(at),
+    )
+  return {
+    at,
+    looks: { ...looks, untaken: await why('reconciliation', looks.scopes) },
+    unfollowed: { ...unfollowed, untaken: await why('subscription', unfollowed.tasks) },
+    others,
+    full,
+    cardReadAt,
+  }
 }

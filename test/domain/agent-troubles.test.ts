@@ -48,6 +48,25 @@ describe('an agent', () => {
   })
 
   it.each([
+    [null, 'none runs, or all their places are taken.'],
+    ['nobody', 'none runs. It is taken up within moments of one that starts.'],
+    ['full', 'all their places for it are taken. It is taken up when its turn comes.'],
+    ['free', 'some run, and not all their places are taken.'],
+  ] as const)(
+    'whose tries nobody takes up is told why, as far as that is known, with the way to the queues: %s',
+    (why, words) => {
+      const late = '2026-11-23T09:09:06.000Z'
+      const ofLooks = unreachedWords({ ...well, at: late, looks: { ...looksOf(look), untaken: why } })
+      const unfollowed = { tasks: [task], count: 1, isWhole: true, untaken: why }
+      for (const told of [ofLooks, unreachedWords({ ...well, at: late, unfollowed })]) {
+        expect(told?.sentences.join(' ')).toContain(`no worker has taken it up: ${words}`)
+        expect(told?.remedies).toEqual(['see-queues'])
+      }
+      expect(unreachedWords({ ...well, unfollowed })?.remedies).toEqual([])
+    },
+  )
+
+  it.each([
     [1, true, 'Following 1 task does not work'],
     [3, true, 'Following 3 tasks does not work'],
     [1, false, 'Following 1+ tasks does not work'],

@@ -33,6 +33,7 @@ export const seen = (actor: ActorDetail, more: Partial<Omit<Seen, 'actor'>> = {}
   at: at(0),
   actor,
   wait: null,
+  untaken: null,
   since: null,
   holderSeenAt: null,
   delivery: null,

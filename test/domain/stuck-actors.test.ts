@@ -75,6 +75,28 @@ describe('a try that is due', () => {
     expect(first?.known).toEqual([{ words: 'Due', at: at(-stuckAfterMs - 1) }])
   })
 
+  it.each([
+    ['nobody', 'Waits for a worker', 'none runs'],
+    ['full', 'Waits for a place', 'all their places for it are taken'],
+    ['free', 'Waits for a worker or a place', 'some run, and not all their places are taken'],
+  ] as const)('is told to everybody with which of both it waits for: %s', (untaken, title, words) => {
+    const timers = [{ id: 't', dueAt: at(-stuckAfterMs - 1) }]
+    const work = { id: 'follow', startedAt: null }
+    const lease = { owner: 'host/12/ab', until: at(-60_000) }
+    const first = (actor: ReturnType<typeof actorIn>) => explainActor(seen(actor, { untaken }), nowMs)[0]
+    for (const each of [
+      first(actorIn('subscription', 'away', { ...failing, timers })),
+      first(actorIn('subscription', 'following', { work })),
+    ]) {
+      expect(each?.title).toBe(title)
+      expect(each?.sentences.join(' ')).toContain(`no worker has taken it up: ${words}`)
+    }
+    // Whose holder is gone is told with it.
+    const over = first(actorIn('subscription', 'following', { work: { ...work, startedAt: at(-90_000) }, lease }))
+    const now = { nobody: 'none does now', full: 'all their places are taken now', free: 'if none does' }
+    expect(over?.sentences.join(' ')).toContain(now[untaken])
+  })
+
   it('is told with whose places are taken to whoever may know it', () => {
     const wait = { dueAt: at(-60_000), ahead: 0, taken: [], places: 8, perAgent: 4, requestSince: null }
     const actor = actorIn('subscription', 'away', { ...failing, timers: [{ id: 't', dueAt: wait.dueAt }] })
