@@ -302,7 +302,7 @@ function queuesStanding(answer: SupervisorAnswer, queues: SeenQueues, nowMs: num
   if (unseen !== null) return { tone: 'warn', words: unseen }
   const due = kinds.reduce((sum, queue) => sum + queue.due, 0)
   const more = due > queueCountLimit ? '+' : ''
-  return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing waits' : `Everything runs, ${due}${more} due` }
+  return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing is due' : `Everything runs, ${due}${more} due` }
 }
 
 /** What the machinery is for does not come about, though all of it runs: agents' work goes on unseen. Null: nothing is known to. */
