@@ -13,6 +13,7 @@ import { firstTimer, leftSince, type Seen } from './seen-actor.ts'
 import {
   agentRemoved,
   askedMeanwhile,
+  followedAgainTitle,
   isOverdue,
   nextTryOf,
   nothingLost,
@@ -58,11 +59,36 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 /** A machine that keeps its reason only while it does not go well. */
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
-/** What failed before is over once a stream is open; its machine hears of that when the stream ends. */
-const isStreaming = ({ at, actor: { work, lease } }: Seen): boolean =>
-  typeof work?.startedAt === 'string' &&
-  lease !== null &&
-  Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs
+/** When the stream was asked for that somebody holds, or waits for; null: nobody does. */
+const askedAgainAt = ({ actor: { work, lease } }: Seen): string | null =>
+  lease === null ? null : (work?.startedAt ?? null)
+
+/** What failed before is over once a stream is open, which what it tells shows at once; its machine hears of that when the stream ends. */
+const isStreaming = (seen: Seen): boolean => {
+  const askedAt = askedAgainAt(seen)
+  if (askedAt === null) return false
+  return seen.streamedAt !== null || Date.parse(seen.at) - Date.parse(askedAt) >= streamOpenAfterMs
+}
+
+function following(seen: Seen): Explanation {
+  if (!isTroubled(seen) || isStreaming(seen))
+    return quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.')
+  const askedAt = askedAgainAt(seen)
+  const failed = [reason(seen), tries(seen, 'failures', null)]
+  if (askedAt === null || isHolderSilent(seen))
+    return warn(unfollowedTitle, ['open-agent'], ...failed, triedNow(seen), goesOn(seen))
+  return {
+    ...warn(
+      followedAgainTitle,
+      ['open-agent'],
+      'Following failed before.',
+      ...failed,
+      `Whether the agent gives its stream shows with the first that it tells, or by ${streamOpenAfterMs / 1000} s after it was asked: opening it would have failed by then.`,
+      goesOn(seen),
+    ),
+    known: [...sinceKnown(seen.since), { words: 'Followed again since', at: askedAt }],
+  }
+}
 
 /** Due work is not done while nobody has taken it up. */
 const triedNow = (seen: Seen): string =>
@@ -159,10 +185,7 @@ const table: Readonly<Record<string, Explain>> = {
     quiet('Delivered', 'The agent answered, and its answer is stored.', ...(delivery?.cause ? [delivery.cause] : [])),
   'command failed': ended('failed'),
   'command uncertain': ended('uncertain'),
-  'subscription following': (seen) =>
-    isTroubled(seen) && !isStreaming(seen)
-      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
-      : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
+  'subscription following': (seen) => following(seen),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
       ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))
@@ -294,8 +317,12 @@ const takesOver = ({ kind, work }: ActorDetail): string[] =>
     : []
 
 /** To who is not told whose places are taken. */
-const takenOver =
-  'Another worker takes over as soon as it has a place for it; if none does, no worker runs, or all places are taken.'
+const takenOver = ({ untaken }: Seen): string => {
+  if (untaken === 'nobody') return 'Another worker takes over as soon as one runs; none does now.'
+  if (untaken === 'full')
+    return 'Another worker takes over as soon as it has a place for it; all their places are taken now.'
+  return 'Another worker takes over as soon as it has a place for it; if none does, no worker runs, or all places are taken.'
+}
 
 /** Of work that somebody holds who is not heard of. */
 export const silentTitle = 'Its worker is silent'
@@ -311,7 +338,7 @@ function silent(seen: Seen, nowMs: number): Explanation | null {
       ...told,
       sentences: [
         `${lease.owner} held "${work.id}" and stopped renewing its lease.`,
-        ...(seen.wait === null ? [takenOver] : waitSentences(seen.wait, seen.at)),
+        ...(seen.wait === null ? [takenOver(seen)] : waitSentences(seen.wait, seen.at)),
         ...takesOver(seen.actor),
       ],
       known: [...begun, { words: 'The lease ran out', at: lease.until }],

@@ -8,7 +8,7 @@ import { answerBy } from './lost-answer.ts'
 import { silentAfterMs, stuckAfterMs } from './patience.ts'
 import { leftSince, type Seen } from './seen-actor.ts'
 import { shareOf } from './shares.ts'
-import { leftWaiting } from './unread-agent.ts'
+import { leftWaiting, untakenWords } from './unread-agent.ts'
 
 /** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
 export function waiting(seen: Seen, nowMs: number): Explanation | null {
@@ -33,15 +33,20 @@ export const waitSentences = (wait: ActorWait, at: string): string[] =>
 /** Where it is not known, or not told, which of both: whose places are taken is read for one actor at a time, and for administrators. */
 export const untakenTitle = 'Waits for a worker or a place'
 
+const titleOf = (why: Seen['untaken']): string =>
+  why === 'nobody' ? 'Waits for a worker' : why === 'full' ? 'Waits for a place' : untakenTitle
+
 /** The same for those who are not told whose places are taken: what its state would do is not so while nobody does it. */
-function untaken({ at, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
+function untaken({ at, untaken: why, actor: { work, lease, updatedAt } }: Seen): Explanation | null {
   if (work === null || work.startedAt !== null || lease !== null) return null
   const late = Date.parse(at) - Date.parse(updatedAt) > stuckAfterMs
   return {
     tone: late ? 'warn' : 'quiet',
-    title: untakenTitle,
+    title: titleOf(why),
     sentences: [
-      'It is due, and no worker has taken it up: none runs, all places for its kind are taken, or the database is slow. It begins when its turn comes.',
+      why === null
+        ? 'It is due, and no worker has taken it up: none runs, all places for its kind are taken, or the database is slow. It begins when its turn comes.'
+        : untakenWords('It is due', why),
     ],
     known: [{ words: 'As it is since', at: updatedAt }],
     remedies: [],
@@ -54,8 +59,8 @@ function left(seen: Seen): Explanation | null {
   if (since === null || Date.parse(seen.at) - Date.parse(since) <= stuckAfterMs) return null
   return {
     tone: 'warn',
-    title: 'Waits for a worker',
-    sentences: [leftWaiting],
+    title: seen.untaken === null ? 'Waits for a worker' : titleOf(seen.untaken),
+    sentences: [leftWaiting(seen.untaken)],
     known: [{ words: 'Due', at: since }],
     remedies: [],
   }

@@ -5,6 +5,7 @@
 import * as z from 'zod/mini'
 import { CommandEvidence } from './evidence.ts'
 import { Reopening, Settlement } from './settlement.ts'
+import { Untaken } from './unread-agent.ts'
 import type { ActorDetail, ActorStep, ActorSummary, StateValue } from './chart.ts'
 
 export const StateValueSchema: z.ZodMiniType<StateValue> = z.lazy(() =>
@@ -116,8 +117,12 @@ export interface ActorAnswer {
   readonly actor: ActorDetail
   /** Null unless its work is due and nobody does it, or its timer is over for long; and to whoever is no administrator. */
   readonly wait: ActorWait | null
+  /** The same for everybody, in a word; null also where that is not so for longer than a worker needs. */
+  readonly untaken: Untaken | null
   /** Since about when it does not go well, as its log tells; null while it does, and where the log does not go back so far. */
   readonly since: string | null
+  /** When the stream that is followed now last told something that was news, where following failed before; null: it has not. */
+  readonly streamedAt: string | null
   /** When the process that holds it was last heard of; null where nobody does, or processes do not tell of themselves. */
   readonly holderSeenAt: string | null
   /** Commands only. */
@@ -135,7 +140,11 @@ export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   at: z.string(),
   actor: Detail,
   wait: z.nullable(ActorWait),
+  /** The release before tells none. */
+  untaken: z._default(z.nullable(Untaken), null),
   since: z.nullable(z.string()),
+  /** The release before tells none. */
+  streamedAt: z._default(z.nullable(z.string()), null),
   holderSeenAt: z.nullable(z.string()),
   delivery: z.nullable(DeliveryRecord),
   evidence: z.nullable(CommandEvidence),

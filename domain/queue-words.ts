@@ -5,7 +5,14 @@
 import { shareOf } from './shares.ts'
 import { stuckAfterMs } from './patience.ts'
 import { isolated } from './isolation.ts'
-import type { HeldLeases, KindQueue, LoopView, OutageCause } from './queue.ts'
+import {
+  queueCountLimit,
+  type HeldLeases,
+  type KindQueue,
+  type LoopView,
+  type OpenCommands,
+  type OutageCause,
+} from './queue.ts'
 
 export interface Standing {
   readonly tone: 'ok' | 'quiet' | 'warn' | 'bad'
@@ -15,6 +22,10 @@ export interface Standing {
 /** "12", or "10,000+" where counting stopped. */
 export const countWords = (count: number, limit: number, format: (count: number) => string): string =>
   count > limit ? `${format(limit)}+` : format(count)
+
+/** "12 s", in whole seconds as the page counts them: what has just come has waited, too, and not for nothing. */
+export const agedWords = (ms: number, duration: (ms: number) => string): string =>
+  ms < 1000 ? 'less than 1 s' : duration(Math.floor(ms / 1000) * 1000)
 
 /** How long the oldest has been due, milliseconds; null where nothing is. */
 export const oldestAgeMs = ({ oldestDueAt }: Pick<KindQueue, 'oldestDueAt'>, nowMs: number): number | null =>
@@ -108,10 +119,28 @@ export function queueStanding(queue: KindQueue, holders: Holders, places: Places
     ...(silent === null ? [] : [silent]),
   ]
   if (troubled.length > 0) return { tone: 'warn', words: troubled.join('. ') }
-  if (queue.oldestDueAt === null) return { tone: 'ok', words: 'Nothing waits' }
+  if (queue.oldestDueAt === null) return { tone: 'ok', words: 'Nothing is due' }
   // A moment is nothing to worry about; that somebody takes it is said only where somebody is there.
   const isSomebodyThere = places !== null || heldOf(queue.kind, holders).underWay > 0
   return { tone: 'quiet', words: isSomebodyThere ? 'Being taken' : 'Not taken yet' }
+}
+
+/**
+ * How far commands are that have not ended: those that no agent was sent yet, and those whose request may be on the wire. What is pending
+ * and not due is not forgotten, whoever holds it may be silent: that is said of the queue. `dueCount`: of commands.
+ */
+export function commandsWords(
+  { pending, dispatching, oldestPendingAt }: OpenCommands,
+  dueCount: number,
+  nowMs: number,
+  format: { count(count: number): string; duration(ms: number): string },
+): string {
+  const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
+  const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, nowMs)
+  const oldest = ageMs === null ? '' : `, the oldest for ${agedWords(ageMs, (ms) => format.duration(ms))}`
+  const isUnderWay = pending > 0 && dueCount === 0
+  const notDue = isUnderWay ? ' (none of it is due: a worker holds it, or its next try has a time)' : ''
+  return `Commands: ${count(pending)} pending${oldest}${notDue}; ${count(dispatching)} begun, no answer yet.`
 }
 
 /** "Following tasks is stuck: nobody works on it", where nothing else says which queue it is. Null: it waits for nothing long. */

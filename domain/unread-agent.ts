@@ -3,6 +3,7 @@
  * an actor's: what it is called, since when, how often it is tried, and when next. Owns these words; whose page says which of them is
  * actor-explanation.ts and agent-troubles.ts.
  */
+import * as z from 'zod/mini'
 import type { Known } from './explanation.ts'
 
 export const unreadTitle = 'The agent cannot be read'
@@ -15,6 +16,20 @@ export const taskForgotten = 'The agent no longer knows the task.'
 export const unfollowedTitle = 'Following does not work'
 /** The same where several tasks may be meant: "Following 3 tasks does not work". */
 export const unfollowedTasks = (tasks: string): string => `Following ${tasks} does not work`
+
+/** The same where it is tried again, and its stream may be open: that shows by what it tells. On the page of a task, or of whoever follows it. */
+export const followedAgainTitle = 'Followed again, and its stream has told nothing yet'
+export const followedAgainTasks = (tasks: string, isOne: boolean): string =>
+  `${tasks} ${isOne ? 'is' : 'are'} followed again, and ${isOne ? 'its stream has' : 'their streams have'} told nothing yet`
+
+/** "2 tasks are not followed, 1 is followed again": of as many `tasks`, of which so many are `asked` for again. `more`: there are others. */
+export function notFollowedWords(tasks: number, asked: number, more: string): string {
+  const [rest, one] = [tasks - asked, tasks === 1 && more === '']
+  const all = `${tasks}${more} ${one ? 'task is' : 'tasks are'}`
+  if (asked === 0) return `${all} not followed`
+  if (rest === 0) return `${all} followed again, and nothing is told yet`
+  return `${rest}${more} ${rest === 1 && more === '' ? 'task is' : 'tasks are'} not followed, ${asked}${more} ${asked === 1 && more === '' ? 'is' : 'are'} followed again`
+}
 
 /** The way from a timer to its try, and a look at the clock: what is due for longer is not the next try any more. Milliseconds. */
 export const dueGraceMs = 5_000
@@ -42,6 +57,21 @@ export const nothingLost = 'What the agent did shows as soon as it can be read, 
 /** What reconciliation does meanwhile: its own rhythm, and its pause after failures. */
 export const askedMeanwhile = (tasks: 'the task is' | 'its unfinished tasks are'): string =>
   `Meanwhile ${tasks} asked for about every 15 seconds, up to a minute apart while that fails too. ${nothingLost}`
-/** Whoever looks cannot always see which of both. */
-export const leftWaiting =
-  'What was to come next is due, and no worker has taken it up: none runs, or all their places are taken.'
+
+/**
+ * Why nobody has taken up what is due: no process works, those that do have all their places for its kind taken, or neither. Told to
+ * everybody, where whose places they are is told to administrators.
+ */
+export const Untaken = z.enum(['nobody', 'full', 'free'])
+export type Untaken = z.infer<typeof Untaken>
+
+const whyUntaken: Readonly<Record<Untaken, string>> = {
+  nobody: 'none runs. It is taken up within moments of one that starts.',
+  full: 'all their places for it are taken. It is taken up when its turn comes.',
+  free: 'some run, and not all their places are taken. It waits for one that its agent may have, or the database is slow.',
+}
+/** Null: the release before does not say which. */
+export const untakenWords = (due: string, why: Untaken | null): string =>
+  `${due}, and no worker has taken it up: ${why === null ? 'none runs, or all their places are taken.' : whyUntaken[why]}`
+
+export const leftWaiting = (why: Untaken | null): string => untakenWords('What was to come next is due', why)

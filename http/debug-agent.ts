@@ -2,7 +2,7 @@
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod'
 import * as z from 'zod/mini'
 import { chartsOf } from '../actors/charts.ts'
-import { AgentTroubles, kindsWithPlaces } from '../domain/agent-troubles.ts'
+import { AgentTroubles } from '../domain/agent-troubles.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { readAgentTroubles } from '../persistence/agent-troubles.ts'
 import { findAgent } from '../persistence/agents.ts'
@@ -21,10 +21,11 @@ const schema = {
 
 export const agentTroubleRoutes: FastifyPluginCallbackZod<Door> = (app, { system, db }, done) => {
   const attention = attentionStates(chartsOf(system.kinds))
-  const places = kindsWithPlaces.flatMap((kind) => {
-    const row = system.kinds[kind]
-    return row === undefined ? [] : [{ kind, places: row.concurrency, perAgent: row.laneLimit }]
-  })
+  const places = Object.entries(system.kinds).map(([kind, row]) => ({
+    kind,
+    places: row.concurrency,
+    perAgent: row.laneLimit,
+  }))
   const config = { permission: 'read' } as const
   app.get('/api/agents/:agentId/troubles', { config, schema }, async (request): Promise<AgentTroubles> => {
     const viewer = viewerOf(request)

@@ -8,21 +8,24 @@ import { z } from 'zod'
 import type { Viewer } from '../domain/access.ts'
 import { stuckAfterMs } from '../domain/patience.ts'
 import {
+  kindsWithPlaces,
   looksSearched,
   looksShown,
   unfollowedSearched,
   unfollowedShown,
   type AgentTroubles,
 } from '../domain/agent-troubles.ts'
+import { isOverdue, type Untaken } from '../domain/unread-agent.ts'
 import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { readFullPlaces, type AgentPlaces } from './agent-places.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { failedOften, failingSince, isLeftBehind, isStreaming } from './failing.ts'
+import { askedAgainSince, failedOften, failingSince, isLeftBehind, isStreaming } from './failing.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
+import { readUntaken } from './untaken.ts'
 import { held } from './visibility.ts'
 
 const context = sql.fragment`a.snapshot->'context'`
@@ -65,7 +68,7 @@ async function readLooks(db: Connection, viewer: Viewer, agentId: string): Promi
   }
 }
 
-type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'>
+type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'> & { readonly asked: number }
 
 /** Of `actor a`, a subscription: following does not work, or nobody does it, which its task's page says too. */
 export const followsInVain = (attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
@@ -82,15 +85,17 @@ export const unfollowedOf = (
     where t.agent_id = ${agentId} and t.organization_id = ${viewer.organizationId} and ${unfinished}
     order by t.agent_id desc, t.tenant desc, t.id desc limit ${unfollowedSearched}
   ), failing as (
-    select t.title, a.id, a.kind, a.reason, a."nextTryAt", (count(*) over ())::int as count
+    select t.title, a.id, a.kind, a.reason, a."nextTryAt", a."askedSince", (count(*) over ())::int as count,
+      (count(a."askedSince") over ())::int as asked
     from searched t join lateral (
-      select a.id, a.kind, case when not ${isLeftBehind} then ${context}->>'reason' end as reason, ${nextTry} as "nextTryAt" from actor a
+      select a.id, a.kind, case when not ${isLeftBehind} then ${context}->>'reason' end as reason, ${nextTry} as "nextTryAt",
+        ${askedAgainSince} as "askedSince" from actor a
       where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
     where ${taskHeld(viewer, 'read')}
     order by a.id desc limit ${unfollowedShown}
   )
-  select bound.searched, a.id, a.count, coalesce(a.title, '') as title, a.reason,
-    ${failingSince} as since, a."nextTryAt"
+  select bound.searched, a.id, a.count, a.asked, coalesce(a.title, '') as title, a.reason,
+    ${failingSince} as since, a."nextTryAt", a."askedSince"
   from (select count(*)::int as searched from searched) bound left join failing a on true
   order by a.id desc`
 
@@ -103,7 +108,8 @@ async function readUnfollowed(
   const rows = await db.any(sql.type(z.custom<Found<Unfollowed>>())`${unfollowedOf(viewer, agentId, attention)}`)
   const failing = rows.filter((row) => row.id !== null)
   return {
-    tasks: failing.map(({ id, title, reason, since, nextTryAt }) => ({ localId: id, title, reason, since, nextTryAt })),
+    tasks: failing.map(({ id, count: _, searched: __, asked: ___, ...task }) => ({ localId: id, ...task })),
+    asked: failing[0]?.asked ?? 0,
     count: failing[0]?.count ?? 0,
     isWhole: rows.every(({ searched }) => searched < unfollowedSearched),
   }
@@ -125,7 +131,18 @@ async function readOthers(db: Connection, viewer: Viewer, agentId: string): Prom
 
 const Clock = z.object({ at: z.string(), cardReadAt: z.string().nullable() })
 
-/** `attention`: states that need a person, as the machines tag them. `places`: of the kinds that people wait for. */
+/** Null where none of these tries is due for longer than a worker needs. */
+async function readLeft(
+  db: Connection,
+  of: AgentPlaces | undefined,
+  tries: readonly { readonly nextTryAt: string | null }[],
+  nowMs: number,
+): Promise<Untaken | null> {
+  const isLeft = tries.some(({ nextTryAt }) => nextTryAt !== null && isOverdue(nextTryAt, nowMs))
+  return of !== undefined && isLeft ? readUntaken(db, of.kind, of.places) : null
+}
+
+/** `attention`: states that need a person, as the machines tag them. `places`: of every kind. */
 export async function readAgentTroubles(
   db: Connection,
   viewer: Viewer,
@@ -138,6 +155,21 @@ export async function readAgentTroubles(
   const looks = await readLooks(db, viewer, agentId)
   const unfollowed = await readUnfollowed(db, viewer, agentId, attention)
   const others = await readOthers(db, viewer, agentId)
-  const full = await readFullPlaces(db, viewer, agentId, places)
-  return { at, looks, unfollowed, others, full, cardReadAt }
+  const waitedFor = places.filter(({ kind }) => kindsWithPlaces.includes(kind))
+  const full = await readFullPlaces(db, viewer, agentId, waitedFor)
+  const why = (of: string, tries: Parameters<typeof readLeft>[2]) =>
+    readLeft(
+      db,
+      places.find(({ kind }) => kind === of),
+      tries,
+      Date.parse(at),
+    )
+  return {
+    at,
+    looks: { ...looks, untaken: await why('reconciliation', looks.scopes) },
+    unfollowed: { ...unfollowed, untaken: await why('subscription', unfollowed.tasks) },
+    others,
+    full,
+    cardReadAt,
+  }
 }

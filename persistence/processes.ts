@@ -59,8 +59,8 @@ const isWorking = sql.fragment`(p.seen_at > now() - ${silentAfterMs} * interval 
   and coalesce(jsonb_exists_any(p.told->'supervisor'->'value', array['starting', 'running']), true))`
 
 /** Those that work, and were heard of lately. The only one that there can be tells nobody. */
-export const countWorking = (db: Connection): Promise<number> =>
-  db.oneFirst(sql.type(Count)`select count(*)::int from process p where ${isWorking}`)
+export const countingWorking: FragmentSqlToken = sql.fragment`select count(*)::int as count from process p where ${isWorking}`
+export const countWorking = (db: Connection): Promise<number> => db.oneFirst(sql.type(Count)`${countingWorking}`)
 
 /**
  * Processes tell of themselves, and none of them works: what is due waits until one does. A worker of an early release tells nothing of

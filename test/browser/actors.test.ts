@@ -204,7 +204,7 @@ describe('the Actors page', () => {
       .toBe(1)
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
     await queues
-      .getByRole('row', { name: /^Delivering messages command Nothing waits 0 none 0/ })
+      .getByRole('row', { name: /^Delivering messages command Nothing is due 0 none 0/ })
       .getByRole('link', { name: '1 command actors that need attention' })
       .click()
     const rows = page
@@ -250,7 +250,7 @@ describe('the Actors page', () => {
     await send(agentId, 'hello again', 'hello again')
     await page.getByText('Not up to date: The database does not answer.').waitFor()
     const queues = system.getByRole('table', { name: 'What is due, by kind of actor' })
-    expect(await queues.getByText('Nothing waits').count()).toBe(0)
+    expect(await queues.getByText('Nothing is due').count()).toBe(0)
     expect(await queues.getByText('Not known').count()).toBeGreaterThan(0)
     isAway.now = false
     await system.getByText('Everything runs').waitFor()

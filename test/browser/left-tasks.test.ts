@@ -3,6 +3,7 @@
  * of its own: told where tasks are listed and where their agent is, and over as soon as another worker takes them up.
  */
 import type { Browser, Page } from 'playwright-core'
+import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../persistence/database.ts'
 import { expectClean } from '../support/axe.ts'
@@ -12,6 +13,8 @@ import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
 import { startRawPeer, type RawPeer } from '../support/peers/raw.ts'
 import { systemOn, type RunningSystem } from '../support/system.ts'
 
+/** Holds the agent, and is no administrator. */
+const clerk = { membershipId: '00000000-0000-7000-8000-0000000000cc', role: 'operator' } as const
 /** Ten seconds must go by before anything is said of it. */
 const patience = { timeout: 30_000 }
 
@@ -24,7 +27,11 @@ describe('tasks whose only worker has left', () => {
   let localId: string
   beforeAll(async () => {
     fresh = await freshDatabase('postgresql')
-    web = await startConsole({ database: fresh.db, system: { works: false } })
+    web = await startConsole({
+      database: fresh.db,
+      system: { works: false },
+      identify: (person, { headers }) => ({ ...person, ...(headers['x-who'] === 'clerk' ? clerk : {}) }),
+    })
     peer = await startRawPeer({ card: { name: 'Ledger Agent' } })
     agentId = (await web.system.agents.register(web.viewer, peer.cardUrl)).id
     browser = await launchBrowser()
@@ -64,12 +71,28 @@ describe('tasks whose only worker has left', () => {
     await page.getByRole('link', { name: 'Ledger Agent' }).click()
     const troubles = page.getByRole('region', { name: 'What stands in its way' })
     await troubles.getByText('Following 1 task does not work').waitFor(patience)
-    await troubles.getByText('What was to come next is due, and no worker has taken it up').waitFor()
+    await troubles.getByText('What was to come next is due, and no worker has taken it up: none runs.').waitFor()
     await troubles.getByText('It was to be followed again').waitFor()
     expect(await troubles.getByText('The agent cannot be read').count()).toBe(0)
     await expectClean(page)
+    const queues = troubles.getByRole('link', { name: 'See the queues' })
+    expect(await queues.getAttribute('href')).toBe('/actors?show=system')
     await troubles.getByRole('link', { name: 'hold' }).click()
     await page.waitForURL(`**/tasks/${localId}`)
+    const told = page.getByRole('region', { name: 'What stands in its way' })
+    await told.getByText('No process works on its kind at the moment.').waitFor(patience)
+    await told.getByRole('link', { name: 'See the queues' }).click()
+    const system = page.getByRole('region', { name: 'System' })
+    await system.getByText('No worker runs: what was accepted waits until one does').waitFor(patience)
+  })
+
+  it('are told to be due for want of a worker also to who may not see the queues', async () => {
+    await web.db.pool.query(sql.unsafe`
+      insert into access_grant (id, organization_id, agent_id, subject_type, subject_id, permission)
+      values (gen_random_uuid(), ${web.viewer.organizationId}, ${agentId}, 'membership', ${clerk.membershipId}, 'read')`)
+    const asClerk = async (path: string) => (await web.api.get(path, { 'x-who': 'clerk' })).body
+    expect(await asClerk(`/api/actors/subscription/${localId}`)).toMatchObject({ wait: null, untaken: 'nobody' })
+    expect(await asClerk(`/api/agents/${agentId}/troubles`)).toMatchObject({ unfollowed: { untaken: 'nobody' } })
   })
 
   it('are told no more once a worker follows them', async () => {

@@ -48,6 +48,25 @@ describe('an agent', () => {
   })
 
   it.each([
+    [null, 'none runs, or all their places are taken.'],
+    ['nobody', 'none runs. It is taken up within moments of one that starts.'],
+    ['full', 'all their places for it are taken. It is taken up when its turn comes.'],
+    ['free', 'some run, and not all their places are taken.'],
+  ] as const)(
+    'whose tries nobody takes up is told why, as far as that is known, with the way to the queues: %s',
+    (why, words) => {
+      const late = '2026-11-23T09:09:06.000Z'
+      const ofLooks = unreachedWords({ ...well, at: late, looks: { ...looksOf(look), untaken: why } })
+      const unfollowed = { tasks: [task], count: 1, isWhole: true, untaken: why }
+      for (const told of [ofLooks, unreachedWords({ ...well, at: late, unfollowed })]) {
+        expect(told?.sentences.join(' ')).toContain(`no worker has taken it up: ${words}`)
+        expect(told?.remedies).toEqual(['see-queues'])
+      }
+      expect(unreachedWords({ ...well, unfollowed })?.remedies).toEqual([])
+    },
+  )
+
+  it.each([
     [1, true, 'Following 1 task does not work'],
     [3, true, 'Following 3 tasks does not work'],
     [1, false, 'Following 1+ tasks does not work'],
@@ -56,6 +75,29 @@ describe('an agent', () => {
     expect(told?.title).toBe(title)
     expect(told?.sentences[0]).toBe('Reason: No answer.')
   })
+
+  it.each([
+    [1, 1, ['1 task is followed again, and its stream has told nothing yet']],
+    [3, 3, ['3 tasks are followed again, and their streams have told nothing yet']],
+    [3, 1, ['Following 2 tasks does not work', '1 task is followed again, and its stream has told nothing yet.']],
+    [3, 0, ['Following 3 tasks does not work']],
+  ] as const)(
+    'of whose tasks some are followed again is not said to be followed in vain: of %d, %d',
+    (count, asked, words) => {
+      const again = { ...task, nextTryAt: null, askedSince: at(5) }
+      const told = unreachedWords({ ...well, unfollowed: { tasks: [again], count, isWhole: true, asked } })
+      const reason = `${asked === count ? 'Following failed before. ' : ''}Reason: No answer.`
+      expect([told?.title, ...(told?.sentences.slice(0, words.length) ?? [])]).toEqual([...words, reason])
+      expect(told?.known).toContainEqual({ words: 'Followed again since', at: at(5) })
+      const unread = unreachedWords({
+        ...well,
+        looks: looksOf(look),
+        unfollowed: { tasks: [again], count, isWhole: true, asked },
+      })
+      expect(unread?.title).toBe('The agent cannot be read')
+      expect(unread?.sentences[0]).toBe(`${words[0]}.`)
+    },
+  )
 
   it('is said to be tried now by leaving out when, and of no log by leaving out since when', () => {
     const told = unreachedWords({

@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { stuckAfterMs } from '../../domain/patience.ts'
 import {
+  agedWords,
+  commandsWords,
   countWords,
   heldOf,
   kindTitle,
@@ -18,7 +20,7 @@ const all = (leases: readonly HeldLeases[], ...silent: readonly string[]) => ({ 
 
 describe('a queue', () => {
   it.each([
-    ['nothing', queue(null), [], null, 'ok', 'Nothing waits'],
+    ['nothing', queue(null), [], null, 'ok', 'Nothing is due'],
     ['what is taken at once', queue(stuckAfterMs - 1), [], places(0), 'quiet', 'Being taken'],
     ['what its holder takes at once', queue(stuckAfterMs - 1), [held()], null, 'quiet', 'Being taken'],
     ['what nobody is there to take', queue(stuckAfterMs - 1), [held({ kind: 'push' })], null, 'quiet', 'Not taken yet'],
@@ -95,7 +97,7 @@ describe('a queue', () => {
     expect(heldOf('command', holders)).toEqual({ underWay: 2, unheard: 6 })
     // What ran out is told as that.
     expect(queueStanding(queue(null), all([held({ expired: 2 })], 'host/1/ab'), null, nowMs).words).toBe(
-      'Nothing waits',
+      'Nothing is due',
     )
   })
 
@@ -113,6 +115,25 @@ describe('a queue', () => {
       ),
     ).toBe('Following tasks waits for room: 8 of 8 places are taken')
     expect(kindTitle('of another release')).toBe('of another release')
+  })
+
+  it('is told beside what is pending so that the two agree: what is not due is at work, or has its time', () => {
+    const format = { count: String, duration: (ms: number) => `${ms / 1000} s` }
+    const told = (pending: number, due: number, ageMs: number | null) =>
+      commandsWords(
+        { pending, dispatching: 2, oldestPendingAt: ageMs === null ? null : ago(ageMs) },
+        due,
+        nowMs,
+        format,
+      )
+    expect(told(5, 0, 12_400)).toBe(
+      'Commands: 5 pending, the oldest for 12 s (none of it is due: a worker holds it, or its next try has a time); 2 begun, no answer yet.',
+    )
+    expect(told(5, 3, 12_400)).toBe('Commands: 5 pending, the oldest for 12 s; 2 begun, no answer yet.')
+    expect(told(0, 0, null)).toBe('Commands: 0 pending; 2 begun, no answer yet.')
+    // What was accepted since the numbers were read is not older than nothing.
+    for (const ageMs of [-20, 0, 999]) expect(told(1, 1, ageMs)).toContain('the oldest for less than 1 s;')
+    expect(agedWords(1_000, format.duration)).toBe('1 s')
   })
 
   it('is counted up to where counting stopped', () => {

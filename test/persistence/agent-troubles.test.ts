@@ -85,7 +85,7 @@ it('is not said to be nothing where nothing of it was among what was searched', 
 
 it('is told to who holds one skill by its own tasks, and by nothing of the agent as a whole', async () => {
   const { looks, unfollowed } = await troublesOf(crowded, clerk)
-  expect(looks).toEqual({ scopes: [], count: 0, isWhole: true })
+  expect(looks).toEqual({ scopes: [], count: 0, isWhole: true, untaken: null })
   expect(unfollowed.tasks.map(({ title }) => title)).toEqual(['Number 2490', 'Number 2480'])
   // Two more of theirs are behind what was searched.
   expect([unfollowed.count, unfollowed.isWhole]).toEqual([2, false])

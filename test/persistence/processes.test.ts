@@ -12,6 +12,7 @@ import {
   readSeenAt,
   tellOfProcess,
 } from '../../persistence/processes.ts'
+import { readUntaken } from '../../persistence/untaken.ts'
 import { bothDatabases, freshDatabase, type FreshDatabase } from '../support/databases.ts'
 
 const says = (restarts: number): SupervisorAnswer => ({
@@ -113,6 +114,43 @@ describe.each(bothDatabases)('processes on %s', (kind) => {
     expect(await counts()).toEqual([0, true])
     await pool.query(sql.unsafe`update actor set lease_owner = 'a', lease_until = now() + interval '15 s'`)
     expect(await counts()).toEqual([0, true])
+    await pool.query(sql.unsafe`delete from actor`)
+    await pool.query(sql.unsafe`delete from process`)
+  })
+
+  it('leave what is due for want of a worker, or of a place, and it is told which', async () => {
+    const { pool } = fresh.db
+    const organization = '00000000-0000-7000-8000-00000000000b'
+    await pool.query(sql.unsafe`insert into organization (id, slug, name) values (${organization}, 'others', 'Others')`)
+    const hold = (owner: string, count: number) =>
+      pool.query(sql.unsafe`
+        insert into actor (kind, id, organization_id, machine_version, revision, snapshot, timers, created_at, updated_at, work, lease_owner,
+          lease_token, lease_until, wake_at)
+        select 'subscription', gen_random_uuid(), ${organization}, '1', 1, '{"value": "following", "status": "active", "context": {}}', '{}',
+          now(), now(), 'follow', ${owner}, gen_random_uuid(), now() + interval '15 s', now() + interval '15 s'
+        from generate_series(1, ${count})`)
+    const why = (kind = 'subscription') => readUntaken(pool, kind, 2)
+    const { process, supervisor } = says(0)
+    // The only process that there can be tells nobody of itself, and its leases tell of it.
+    expect(await why()).toBe('free')
+    await hold('a', 2)
+    expect(await why()).toBe('full')
+    await pool.query(sql.unsafe`delete from actor`)
+    await tellOfProcess(pool, 'web', { supervisor, process: { ...process, works: false } })
+    expect(await why()).toBe('nobody')
+    for (const owner of ['a', 'b']) await tellOfProcess(pool, owner, says(0))
+    await hold('a', 2)
+    // The other has room.
+    expect(await why()).toBe('free')
+    await hold('b', 1)
+    expect(await why()).toBe('free')
+    await hold('b', 1)
+    expect([await why(), await why('reconciliation')]).toEqual(['full', 'free'])
+    // Of who is not heard of any more neither the places nor the work count.
+    await pool.query(sql.unsafe`update process set seen_at = now() - interval '16 seconds' where owner = 'b'`)
+    expect(await why()).toBe('full')
+    await pool.query(sql.unsafe`update process set seen_at = now() - interval '16 seconds' where owner = 'a'`)
+    expect(await why()).toBe('nobody')
     await pool.query(sql.unsafe`delete from actor`)
     await pool.query(sql.unsafe`delete from process`)
   })

@@ -12,7 +12,16 @@ import {
   type QueuesAnswer,
   type SupervisorAnswer,
 } from '../../domain/queue.ts'
-import { countWords, heldOf, kindTitle, oldestAgeMs, queueStanding, type Standing } from '../../domain/queue-words.ts'
+import {
+  agedWords,
+  commandsWords,
+  countWords,
+  heldOf,
+  kindTitle,
+  oldestAgeMs,
+  queueStanding,
+  type Standing,
+} from '../../domain/queue-words.ts'
 import {
   holdersOf,
   needingStanding,
@@ -119,6 +128,7 @@ export class SignalboxSystem extends LitElement {
   }
 
   #queueTable(seen: Seen, answer: QueuesAnswer, own: SupervisorAnswer): TemplateResult {
+    const dueCommands = answer.kinds.find(({ kind }) => kind === 'command')?.due ?? 0
     return html`<section>
       <h2>Queues</h2>
       <table>
@@ -139,7 +149,7 @@ export class SignalboxSystem extends LitElement {
           ${answer.kinds.map((queue) => this.#queueRow(seen, queue, answer, own))}
         </tbody>
       </table>
-      ${commandsLine(seen, answer)}
+      <p class="muted">${commandsWords(answer.commands, dueCommands, seen.toldMs, seen.app.format)}</p>
     </section>`
   }
 
@@ -163,7 +173,7 @@ export class SignalboxSystem extends LitElement {
         ${this.#counted(app, due, countWords(due, queueCountLimit, count), `${kind} actors that are due`, { kind, work: 'due' })}
       </td>
       <td class="num ${isKnown && ageMs !== null && ageMs >= stuckAfterMs ? 'tone-warn' : ''}" data-label="Oldest">
-        ${ageMs === null ? html`<span class="faint">none</span>` : app.format.duration(Math.floor(ageMs / 1000) * 1000)}
+        ${ageMs === null ? html`<span class="faint">none</span>` : agedWords(ageMs, (ms) => app.format.duration(ms))}
       </td>
       <td class="end num" data-label="Under way">
         ${this.#counted(app, underWay, count(underWay), `${kind} actors under way`, { kind, work: 'held' })}
@@ -227,16 +237,6 @@ export class SignalboxSystem extends LitElement {
       </td>
     </tr>`
   }
-}
-
-/** How far commands are that have not ended: those that no agent was sent yet, and those whose request may be on the wire. */
-function commandsLine({ app: { format }, toldMs }: Seen, { commands }: QueuesAnswer): TemplateResult {
-  const { pending, dispatching, oldestPendingAt } = commands
-  const count = (n: number): string => countWords(n, queueCountLimit, (m) => format.count(m))
-  const ageMs = oldestAgeMs({ oldestDueAt: oldestPendingAt }, toldMs)
-  const oldest = ageMs === null ? '' : `, the oldest for ${format.duration(Math.floor(ageMs / 1000) * 1000)}`
-  const begun = `${count(dispatching)} begun, no answer yet.`
-  return html`<p class="muted">Commands: ${count(pending)} pending${oldest}; ${begun}</p>`
 }
 
 declare global {

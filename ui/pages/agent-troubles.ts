@@ -16,7 +16,7 @@ import { explainCommand } from '../../domain/command-explanation.ts'
 import type { Explanation } from '../../domain/explanation.ts'
 import { needingWords } from '../../domain/needing-words.ts'
 import { UnsettledAnswer, type UnsettledSend } from '../../domain/unsettled-send.ts'
-import type { App } from '../app.ts'
+import { type App, sessionQuestion } from '../app.ts'
 import { Again } from '../controllers/again.ts'
 import { Clock } from '../controllers/clock.ts'
 import { Query } from '../controllers/query.ts'
@@ -27,7 +27,7 @@ import { sheet } from '../elements/sheet.ts'
 import { define } from '../elements/view.ts'
 import type { Question } from '../queries.ts'
 import { agentActorsPath } from './agent-actors-path.ts'
-import { explanationSheet, knownList } from './explanation-view.ts'
+import { explanationSheet, knownList, remedyLinks } from './explanation-view.ts'
 
 define('signalbox-under-way', SignalboxUnderWay)
 
@@ -107,6 +107,7 @@ export class SignalboxAgentTroubles extends LitElement {
     queries: this.app.queries,
     question: unsettledQuestion(this.agentId),
   }))
+  readonly #session = new Query(this, () => ({ queries: this.app.queries, question: sessionQuestion }))
 
   constructor() {
     super()
@@ -152,12 +153,24 @@ export class SignalboxAgentTroubles extends LitElement {
   }
 
   /** Only the title is news: times below it change with every try, for as long as it lasts. */
-  #unreached({ title, sentences, known }: Explanation, tasks: readonly UnfollowedTask[]): TemplateResult {
+  #unreached(explanation: Explanation, tasks: readonly UnfollowedTask[]): TemplateResult {
+    const { title, sentences, known } = explanation
+    // What waits and who works is administrators' to see.
+    const ways =
+      this.#session.data?.user.role === 'admin'
+        ? remedyLinks(explanation, {
+            app: this.app,
+            agentId: this.agentId,
+            commandId: null,
+            localId: null,
+            successorId: null,
+          })
+        : nothing
     return html`<div class="notice warn" role="note">
       ${icon('unplug', 15)}
       <div class="grow">
         <b role="status">${title}</b>
-        ${sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)} ${knownList(known, this.app)}
+        ${sentences.map((sentence) => html`<p><bdi>${sentence}</bdi></p>`)} ${knownList(known, this.app)} ${ways}
         ${
           tasks.length === 0
             ? nothing
