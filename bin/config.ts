@@ -249,7 +249,8 @@ function workerFrom(variables: Variables, database: DatabaseConfig): Config['wor
 function pushFrom(variables: Variables): Config['push'] {
   const url = variables.A2A_PUSH_CALLBACK_ORIGIN
   if (!url) return null
-  const bare = url.href === `${url.origin}/`
+  // A `*` for a host's name is one that no agent would ever reach.
+  const bare = url.href === `${url.origin}/` && !url.hostname.includes('*')
   const allowed =
     url.protocol === 'https:' ||
     (url.protocol === 'http:' && isLoopbackHost(url.hostname) && variables.A2A_PUSH_ALLOW_LOOPBACK_HTTP === true)

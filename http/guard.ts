@@ -73,8 +73,9 @@ export function guardRoutes(app: FastifyInstance, guard: Guard): void {
   })
   app.addHook('onRequest', async (request, reply) => {
     addHeaders(request, reply)
-    if (repeatsField(request.raw.rawHeaders)) throw new Refusal('body.invalid')
     const { permission } = request.routeOptions.config
+    if (repeatsField(request.raw.rawHeaders, permission === 'agent' ? 'agent' : 'person'))
+      throw new Refusal('body.invalid')
     // Not even its name: agents reach a console on loopback through a tunnel, under the callback origin's.
     if (permission === 'agent') return
     if (guard.loopbackOnly && !isLoopbackHost(hostname(`http://${request.host}`))) throw new Refusal('action.forbidden')

@@ -99,7 +99,9 @@ export const pushRoutes: FastifyPluginCallbackZod<Door> = (app, { system }, done
  * `Authorization: Bearer`, or the header of agents that know tokens only (a2a-python, and every 0.3 agent). Where both are
  * there the former counts: a wrong bearer is not made good by anything beside it.
  */
-function presentedIn({ headers }: FastifyRequest): string[] {
+function presentedIn({ headers, raw }: FastifyRequest): string[] {
+  // Node keeps the first of two, and whoever checks them on the way may have kept the last.
+  if ((raw.headersDistinct['authorization']?.length ?? 0) > 1) return []
   if (headers.authorization !== undefined) return /^Bearer +(\S+) *$/i.exec(headers.authorization)?.slice(1) ?? []
   const token = headers['x-a2a-notification-token']
   return typeof token === 'string' ? [token] : []
@@ -108,10 +110,10 @@ function presentedIn({ headers }: FastifyRequest): string[] {
 const isJson = ({ headers }: FastifyRequest): boolean =>
   jsonTypes.has((headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
 
-function deliveryIdIn({ headers }: FastifyRequest): string | null {
-  const id = headers['x-a2a-delivery-id']
+function deliveryIdIn({ raw }: FastifyRequest): string | null {
+  const [id, ...more] = raw.headersDistinct['x-a2a-delivery-id'] ?? []
   if (id === undefined) return null
-  if (typeof id !== 'string' || !deliveryIdShape.test(id)) throw new Refusal('push.delivery')
+  if (more.length > 0 || !deliveryIdShape.test(id)) throw new Refusal('push.delivery')
   return id
 }
 

@@ -14,13 +14,16 @@ export const parsing = { insecureHTTPParser: false, maxHeaderSize: 16 * 1024, re
  * last. Two Host fields are to be refused by rule [RFC 9112 §3.2].
  */
 const single: ReadonlySet<string> = new Set(['host', 'origin', 'sec-fetch-site', 'idempotency-key', 'authorization'])
+/** Where a route proves its callers by itself, two credentials are a wrong one, which it answers in its own words (push-receiver.ts). */
+const singleOfAgents: ReadonlySet<string> = new Set(['host'])
 
 /** The guard asks first: nobody is looked for on the word of a request that says two things. */
-export function repeatsField(rawHeaders: readonly string[]): boolean {
+export function repeatsField(rawHeaders: readonly string[], caller: 'person' | 'agent'): boolean {
+  const fields = caller === 'agent' ? singleOfAgents : single
   const seen = new Set<string>()
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] ?? '').toLowerCase()
-    if (!single.has(name)) continue
+    if (!fields.has(name)) continue
     if (seen.has(name)) return true
     seen.add(name)
   }

@@ -257,6 +257,7 @@ const bad: [Env, string][] = [
     'https://console.example/push',
     'https://console.example?x=hush',
     'https://me:hush@console.example',
+    'https://*.console.example',
   ].map((value): [Env, string] => [{ ...push, A2A_PUSH_CALLBACK_ORIGIN: value }, callback]),
   [{ ...push, A2A_PUSH_CALLBACK_ORIGIN: 'http://console.example', A2A_PUSH_ALLOW_LOOPBACK_HTTP: 'true' }, callback],
   [without(push, 'A2A_PUSH_SIGNING_KEY'), pushKey],
