@@ -140,7 +140,7 @@ describe('an agent that cannot be read', () => {
     expect(await page.getByText('Everything runs').count()).toBe(0)
     // It is tried every few seconds, and has not moved by that.
     const row = page.getByRole('region', { name: 'Actors' }).getByRole('link', { name: /subscription/ })
-    expect(await row.innerText()).toMatch(/\b[23]m\b/)
+    await expect.poll(() => row.innerText()).toMatch(/\b[23]m\b/)
     await row.click()
     await page.waitForURL(`**/actors/subscription/${localId}**`)
     await page.getByRole('complementary', { name: 'Actor details' }).getByText('Last try').waitFor()
