@@ -3,8 +3,8 @@
  * as argv and stdin say. The product knows nothing of it. Runs like bin/console.ts, by the same environment.
  *
  * `node test/chaos/doomed/process.ts console|worker [--lease-ms n] [--die-at point [--nth n]] [--lose-commits rate] [--seed n]`
- * stdin takes one JSON object a line: `{"dieAt": point}`, with `"of": name` only for what names that, `{"stopAt": point}` (it stands
- * still there), `{"clockMs": n}` (its wall clock jumps by that much), `{"loseCommits": rate}`, `{"weigh": true}` (it says `holds n`,
+ * stdin takes one JSON object a line: `{"dieAt": point}`, with `"of": name` only for what names that, with `"nth": n` not the next time
+ * but that one, `{"stopAt": point}` (it stands still there), `{"clockMs": n}` (its wall clock jumps by that much), `{"loseCommits": rate}`, `{"weigh": true}` (it says `holds n`,
  * the bytes it holds once its garbage is collected); each is answered with `heard` on stdout.
  */
 import { flushCompileCache } from 'node:module'
@@ -40,6 +40,7 @@ const { values, positionals } = parseArgs({
 const Told = z.object({
   dieAt: z.optional(z.enum(crashPoints)),
   of: z.optional(z.string()),
+  nth: z.optional(z.number()),
   stopAt: z.optional(z.enum(crashPoints)),
   clockMs: z.optional(z.number()),
   loseCommits: z.optional(z.number()),
@@ -56,7 +57,7 @@ let clockMs = 0
 
 function hear(line: string): void {
   const told = Told.parse(JSON.parse(line))
-  if (told.dieAt !== undefined) doom.dieAt(told.dieAt, told.of)
+  if (told.dieAt !== undefined) doom.dieAt(told.dieAt, told.of, told.nth)
   if (told.stopAt !== undefined) doom.stopAt(told.stopAt)
   lossRate = told.loseCommits ?? lossRate
   clockMs += told.clockMs ?? 0
