@@ -13,7 +13,6 @@ import { firstTimer, leftSince, type Seen } from './seen-actor.ts'
 import {
   agentRemoved,
   askedMeanwhile,
-  followedAgainTitle,
   isOverdue,
   nextTryOf,
   nothingLost,
@@ -59,36 +58,11 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 /** A machine that keeps its reason only while it does not go well. */
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
-/** When the stream was asked for that somebody holds, or waits for; null: nobody does. */
-const askedAgainAt = ({ actor: { work, lease } }: Seen): string | null =>
-  lease === null ? null : (work?.startedAt ?? null)
-
-/** What failed before is over once a stream is open, which what it tells shows at once; its machine hears of that when the stream ends. */
-const isStreaming = (seen: Seen): boolean => {
-  const askedAt = askedAgainAt(seen)
-  if (askedAt === null) return false
-  return seen.streamedAt !== null || Date.parse(seen.at) - Date.parse(askedAt) >= streamOpenAfterMs
-}
-
-function following(seen: Seen): Explanation {
-  if (!isTroubled(seen) || isStreaming(seen))
-    return quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.')
-  const askedAt = askedAgainAt(seen)
-  const failed = [reason(seen), tries(seen, 'failures', null)]
-  if (askedAt === null || isHolderSilent(seen))
-    return warn(unfollowedTitle, ['open-agent'], ...failed, triedNow(seen), goesOn(seen))
-  return {
-    ...warn(
-      followedAgainTitle,
-      ['open-agent'],
-      'Following failed before.',
-      ...failed,
-      `Whether the agent gives its stream shows with the first that it tells, or by ${streamOpenAfterMs / 1000} s after it was asked: opening it would have failed by then.`,
-      goesOn(seen),
-    ),
-    known: [...sinceKnown(seen.since), { words: 'Followed again since', at: askedAt }],
-  }
-}
+/** What failed before is over once a stream is open; its machine hears of that when the stream ends. */
+const isStreaming = ({ at, actor: { work, lease } }: Seen): boolean =>
+  typeof work?.startedAt === 'string' &&
+  lease !== null &&
+  Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs
 
 /** Due work is not done while nobody has taken it up. */
 const triedNow = (seen: Seen): string =>
@@ -185,7 +159,10 @@ const table: Readonly<Record<string, Explain>> = {
     quiet('Delivered', 'The agent answered, and its answer is stored.', ...(delivery?.cause ? [delivery.cause] : [])),
   'command failed': ended('failed'),
   'command uncertain': ended('uncertain'),
-  'subscription following': (seen) => following(seen),
+  'subscription following': (seen) =>
+    isTroubled(seen) && !isStreaming(seen)
+      ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), triedNow(seen), goesOn(seen))
+      : quiet('Following', 'The agent’s stream is read, and what it brings is stored as it comes.'),
   'subscription backingOff': (seen) =>
     isTroubled(seen)
       ? warn(unfollowedTitle, ['open-agent'], reason(seen), tries(seen, 'failures', null), goesOn(seen))

@@ -121,8 +121,6 @@ export interface ActorAnswer {
   readonly untaken: Untaken | null
   /** Since about when it does not go well, as its log tells; null while it does, and where the log does not go back so far. */
   readonly since: string | null
-  /** When the stream that is followed now last told something that was news, where following failed before; null: it has not. */
-  readonly streamedAt: string | null
   /** When the process that holds it was last heard of; null where nobody does, or processes do not tell of themselves. */
   readonly holderSeenAt: string | null
   /** Commands only. */
@@ -143,8 +141,6 @@ export const ActorAnswer: z.ZodMiniType<ActorAnswer> = z.object({
   /** The release before tells none. */
   untaken: z._default(z.nullable(Untaken), null),
   since: z.nullable(z.string()),
-  /** The release before tells none. */
-  streamedAt: z._default(z.nullable(z.string()), null),
   holderSeenAt: z.nullable(z.string()),
   delivery: z.nullable(DeliveryRecord),
   evidence: z.nullable(CommandEvidence),

@@ -8,7 +8,6 @@ import { answerBy } from './lost-answer.ts'
 import { withStop, type Explanation, type Known } from './explanation.ts'
 import {
   askedMeanwhile,
-  followedAgainTasks,
   isOverdue,
   leftWaiting,
   nextTryOf,
@@ -39,8 +38,6 @@ const UnfollowedTask = z.object({
   since: when,
   /** Null while it is being tried, and where nothing is tried by itself. */
   nextTryAt: when,
-  /** Since when its stream is asked for again, which has told nothing yet; null: it is not. The release before tells none. */
-  askedSince: z.optional(when),
 })
 export type UnfollowedTask = z.infer<typeof UnfollowedTask>
 
@@ -67,15 +64,8 @@ export const AgentTroubles = z.object({
   at: z.string(),
   /** Those that failed most often; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
   looks: z.object({ scopes: z.array(FailedLooks), count: z.number(), isWhole: z.boolean(), untaken }),
-  /** The newest of them; `count`: of all, among those that were searched; `isWhole`: and that those were all; `asked`: of these, those
-   * whose stream is asked for again and has told nothing yet. */
-  unfollowed: z.object({
-    tasks: z.array(UnfollowedTask),
-    count: z.number(),
-    isWhole: z.boolean(),
-    untaken,
-    asked: z.optional(z.number()),
-  }),
+  /** The newest of them; `count`: of all, among those that were searched; `isWhole`: and that those were all. */
+  unfollowed: z.object({ tasks: z.array(UnfollowedTask), count: z.number(), isWhole: z.boolean(), untaken }),
   /** Others' sends that wait, or are being delivered, for longer than a moment. */
   others: z.object({ count: z.number(), isWhole: z.boolean(), oldestAt: when }),
   /** Of sends to it and of its streams: where all places that it may have are taken, and something waits for one for longer than a moment. */
@@ -106,13 +96,6 @@ const at = (words: string, time: string | null): Known[] => (time === null ? [] 
 const tasks = (count: number, isWhole: boolean): string =>
   count === 1 && isWhole ? '1 task' : `${count}${isWhole ? '' : '+'} tasks`
 
-/** What is said of its tasks that are followed in vain, and of those that are followed again, which may be in vain or not. */
-function followedWords(count: number, asked: number, isWhole: boolean): string[] {
-  const again = followedAgainTasks(tasks(asked, isWhole), asked === 1 && isWhole)
-  if (asked === count) return count === 0 ? [] : [again]
-  return [unfollowedTasks(tasks(count - asked, isWhole)), ...(asked === 0 ? [] : [again])]
-}
-
 /** That it cannot be reached, and what that means for its tasks; null: it can, as far as is known. Its times are judged by `at`. */
 export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: AgentTroubles): Explanation | null {
   const { count, isWhole } = unfollowed
@@ -129,17 +112,13 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
     { next: nextLook, why: looks.untaken },
   ].filter(({ next }) => next !== null && isOverdue(next, nowMs))
   const why = left.map((each) => each.why ?? null).find((each) => each !== null) ?? null
-  const asked = Math.min(unfollowed.asked ?? 0, count)
-  const inVain = followedWords(count, asked, isWhole)
+  const inVain = unfollowedTasks(tasks(count, isWhole))
   return {
     tone: 'warn',
-    title: isUnread ? unreadTitle : (inVain[0] ?? ''),
+    title: isUnread ? unreadTitle : inVain,
     sentences: [
-      ...(isUnread ? inVain : inVain.slice(1)).map((words) => `${words}.`),
-      // What is tried again may do well already: then it is the reason of before.
-      ...(reason === undefined
-        ? []
-        : [`${!isUnread && asked === count ? 'Following failed before. ' : ''}Reason: ${withStop(reason)}`]),
+      ...(isUnread && count > 0 ? [`${inVain}.`] : []),
+      ...(reason === undefined ? [] : [`Reason: ${withStop(reason)}`]),
       ...(left.length > 0
         ? [leftWaiting(why), nothingLost]
         : [askedMeanwhile(count === 1 && isWhole ? 'the task is' : 'its unfinished tasks are')]),
@@ -150,7 +129,6 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
       ...at('It last showed its card', cardReadAt),
       ...nextTryOf('reconciliation', nextLook, nowMs),
       ...nextTryOf('subscription', nextFollow, nowMs),
-      ...at('Followed again since', earliest(unfollowed.tasks.map(({ askedSince = null }) => askedSince))),
     ],
     remedies: left.length > 0 ? ['see-queues'] : [],
   }

@@ -18,10 +18,7 @@ export const isAbandoned = ({ work, lease }: Pick<ActorAnswer['actor'], 'work' |
 export const isHolderSilent = ({ at, holderSeenAt }: Pick<ActorAnswer, 'at' | 'holderSeenAt'>): boolean =>
   holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
 
-/**
- * A stream whose work was begun so long ago is open, though it has told nothing: opening it would have failed by then, for a card and the
- * head of a stream are waited for no longer. One that has told something is known to be open by that. Milliseconds.
- */
+/** A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. */
 export const streamOpenAfterMs = answerDeadlineMs + 20_000
 
 /** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */

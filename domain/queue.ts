@@ -23,8 +23,6 @@ export const KindQueue = z.object({
   busiest: z.nullable(z.object({ name: z.string(), held: z.number() })),
   /** Of these, those for whose sake an agent's work goes on unseen: of tasks to be followed, of agents to be asked. Not of removed agents. */
   unseen: z.number(),
-  /** Of these, tasks whose stream is asked for again and has told nothing yet. The release before tells none. */
-  asked: z.optional(z.number()),
 })
 export type KindQueue = z.infer<typeof KindQueue>
 

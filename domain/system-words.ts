@@ -4,7 +4,6 @@
  * numbers (domain/queue.ts) or how one queue or loop stands (domain/queue-words.ts).
  */
 import { silentAfterMs, slowAnswerMs } from './patience.ts'
-import { notFollowedWords } from './unread-agent.ts'
 import {
   attentionCountLimit,
   queueCountLimit,
@@ -308,7 +307,7 @@ function queuesStanding(answer: SupervisorAnswer, queues: SeenQueues, heardMs: n
   if (unseen !== null) return { tone: 'warn', words: unseen }
   const due = kinds.reduce((sum, queue) => sum + queue.due, 0)
   const more = due > queueCountLimit ? '+' : ''
-  return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing due' : `Everything runs, ${due}${more} due` }
+  return { tone: 'ok', words: due === 0 ? 'Everything runs, nothing is due' : `Everything runs, ${due}${more} due` }
 }
 
 /** What the machinery is for does not come about, though all of it runs: agents' work goes on unseen. Null: nothing is known to. */
@@ -317,10 +316,8 @@ function unseenWords(kinds: readonly KindQueue[]): string | null {
   const tasks = unseen('subscription')
   const unread = unseen('reconciliation') > 0
   if (tasks === 0) return unread ? 'An agent cannot be read' : null
-  const asked = kinds.find((queue) => queue.kind === 'subscription')?.asked ?? 0
-  const counted = Math.min(tasks, attentionCountLimit)
-  const words = notFollowedWords(counted, Math.min(asked, counted), tasks > counted ? '+' : '')
-  return `${words}${unread ? ', an agent cannot be read' : ''}`
+  const counted = tasks > attentionCountLimit ? `${attentionCountLimit}+` : tasks
+  return `${counted} ${tasks === 1 ? 'task is' : 'tasks are'} not followed${unread ? ', an agent cannot be read' : ''}`
 }
 
 /**

@@ -4,17 +4,11 @@
  * actor-explanation.ts.
  */
 import * as z from 'zod/mini'
-import { notFollowedWords } from './unread-agent.ts'
 
 /** In the order in which they are said. */
 const troubles = ['unread', 'unfollowed', 'unsettled', 'undelivered'] as const
 
-/** `isAsked`: the streams of all its tasks that are not followed are asked for again. The release before does not say. */
-const TroubledAgent = z.object({
-  agentId: z.string(),
-  troubles: z.array(z.enum(troubles)),
-  isAsked: z.optional(z.boolean()),
-})
+const TroubledAgent = z.object({ agentId: z.string(), troubles: z.array(z.enum(troubles)) })
 
 /** `GET /api/troubled-agents`: those that have any, by what the viewer may see and as far as it was looked for. */
 export const TroubledAgentsAnswer = z.object({ agents: z.array(TroubledAgent) })
@@ -37,17 +31,14 @@ const words: Readonly<Record<Trouble, string>> = {
 }
 
 /** "Cannot be read, tasks not followed": what a list says of an agent, whose page has the rest. */
-export const troubleWords = (of: readonly Trouble[], isAsked = false): string => {
-  const said = of
-    .map((trouble) => (isAsked && trouble === 'unfollowed' ? 'Tasks followed again' : words[trouble]))
-    .join(', ')
+export const troubleWords = (of: readonly Trouble[]): string => {
+  const said = of.map((trouble) => words[trouble]).join(', ')
   return said.charAt(0) + said.slice(1).toLowerCase()
 }
 
 /** `GET /api/unfollowed-tasks`: the newest whose following fails for long, or has stopped. `more`: there are others. */
 export const UnfollowedTasksAnswer = z.object({
-  /** `isAsked`: its stream is asked for again, and has told nothing yet. The release before does not say. */
-  tasks: z.array(z.object({ localId: z.string(), title: z.string(), isAsked: z.optional(z.boolean()) })),
+  tasks: z.array(z.object({ localId: z.string(), title: z.string() })),
   more: z.boolean(),
 })
 export type UnfollowedTasksAnswer = z.infer<typeof UnfollowedTasksAnswer>
@@ -57,7 +48,9 @@ export const unfollowedListed = 20
 export const followedSearched = 2_000
 
 /** "3 tasks are not followed"; empty where none is known to be. */
-export const unfollowedWords = ({ tasks, more }: UnfollowedTasksAnswer): string =>
-  tasks.length === 0
-    ? ''
-    : notFollowedWords(tasks.length, tasks.filter(({ isAsked }) => isAsked === true).length, more ? '+' : '')
+export function unfollowedWords({ tasks, more }: UnfollowedTasksAnswer): string {
+  if (tasks.length === 0) return ''
+  return tasks.length === 1 && !more
+    ? '1 task is not followed'
+    : `${tasks.length}${more ? '+' : ''} tasks are not followed`
+}

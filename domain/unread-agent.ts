@@ -17,20 +17,6 @@ export const unfollowedTitle = 'Following does not work'
 /** The same where several tasks may be meant: "Following 3 tasks does not work". */
 export const unfollowedTasks = (tasks: string): string => `Following ${tasks} does not work`
 
-/** The same where it is tried again, and its stream may be open: that shows by what it tells. On the page of a task, or of whoever follows it. */
-export const followedAgainTitle = 'Followed again, and its stream has told nothing yet'
-export const followedAgainTasks = (tasks: string, isOne: boolean): string =>
-  `${tasks} ${isOne ? 'is' : 'are'} followed again, and ${isOne ? 'its stream has' : 'their streams have'} told nothing yet`
-
-/** "2 tasks are not followed, 1 is followed again": of as many `tasks`, of which so many are `asked` for again. `more`: there are others. */
-export function notFollowedWords(tasks: number, asked: number, more: string): string {
-  const [rest, one] = [tasks - asked, tasks === 1 && more === '']
-  const all = `${tasks}${more} ${one ? 'task is' : 'tasks are'}`
-  if (asked === 0) return `${all} not followed`
-  if (rest === 0) return `${all} followed again, and nothing is told yet`
-  return `${rest}${more} ${rest === 1 && more === '' ? 'task is' : 'tasks are'} not followed, ${asked}${more} ${asked === 1 && more === '' ? 'is' : 'are'} followed again`
-}
-
 /** The way from a timer to its try, and a look at the clock: what is due for longer is not the next try any more. Milliseconds. */
 export const dueGraceMs = 5_000
 export const isOverdue = (dueAt: string, nowMs: number): boolean => Date.parse(dueAt) + dueGraceMs < nowMs

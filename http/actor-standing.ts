@@ -7,7 +7,7 @@ import type { Viewer } from '../domain/access.ts'
 import type { ActorAnswer } from '../domain/actor.ts'
 import type { ActorRecord } from '../persistence/actor-views.ts'
 import type { Connection } from '../persistence/connection.ts'
-import { readFailing } from '../persistence/failing.ts'
+import { readFailingSince } from '../persistence/failing.ts'
 import { readSeenAt } from '../persistence/processes.ts'
 import { readWait } from '../persistence/queue-views.ts'
 import { readUntaken } from '../persistence/untaken.ts'
@@ -24,7 +24,7 @@ export interface Asked {
 export async function standingOf(
   { db, viewer, kinds, definitions }: Asked,
   record: ActorRecord,
-): Promise<Pick<ActorAnswer, 'actor' | 'wait' | 'untaken' | 'since' | 'streamedAt' | 'holderSeenAt'>> {
+): Promise<Pick<ActorAnswer, 'actor' | 'wait' | 'untaken' | 'since' | 'holderSeenAt'>> {
   const kind = kinds[record.kind]
   const wait = await readWait(db, viewer, record, kind?.doubt?.counts)
   return {
@@ -32,7 +32,7 @@ export async function standingOf(
     wait: placesOf(wait, kind, record.snapshot.context),
     // Due for longer than a worker needs, and nobody's: for anything else the question has no answer.
     untaken: kind && record.isUntaken ? await readUntaken(db, record.kind, kind.concurrency) : null,
-    ...(await readFailing(db, record)),
+    since: await readFailingSince(db, record),
     holderSeenAt: await readSeenAt(db, record.leaseOwner),
   }
 }

@@ -21,7 +21,7 @@ import { readFullPlaces, type AgentPlaces } from './agent-places.ts'
 import { isInState, type AttentionState } from './actor-views.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { askedAgainSince, failedOften, failingSince, isLeftBehind, isStreaming } from './failing.ts'
+import { failedOften, failingSince, isLeftBehind, isStreaming } from './failing.ts'
 import { askedCommands, boundReached, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -68,7 +68,7 @@ async function readLooks(db: Connection, viewer: Viewer, agentId: string): Promi
   }
 }
 
-type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'> & { readonly asked: number }
+type Unfollowed = Omit<AgentTroubles['unfollowed']['tasks'][number], 'localId'>
 
 /** Of `actor a`, a subscription: following does not work, or nobody does it, which its task's page says too. */
 export const followsInVain = (attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
@@ -85,17 +85,15 @@ export const unfollowedOf = (
     where t.agent_id = ${agentId} and t.organization_id = ${viewer.organizationId} and ${unfinished}
     order by t.agent_id desc, t.tenant desc, t.id desc limit ${unfollowedSearched}
   ), failing as (
-    select t.title, a.id, a.kind, a.reason, a."nextTryAt", a."askedSince", (count(*) over ())::int as count,
-      (count(a."askedSince") over ())::int as asked
+    select t.title, a.id, a.kind, a.reason, a."nextTryAt", (count(*) over ())::int as count
     from searched t join lateral (
-      select a.id, a.kind, case when not ${isLeftBehind} then ${context}->>'reason' end as reason, ${nextTry} as "nextTryAt",
-        ${askedAgainSince} as "askedSince" from actor a
+      select a.id, a.kind, case when not ${isLeftBehind} then ${context}->>'reason' end as reason, ${nextTry} as "nextTryAt" from actor a
       where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
     where ${taskHeld(viewer, 'read')}
     order by a.id desc limit ${unfollowedShown}
   )
-  select bound.searched, a.id, a.count, a.asked, coalesce(a.title, '') as title, a.reason,
-    ${failingSince} as since, a."nextTryAt", a."askedSince"
+  select bound.searched, a.id, a.count, coalesce(a.title, '') as title, a.reason,
+    ${failingSince} as since, a."nextTryAt"
   from (select count(*)::int as searched from searched) bound left join failing a on true
   order by a.id desc`
 
@@ -108,8 +106,7 @@ async function readUnfollowed(
   const rows = await db.any(sql.type(z.custom<Found<Unfollowed>>())`${unfollowedOf(viewer, agentId, attention)}`)
   const failing = rows.filter((row) => row.id !== null)
   return {
-    tasks: failing.map(({ id, count: _, searched: __, asked: ___, ...task }) => ({ localId: id, ...task })),
-    asked: failing[0]?.asked ?? 0,
+    tasks: failing.map(({ id, title, reason, since, nextTryAt }) => ({ localId: id, title, reason, since, nextTryAt })),
     count: failing[0]?.count ?? 0,
     isWhole: rows.every(({ searched }) => searched < unfollowedSearched),
   }

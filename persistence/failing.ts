@@ -9,7 +9,7 @@ import { failingToldAfterMs, streamOpenAfterMs, stuckAfterMs } from '../domain/p
 import type { ActorRef, Snapshot } from './actors.ts'
 import type { Connection } from './connection.ts'
 import { isUnheld } from './leases.ts'
-import { isHeardOf, nobodyWorks } from './processes.ts'
+import { nobodyWorks } from './processes.ts'
 
 /** Steps of a log that are read for the beginning of a trouble: rounds that merely repeat are not in it. */
 const stepsRead = 50
@@ -39,26 +39,9 @@ export const failingSince: FragmentSqlToken = sql.fragment`(
 /** Of `actor a`. One failure is weather (domain/actor-explanation.ts). */
 export const failedOften = sql.fragment`(a.snapshot->'context'->>'failures')::int > 1`
 
-/** A stream of ten thousand chunks is not read to learn that it told something, nor is what others told meanwhile. */
-const latestEvents = 200
-
-/**
- * Of `actor a` that follows: when its stream last told anything that was news, since it was asked for. By the task's newest events, whose
- * times are the database's, as that of the work's beginning is; null where it told nothing, or only what was known.
- */
-const toldByStream = sql.fragment`(
-  select max(e.received_at) from (
-    select source, received_at from task_event where task_id = a.id order by position desc limit ${latestEvents}) e
-  where e.source = 'stream' and e.received_at >= a.work_started_at)`
-
-const isAsking = sql.fragment`a.work = 'follow' and a.lease_until > now()`
-
 /** Of `actor a`: its stream is open, whatever failed before; its machine hears of that when the stream ends. */
-export const isStreaming = sql.fragment`coalesce(${isAsking}
-  and (a.work_started_at < now() - ${streamOpenAfterMs} * interval '1 millisecond' or ${toldByStream} is not null), false)`
-
-/** Of `actor a`, whose stream is not known to be open: since when somebody who lives asks for it. Null: nobody does now. */
-export const askedAgainSince = sql.fragment`case when ${isAsking} and ${isHeardOf(sql.fragment`a.lease_owner`)} then a.work_started_at end`
+export const isStreaming = sql.fragment`coalesce(a.work = 'follow' and a.lease_until > now()
+  and a.work_started_at < now() - ${streamOpenAfterMs} * interval '1 millisecond', false)`
 
 /** Of `actor a` or `actor_archive a`: following a task, or asking an agent for what is unfinished, fails now. */
 const failsNow = sql.fragment`a.kind in ('subscription', 'reconciliation') and a.snapshot->>'status' = 'active'
@@ -88,21 +71,15 @@ export const isUntaken: FragmentSqlToken = sql.fragment`coalesce(
 /** Of `actor a`: and no process works that could. Where one works it only waits for its turn, which is no trouble of its own. */
 export const isLeftBehind: FragmentSqlToken = sql.fragment`(${nobodyWorks} and ${isUntaken})`
 
-const Since = z.object({ since: z.string().nullable(), streamedAt: z.string().nullable() })
-const unknown: z.infer<typeof Since> = { since: null, streamedAt: null }
+const Since = z.object({ since: z.string().nullable() })
 
-/**
- * Of one that lives. Null for kinds that tell of no failures, for those that do well, and where its log does not go back so far.
- * `streamedAt`: when the stream that it follows now told something last.
- */
-export async function readFailing(
+/** Of one that lives. Null for kinds that tell of no failures, for those that do well, and where its log does not go back so far. */
+export async function readFailingSince(
   db: Connection,
   actor: ActorRef & { readonly snapshot: Snapshot },
-): Promise<z.infer<typeof Since>> {
+): Promise<string | null> {
   const { kind, id, snapshot } = actor
-  if (typeof snapshot.context['reason'] !== 'string') return unknown
-  const row = await db.maybeOne(sql.type(Since)`
-    select ${failingSince} as since, case when ${isAsking} then ${toldByStream} end as "streamedAt"
-    from actor a where a.kind = ${kind} and a.id = ${id}`)
-  return row ?? unknown
+  if (typeof snapshot.context['reason'] !== 'string') return null
+  return db.maybeOneFirst(sql.type(Since)`
+    select ${failingSince} as since from actor a where a.kind = ${kind} and a.id = ${id}`)
 }

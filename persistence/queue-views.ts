@@ -11,7 +11,6 @@ import { attentionCountLimit, queueCountLimit, type HeldLeases, type QueuesAnswe
 import { isInState, needsPerson, unsettledEnd, type AttentionState } from './actor-views.ts'
 import type { ActorRef } from './actors.ts'
 import type { Connection } from './connection.ts'
-import { askedAgainSince } from './failing.ts'
 import { hasCount, isUnheld } from './leases.ts'
 import { countWorking, isHeardOf, readProcesses } from './processes.ts'
 
@@ -29,8 +28,8 @@ const Held = z.object({
 const isOurs = (row: z.infer<typeof Held>): row is HeldLeases => row.held > 0
 const Commands = z.object({ pending: z.number(), dispatching: z.number(), oldestPendingAt: z.string().nullable() })
 const Busiest = z.object({ kind: z.string(), name: z.string(), held: z.number() })
-const Needing = z.object({ kind: z.string(), attention: z.number(), unseen: z.number(), asked: z.number() })
-const nobody = { attention: 0, unseen: 0, asked: 0 }
+const Needing = z.object({ kind: z.string(), attention: z.number(), unseen: z.number() })
+const nobody = { attention: 0, unseen: 0 }
 
 /** By the database's clock, which is the one that leases and timers live by. */
 export async function readQueues(
@@ -111,15 +110,13 @@ async function countAttention(
   states: readonly AttentionState[],
 ): Promise<ReadonlyMap<string, Omit<z.infer<typeof Needing>, 'kind'>>> {
   const rows = await db.any(sql.type(Needing)`
-    select kind, count(*)::int as attention, (count(*) filter (where unseen))::int as unseen,
-      (count(*) filter (where unseen and asked))::int as asked from (
+    select kind, count(*)::int as attention, (count(*) filter (where unseen))::int as unseen from (
       (select a.kind, a.kind in ('subscription', 'reconciliation')
-          and exists (select 1 from agent g where g.id = a.lane and g.enabled) as unseen,
-          ${askedAgainSince} is not null as asked from actor a
+          and exists (select 1 from agent g where g.id = a.lane and g.enabled) as unseen from actor a
         where a.organization_id = ${organizationId} and ${needsPerson(states)}
         limit ${attentionCountLimit + 1})
       union all
-      (select a.kind, false as unseen, false as asked from actor_archive a
+      (select a.kind, false as unseen from actor_archive a
         where a.organization_id = ${organizationId} and ${unsettledEnd} and ${isInState(states)}
         order by a.updated_at desc, a.id desc limit ${attentionCountLimit + 1})
     ) found group by kind`)

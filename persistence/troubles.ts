@@ -23,7 +23,7 @@ import { isInState, type AttentionState } from './actor-views.ts'
 import { followsInVain } from './agent-troubles.ts'
 import { commandHeld } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { askedAgainSince, failedOften, failsForLong, isLeftBehind } from './failing.ts'
+import { failedOften, failsForLong, isLeftBehind } from './failing.ts'
 import { askedCommands, newestAsked, type OpenSearch } from './open-commands.ts'
 import { unfinished } from './reconciliation.ts'
 import { taskHeld } from './task-views.ts'
@@ -40,21 +40,18 @@ const unread = (viewer: Viewer): FragmentSqlToken => sql.fragment`
         and l.organization_id = ${viewer.organizationId} limit ${looksOfEach}) a
     where ${failedOften})`
 
-/**
- * Whether the streams of all that are not followed are asked for again; null where all are followed. The limit inside `lateral` is no
- * limit, for a key has one row: it keeps the planner from reading all actors.
- */
+/** The limit inside `lateral` is no limit, for a key has one row: it keeps the planner from reading all actors. */
 const unfollowed = (viewer: Viewer, attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
-  (select bool_and(a.asked) from (
+  exists (
+    select 1 from (
       select t.id, t.agent_id, t.skill_id from task t
       where t.agent_id = named.id and t.organization_id = ${viewer.organizationId} and ${unfinished}
       order by t.agent_id desc, t.tenant desc, t.id desc limit ${tasksOfEach}
     ) t join lateral (
-      select ${askedAgainSince} is not null as asked from actor a
-      where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
+      select 1 from actor a where a.kind = 'subscription' and a.id = t.id and ${followsInVain(attention)} limit 1) a on true
     where ${taskHeld(viewer, 'read')})`
 
-/** One row an agent that has any trouble; `offset 0`: what is asked of its tasks is asked once, though two columns tell of it. With 500 agents of 50 unfinished tasks each, all of them well, PostgreSQL 18 answers in 63 ms. */
+/** One row an agent that has any trouble. With 500 agents of 50 unfinished tasks each, all of them well, PostgreSQL 18 answers in 63 ms. */
 export function troubledAgents(viewer: Viewer, attention: readonly AttentionState[]): FragmentSqlToken {
   const { organizationId } = viewer
   const search: OpenSearch = { organizationId, agentId: null, searched: underWayPassed, passed: underWayPassed }
@@ -72,15 +69,13 @@ export function troubledAgents(viewer: Viewer, attention: readonly AttentionStat
     ), looked as (
       select named.id, array_remove(array[
         case when ${unread(viewer)} then 'unread' end,
-        case when following.asked is not null then 'unfollowed' end,
+        case when ${unfollowed(viewer, attention)} then 'unfollowed' end,
         case when exists (select 1 from unsettled u where u.agent_id = named.id) then 'unsettled' end,
-        case when exists (select 1 from undelivered u where u.agent_id = named.id) then 'undelivered' end], null) as troubles,
-        coalesce(following.asked, false) as asked
-      from agent named cross join lateral (select ${unfollowed(viewer, attention)} as asked offset 0) following
-      where named.organization_id = ${organizationId} and named.enabled and ${heldPartly(viewer, 'read', ofAgent)}
+        case when exists (select 1 from undelivered u where u.agent_id = named.id) then 'undelivered' end], null) as troubles
+      from agent named where named.organization_id = ${organizationId} and named.enabled and ${heldPartly(viewer, 'read', ofAgent)}
       order by named.created_at, named.id limit ${troubledSearched}
     )
-    select id as "agentId", troubles, asked as "isAsked" from looked where cardinality(troubles) > 0 order by id`
+    select id as "agentId", troubles from looked where cardinality(troubles) > 0 order by id`
 }
 
 export async function readTroubledAgents(
@@ -98,10 +93,10 @@ export async function readTroubledAgents(
  */
 export const unfollowedTasks = (viewer: Viewer, attention: readonly AttentionState[]): FragmentSqlToken => sql.fragment`
   with searched as materialized (
-    select a.kind, a.id, a.snapshot, a.work, a.work_started_at, a.lease_owner, a.lease_until, a.wake_at, a.created_at from actor a
+    select a.kind, a.id, a.snapshot, a.work, a.work_started_at, a.lease_until, a.wake_at, a.created_at from actor a
     where a.kind = 'subscription' and a.organization_id = ${viewer.organizationId} order by a.id desc limit ${followedSearched}
   )
-  select t.id as "localId", coalesce(t.title, '') as title, ${askedAgainSince} is not null as "isAsked"
+  select t.id as "localId", coalesce(t.title, '') as title
   from searched a join lateral (
     select t.id, t.title, ${unfinished} as goes_on from task t join agent named on named.id = t.agent_id and named.enabled
     where t.id = a.id and ${taskHeld(viewer, 'read')} limit 1) t on true

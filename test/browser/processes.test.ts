@@ -132,7 +132,7 @@ describe('the processes of the System page', () => {
     expect(await row.innerText()).not.toContain('8 of 8')
     expect(await row.getByRole('table').count()).toBe(0)
     await fresh.db.pool.query(sql.unsafe`delete from actor where kind = 'unheard'`)
-    await system.getByText('Everything runs, nothing due').waitFor()
+    await system.getByText('Everything runs, nothing is due').waitFor()
     await row.getByText('it ended, holds nothing, and another was started since').waitFor()
     await worker.close()
     await db.close()

@@ -23,7 +23,7 @@ afterAll(async () => {
 it.each([
   ['the agents', () => '/agents', 'Unsigned'],
   ['one agent', (): string => `/agents/${agentId}`, 'Card as received'],
-  ['the system', () => '/actors?show=system', 'Everything runs, nothing due'],
+  ['the system', () => '/actors?show=system', 'Everything runs, nothing is due'],
 ])('is whole again by itself, with all that an administrator may do: %s', async (_, path, whole) => {
   const page = await visit(browser, `${server.url}/audit`)
   await page.getByRole('heading', { name: 'Audit' }).waitFor()

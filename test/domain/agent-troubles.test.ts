@@ -76,29 +76,6 @@ describe('an agent', () => {
     expect(told?.sentences[0]).toBe('Reason: No answer.')
   })
 
-  it.each([
-    [1, 1, ['1 task is followed again, and its stream has told nothing yet']],
-    [3, 3, ['3 tasks are followed again, and their streams have told nothing yet']],
-    [3, 1, ['Following 2 tasks does not work', '1 task is followed again, and its stream has told nothing yet.']],
-    [3, 0, ['Following 3 tasks does not work']],
-  ] as const)(
-    'of whose tasks some are followed again is not said to be followed in vain: of %d, %d',
-    (count, asked, words) => {
-      const again = { ...task, nextTryAt: null, askedSince: at(5) }
-      const told = unreachedWords({ ...well, unfollowed: { tasks: [again], count, isWhole: true, asked } })
-      const reason = `${asked === count ? 'Following failed before. ' : ''}Reason: No answer.`
-      expect([told?.title, ...(told?.sentences.slice(0, words.length) ?? [])]).toEqual([...words, reason])
-      expect(told?.known).toContainEqual({ words: 'Followed again since', at: at(5) })
-      const unread = unreachedWords({
-        ...well,
-        looks: looksOf(look),
-        unfollowed: { tasks: [again], count, isWhole: true, asked },
-      })
-      expect(unread?.title).toBe('The agent cannot be read')
-      expect(unread?.sentences[0]).toBe(`${words[0]}.`)
-    },
-  )
-
   it('is said to be tried now by leaving out when, and of no log by leaving out since when', () => {
     const told = unreachedWords({
       ...well,

@@ -35,7 +35,6 @@ export const seen = (actor: ActorDetail, more: Partial<Omit<Seen, 'actor'>> = {}
   wait: null,
   untaken: null,
   since: null,
-  streamedAt: null,
   holderSeenAt: null,
   delivery: null,
   evidence: null,

@@ -1,7 +1,7 @@
 /** What is said of an actor that nobody moves, though somebody should: whose worker is silent, whose try is due, whose agent cannot be read. */
 import { describe, expect, it } from 'vitest'
 import { explainActor } from '../../domain/actor-explanation.ts'
-import { silentAfterMs, streamOpenAfterMs, stuckAfterMs } from '../../domain/patience.ts'
+import { silentAfterMs, stuckAfterMs } from '../../domain/patience.ts'
 import { unreachedWords } from '../../domain/agent-troubles.ts'
 import type { StateValue } from '../../domain/chart.ts'
 import { dueGraceMs } from '../../domain/unread-agent.ts'
@@ -157,33 +157,6 @@ describe('an agent that cannot be read', () => {
 
 describe('a task that is followed in vain', () => {
   const context = { failures: 3, reason: 'HTTP 503' }
-
-  it('is told to be followed again once its stream is asked for, and followed once that tells something, or has stood for long', () => {
-    const lease = { owner: 'host/12/ab', until: at(10_000) }
-    const told = (forMs: number, streamedAt: string | null = null) => {
-      const work = { id: 'follow', startedAt: at(-forMs) }
-      const actor = actorIn('subscription', 'following', { context, work, lease })
-      return explainActor(seen(actor, { since: at(-60_000), streamedAt }), nowMs)
-    }
-    const [first, ...more] = told(7_000)
-    expect([first?.tone, first?.title, more]).toEqual([
-      'warn',
-      'Followed again, and its stream has told nothing yet',
-      [],
-    ])
-    expect(first?.sentences.slice(0, 3)).toEqual([
-      'Following failed before.',
-      'Reason: HTTP 503.',
-      '3 tries in a row failed.',
-    ])
-    expect(first?.known).toEqual([
-      { words: 'Since about', at: at(-60_000) },
-      { words: 'Followed again since', at: at(-7_000) },
-    ])
-    expect(JSON.stringify(first)).not.toContain('does not work')
-    const titles = [told(7_000, at(-6_000)), told(streamOpenAfterMs), told(streamOpenAfterMs - 1)]
-    expect(titles.map(([said]) => said?.title)).toEqual(['Following', 'Following', first?.title])
-  })
 
   it.each(['following', 'backingOff', { polling: 'pausing' }, { polling: 'reading' }] as const)(
     'is called alike on its own page and on its agent’s, in %j',

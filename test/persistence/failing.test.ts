@@ -20,8 +20,6 @@ interface Row {
   readonly ended?: boolean
   /** Its stream was begun so many seconds ago, under a lease that lasts. */
   readonly streamingS?: number
-  /** The task's newest event, by which way, and how many seconds ago. */
-  readonly told?: readonly [way: 'stream' | 'poll', ageS: number]
   readonly stopped?: boolean
   /** Of an agent that was removed. */
   readonly isRemoved?: boolean
@@ -88,30 +86,6 @@ const rows: Readonly<Record<string, Row>> = {
     counts: true,
     streamingS: 30,
   },
-  'before its stream, just opened, told something': {
-    kind: 'subscription',
-    context: failed,
-    log: [born, [follow, [failing], 900]],
-    counts: false,
-    streamingS: 30,
-    told: ['stream', 20],
-  },
-  'and its stream told something before that was asked for again': {
-    kind: 'subscription',
-    context: failed,
-    log: [born, [follow, [failing], 900]],
-    counts: true,
-    streamingS: 30,
-    told: ['stream', 40],
-  },
-  'while a look saw something': {
-    kind: 'subscription',
-    context: failed,
-    log: [born, [follow, [failing], 900]],
-    counts: true,
-    streamingS: 30,
-    told: ['poll', 20],
-  },
   'before it gave up': {
     kind: 'subscription',
     context: failed,
@@ -137,7 +111,7 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
       await pool.query(sql.unsafe`
         insert into agent (id, organization_id, card_url, source, name, enabled)
         values (${id}, ${ours}, ${`http://agent.example/${id}`}, 'managed', 'Agent', ${enabled})`)
-    for (const [place, { kind, context, log, ended, stopped, streamingS, told, isRemoved }] of Object.values(
+    for (const [place, { kind, context, log, ended, stopped, streamingS, isRemoved }] of Object.values(
       rows,
     ).entries()) {
       const id = idOf(place)
@@ -157,14 +131,6 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
         await pool.query(sql.unsafe`
           update actor set work = 'follow', work_started_at = now() - ${streamingS} * interval '1 second', lease_owner = 'host/1',
             lease_token = gen_random_uuid(), lease_until = now() + interval '15 s' where id = ${id}`)
-      if (told !== undefined) {
-        await pool.query(sql.unsafe`
-          insert into task (id, organization_id, agent_id, tenant, remote_id, kind, state, version, events, created_at, updated_at)
-          values (${id}, ${ours}, ${registered}, '', ${id}, 'task', 'TASK_STATE_WORKING', 1, 1, now(), now())`)
-        await pool.query(sql.unsafe`
-          insert into task_event (task_id, position, source, event, received_at)
-          values (${id}, 0, ${told[0]}, '{}', now() - ${told[1]} * interval '1 second')`)
-      }
       for (const [at, [type, facts, ageS]] of log.entries())
         await pool.query(sql.unsafe`
         insert into actor_log (actor_id, kind, revision, machine_version, event, value, facts, cause, at, batch_id)
@@ -203,9 +169,6 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
       'before it ended': 0,
       'before its stream was opened again': 0,
       'while its stream is being opened': 900,
-      'before its stream, just opened, told something': 0,
-      'and its stream told something before that was asked for again': 900,
-      'while a look saw something': 900,
       'without a reason': 0,
       'before it gave up': 0,
     })
@@ -251,9 +214,9 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
     expect(found.map(({ id }) => id).toSorted()).toEqual(wanted)
     const queues = await readQueues(pool, ours, kinds, [])
     // What belonged to a removed agent needs a person still, but nothing of it goes on unseen.
-    expect(queues.kinds.map(({ kind, attention, unseen, asked }) => [kind, attention, unseen, asked])).toEqual([
-      ['subscription', 7, 6, 3],
-      ['reconciliation', 1, 1, 0],
+    expect(queues.kinds.map(({ kind, attention, unseen }) => [kind, attention, unseen])).toEqual([
+      ['subscription', 5, 4],
+      ['reconciliation', 1, 1],
     ])
   })
 })

@@ -7,9 +7,7 @@ import {
   looksOfEach,
   tasksOfEach,
   troubledSearched,
-  troubleWords,
   unfollowedListed,
-  unfollowedWords,
 } from '../../domain/troubles.ts'
 import { readTroubledAgents, readUnfollowedTasks, troubledAgents, unfollowedTasks } from '../../persistence/troubles.ts'
 import { freshDatabase, type FreshDatabase } from '../support/databases.ts'
@@ -128,38 +126,11 @@ it('tells of the tasks that are not followed for long, the newest first, and not
     sql.unsafe`update actor set snapshot = jsonb_set(snapshot, '{value}', '"stopped"') where id = ${other}`,
   )
   expect((await told()).tasks).toEqual([
-    { localId: skilled, title: 'Number 99', isAsked: false },
-    { localId: lone, title: 'Number 98', isAsked: false },
-    { localId: other, title: 'Number 1', isAsked: false },
+    { localId: skilled, title: 'Number 99' },
+    { localId: lone, title: 'Number 98' },
+    { localId: other, title: 'Number 1' },
   ])
-  expect(await told(clerk)).toEqual({
-    tasks: [{ localId: skilled, title: 'Number 99', isAsked: false }],
-    more: false,
-  })
-  const mark = async () => {
-    const { agents: marked } = await readTroubledAgents(pool, administrator, attention)
-    const found = marked.find(({ agentId }) => agentId === agentOf(3))
-    return found && troubleWords(found.troubles, found.isAsked)
-  }
-  expect(await mark()).toBe('Tasks not followed')
-  // Its stream is asked for again, by somebody who lives.
-  await pool.query(sql.unsafe`
-    update actor set work = 'follow', work_started_at = now(), lease_owner = 'a', lease_token = gen_random_uuid(),
-      lease_until = now() + interval '15 s' where kind = 'subscription' and id = ${taskOf(3, 100)}`)
-  expect(await mark()).toBe('Tasks followed again')
-  await fail(taskOf(3, 99), 1)
-  expect(await mark()).toBe('Tasks not followed')
-  await pool.query(sql.unsafe`
-    update actor set work = 'follow', work_started_at = now(), lease_owner = 'a', lease_token = gen_random_uuid(),
-      lease_until = now() + interval '15 s' where id = ${lone}`)
-  const words = async () => unfollowedWords(await told())
-  expect(await words()).toBe('2 tasks are not followed, 1 is followed again')
-  await pool.query(sql.unsafe`insert into process (owner, seen_at, told) values ('a', now() - interval '16 s', '{}')`)
-  expect(await words()).toBe('3 tasks are not followed')
-  await pool.query(sql.unsafe`delete from process`)
-  await pool.query(sql.unsafe`
-    update actor set work = null, work_started_at = null, lease_owner = null, lease_token = null, lease_until = null
-    where id = ${lone}`)
+  expect(await told(clerk)).toEqual({ tasks: [{ localId: skilled, title: 'Number 99' }], more: false })
   await pool.query(sql.unsafe`update agent set enabled = false where id = ${agentOf(agents - 1)}`)
   expect((await told()).tasks.map(({ localId }) => localId)).toEqual([skilled, lone])
   for (let n = 1; n < unfollowedListed; n += 1) await fail(taskOf(agents, n), 90)

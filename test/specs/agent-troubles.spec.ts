@@ -2,9 +2,7 @@
 import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
-import { explainActor } from '../../domain/actor-explanation.ts'
 import { AgentTroubles } from '../../domain/agent-troubles.ts'
-import { streamOpenAfterMs } from '../../domain/patience.ts'
 import { UnderWayAnswer } from '../../domain/under-way.ts'
 import { UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -86,7 +84,6 @@ describe('an agent', () => {
         reason: 'Agent network request failed.',
         since: expect.any(String),
         nextTryAt: unfollowed.tasks[0]?.nextTryAt,
-        askedSince: unfollowed.tasks[0]?.askedSince,
       },
     ])
     // The task's page tells of the same.
@@ -127,35 +124,6 @@ describe('an agent', () => {
     await expect.poll(unfollowed, patience).toMatchObject({ tasks: [{ localId, reason }], count: 1 })
     faulty.script.heal()
     await expect.poll(unfollowed, patience).toMatchObject(none)
-  })
-
-  it('whose task is followed again is told so at once, and has no trouble left as soon as the stream tells anything', async () => {
-    const peer = await startRawPeer({ card: { name: 'Healed Agent' } })
-    onTestFinished(() => peer.close())
-    peer.script.fault('SubscribeToTask', { fault: 'reset', performed: false }, Infinity)
-    const { id } = await running.system.agents.register(running.viewer, peer.cardUrl)
-    const { result } = await running.finished((await running.send(id, { text: 'hold' })).id)
-    const unfollowed = async () => (await troublesOf(id)).unfollowed
-    await expect.poll(unfollowed, patience).toMatchObject({ count: 1, tasks: [{ localId: result?.localId }] })
-    peer.script.heal()
-    const asked = { count: 1, asked: 1, tasks: [{ askedSince: expect.any(String), nextTryAt: null }] }
-    await expect.poll(unfollowed, patience).toMatchObject(asked)
-    const follower = async () => ActorAnswer.parse(await get(`/api/actors/subscription/${result?.localId}`))
-    const titles = async () => {
-      const answer = await follower()
-      return explainActor(answer, Date.parse(answer.at)).map(({ title }) => title)
-    }
-    expect(await titles()).toEqual(['Followed again, and its stream has told nothing yet'])
-    const [taskId = ''] = peer.taskIds()
-    const artifact = { artifactId: 'note', parts: [{ text: 'half of it' }] }
-    peer.script.emit(taskId, { artifactUpdate: { taskId, artifact } })
-    await expect.poll(unfollowed, patience).toMatchObject({ count: 0, asked: 0 })
-    const { at, streamedAt, actor } = await follower()
-    expect(Date.parse(at) - Date.parse(actor.work?.startedAt ?? '')).toBeLessThan(streamOpenAfterMs)
-    expect(Date.parse(streamedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(actor.work?.startedAt ?? ''))
-    expect(await titles()).toEqual(['Following'])
-    // Its machine has not heard of that yet.
-    expect(actor.context).toMatchObject({ reason: 'Agent network request failed.' })
   })
 
   it('has its own sends that ended in doubt, and not the others', async () => {

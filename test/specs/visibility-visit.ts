@@ -151,7 +151,7 @@ export class Visit {
   async #marks(): Promise<void> {
     const person = this.#person
     const marked = TroubledAgentsAnswer.parse((await this.api.get('/api/troubled-agents')).body)
-    expect(marked.agents).toEqual(this.#model.troubled(person).map((each) => ({ ...each, isAsked: false })))
+    expect(marked.agents).toEqual(this.#model.troubled(person))
     const { tasks } = UnfollowedTasksAnswer.parse((await this.api.get('/api/unfollowed-tasks')).body)
     const open = this.#model.tasksSeen(person, 'active', '').filter(({ agent }) => agent.enabled)
     const ids = open.map(({ id }) => id).toSorted()

@@ -17,7 +17,7 @@ export const troubledQuestion: Question<TroubledAgentsAnswer> = {
 export function troubleMark(answer: TroubledAgentsAnswer | undefined, id: string): TemplateResult | typeof nothing {
   const found = answer?.agents.find(({ agentId }) => agentId === id)
   if (!found) return nothing
-  const words = troubleWords(found.troubles, found.isAsked)
+  const words = troubleWords(found.troubles)
   return html`<span class="troubles tone-warn" title=${words}
     >${icon('triangle-alert', 13)}<span class="ell">${words}</span></span
   >`
