@@ -65,11 +65,19 @@ const isStreaming = ({ at, actor: { work, lease } }: Seen): boolean =>
   Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs
 
 /** Due work is not done while nobody has taken it up. */
-const triedNow = (seen: Seen): string =>
-  seen.wait === null ? 'It is tried again right now.' : 'It is due to be tried again, and has not been begun.'
+const isUnbegun = ({ wait, untaken }: Seen): boolean => wait !== null || untaken !== null
+const triedNow = (seen: Seen): string => {
+  if (isUnbegun(seen)) return 'It is due to be tried again, and has not been begun.'
+  return isHolderSilent(seen)
+    ? 'It was being tried again when its worker was last heard of.'
+    : 'It is tried again right now.'
+}
 
 /** Nobody takes it up, so who would ask for the task meanwhile is not promised either. */
-const isLeft = (seen: Seen): boolean => (seen.wait === null ? leftSince(seen) !== null : seen.wait.taken.length === 0)
+const isLeft = (seen: Seen): boolean => {
+  if (seen.wait !== null) return seen.wait.taken.length === 0
+  return seen.untaken === 'nobody' || leftSince(seen) !== null
+}
 
 /** Who reads by itself is asked for by nobody else. */
 const goesOn = (seen: Seen): string => (isLeft(seen) || readsItself(seen) ? nothingLost : askedMeanwhile('the task is'))

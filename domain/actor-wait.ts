@@ -8,7 +8,7 @@ import { answerBy } from './lost-answer.ts'
 import { silentAfterMs, stuckAfterMs } from './patience.ts'
 import { leftSince, type Seen } from './seen-actor.ts'
 import { shareOf } from './shares.ts'
-import { leftWaiting, untakenWords } from './unread-agent.ts'
+import { leftWaiting, untakenWords } from './untaken.ts'
 
 /** Due and held by nobody: for room, or for a worker. Whose places are taken is told to administrators alone. */
 export function waiting(seen: Seen, nowMs: number): Explanation | null {

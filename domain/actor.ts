@@ -5,7 +5,7 @@
 import * as z from 'zod/mini'
 import { CommandEvidence } from './evidence.ts'
 import { Reopening, Settlement } from './settlement.ts'
-import { Untaken } from './unread-agent.ts'
+import { Untaken } from './untaken.ts'
 import type { ActorDetail, ActorStep, ActorSummary, StateValue } from './chart.ts'
 
 export const StateValueSchema: z.ZodMiniType<StateValue> = z.lazy(() =>

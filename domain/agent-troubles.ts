@@ -9,14 +9,13 @@ import { withStop, type Explanation, type Known } from './explanation.ts'
 import {
   askedMeanwhile,
   isOverdue,
-  leftWaiting,
   nextTryOf,
   nothingLost,
   sinceKnown,
   unfollowedTasks,
   unreadTitle,
-  Untaken,
 } from './unread-agent.ts'
+import { leftWaiting, Untaken } from './untaken.ts'
 
 const when = z.nullable(z.string())
 
@@ -108,8 +107,9 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
   const nextLook = earliest(looks.scopes.map(({ nextTryAt }) => nextTryAt))
   const nextFollow = earliest(unfollowed.tasks.map(({ nextTryAt }) => nextTryAt))
   const left = [
-    { next: nextFollow, why: unfollowed.untaken },
+    // What the title tells of says why first.
     { next: nextLook, why: looks.untaken },
+    { next: nextFollow, why: unfollowed.untaken },
   ].filter(({ next }) => next !== null && isOverdue(next, nowMs))
   const why = left.map((each) => each.why ?? null).find((each) => each !== null) ?? null
   const inVain = unfollowedTasks(tasks(count, isWhole))

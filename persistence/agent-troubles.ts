@@ -15,7 +15,8 @@ import {
   unfollowedShown,
   type AgentTroubles,
 } from '../domain/agent-troubles.ts'
-import { isOverdue, type Untaken } from '../domain/unread-agent.ts'
+import { isOverdue } from '../domain/unread-agent.ts'
+import type { Untaken } from '../domain/untaken.ts'
 import { underWayPassed, underWaySearched } from '../domain/under-way.ts'
 import { readFullPlaces, type AgentPlaces } from './agent-places.ts'
 import { isInState, type AttentionState } from './actor-views.ts'

@@ -58,9 +58,10 @@ const isWorking = sql.fragment`(p.seen_at > now() - ${silentAfterMs} * interval 
   and coalesce(p.told->'process'->>'works', 'true') = 'true'
   and coalesce(jsonb_exists_any(p.told->'supervisor'->'value', array['starting', 'running']), true))`
 
-/** Those that work, and were heard of lately. The only one that there can be tells nobody. */
-export const countingWorking: FragmentSqlToken = sql.fragment`select count(*)::int as count from process p where ${isWorking}`
-export const countWorking = (db: Connection): Promise<number> => db.oneFirst(sql.type(Count)`${countingWorking}`)
+/** Those that work, and were heard of lately, by their names. The only one that there can be tells nobody. */
+export const working: FragmentSqlToken = sql.fragment`select p.owner from process p where ${isWorking}`
+export const countWorking = (db: Connection): Promise<number> =>
+  db.oneFirst(sql.type(Count)`select count(*)::int from (${working}) p`)
 
 /**
  * Processes tell of themselves, and none of them works: what is due waits until one does. A worker of an early release tells nothing of

@@ -14,8 +14,8 @@ import type { BenchOptions } from './run.ts'
 import { openStage, type Stage } from './stage.ts'
 
 const concurrency = 16
-/** Rounds that are run and not counted. */
-const warmUps = 5
+/** How long each is run before anything is counted, seconds. */
+const warmUpSeconds = 20
 /** A past is written in transactions of this many commands. */
 const finishedAtOnce = 100_000
 
@@ -102,7 +102,7 @@ export async function benchCommands(options: BenchOptions): Promise<void> {
     for (const past of pasts) subjects.push(...(await consoles(past, stage, cardUrl, options)))
     // A server's code is compiled as it runs: a command costs half after a few rounds. What every process does once does not count.
     const measured = subjects.map((subject) => ({ subject, flows: [] as Flow[] }))
-    for (let n = -warmUps; n < options.rounds; n++)
+    for (let n = -Math.ceil(warmUpSeconds / options.seconds); n < options.rounds; n++)
       for (const { subject, flows } of measured) {
         const result = await subject.round(n)
         if (n >= 0) flows.push(result)

@@ -91,6 +91,12 @@ describe('a try that is due', () => {
       expect(each?.title).toBe(title)
       expect(each?.sentences.join(' ')).toContain(`no worker has taken it up: ${words}`)
     }
+    // What is not begun is not said to be tried, under any of its titles.
+    const failingWork = actorIn('subscription', 'following', { ...failing, work })
+    const all = JSON.stringify(explainActor(seen(failingWork, { untaken }), nowMs))
+    expect(all).toContain('It is due to be tried again, and has not been begun.')
+    expect(all).not.toMatch(/right now/)
+    expect(all.includes('Meanwhile')).toBe(untaken !== 'nobody')
     // Whose holder is gone is told with it.
     const over = first(actorIn('subscription', 'following', { work: { ...work, startedAt: at(-90_000) }, lease }))
     const now = { nobody: 'none does now', full: 'all their places are taken now', free: 'if none does' }

@@ -385,7 +385,6 @@ describe('what is not known', () => {
     expect(systemStanding(waits, of('database'), nowMs).words).toBe('The database does not answer; numbers as of 12:03')
     expect(systemStanding(waits, of('unasked', null), nowMs).words).toBe('The command loop waits for the database')
     expect(systemStanding(off, of('database'), nowMs).tone).toBe('bad')
-    // What it said before it fell silent is of then.
     expect(systemStanding(off, of('console'), nowMs).words).toBe('The console does not answer; numbers as of 12:03')
   })
 })

@@ -146,6 +146,14 @@ describe.each(bothDatabases)('processes on %s', (kind) => {
     expect(await why()).toBe('free')
     await hold('b', 1)
     expect([await why(), await why('reconciliation')]).toEqual(['full', 'free'])
+    // Who drains takes nothing up: neither its free places count nor that it has none left.
+    const drains = { supervisor: { ...supervisor, value: 'draining' }, process }
+    await tellOfProcess(pool, 'old', drains)
+    expect(await why()).toBe('full')
+    await hold('old', 2)
+    await tellOfProcess(pool, 'idle', says(0))
+    expect(await why()).toBe('free')
+    await forgetProcess(pool, 'idle')
     // Of who is not heard of any more neither the places nor the work count.
     await pool.query(sql.unsafe`update process set seen_at = now() - interval '16 seconds' where owner = 'b'`)
     expect(await why()).toBe('full')

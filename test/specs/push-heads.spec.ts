@@ -69,7 +69,7 @@ test('two names of a delivery are none, and two hosts are no request', async () 
   expect(await house.api.task(called.localId)).toMatchObject({ state: 'TASK_STATE_SUBMITTED' })
 })
 
-test('a piece of an artifact is taken and left to the next look, whether the artifact is known or not', async () => {
+test('a piece of an artifact is taken and not added, whether the artifact is known or not', async () => {
   const piece = (artifactId: string, append: boolean) => ({
     artifactUpdate: {
       taskId: called.taskId,
