@@ -49,9 +49,15 @@ const questionMs = 15_000
 
 type Taken = StreamEnd | 'more'
 
-interface Drinking {
-  readonly requestId: string
+/** What the subscription knows of the streams before. */
+export interface Before {
   readonly answered: boolean
+  /** They failed, so that it is worth telling that this one is open. */
+  readonly isTroubled: boolean
+}
+
+interface Drinking extends Before {
+  readonly requestId: string
   readonly held: Held
   readonly words: LastWords
   readonly signal: AbortSignal
@@ -77,7 +83,7 @@ export class Streams {
   }
 
   /** Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does. */
-  async hold(line: TaskLine, answered: boolean, held: Held): Promise<StreamEnd> {
+  async hold(line: TaskLine, { answered, isTroubled }: Before, held: Held): Promise<StreamEnd> {
     const requestId = this.#t.newToken()
     const cut = new AbortController()
     const words = new LastWords(() => cut.abort())
@@ -93,7 +99,7 @@ export class Streams {
       cut.abort()
     }
     try {
-      const drinking = { requestId, answered, held, words, signal, cut: () => cut.abort(), stand }
+      const drinking = { requestId, answered, isTroubled, held, words, signal, cut: () => cut.abort(), stand }
       const end = await this.#follow(line, drinking)
       if (words.hasHungUp) return { kind: 'over' }
       return stands ? { kind: 'stood' } : end
@@ -118,6 +124,7 @@ export class Streams {
     }
     if (opened.kind !== 'streaming') return failed(opened, false, held)
     try {
+      if (drinking.isTroubled) await held.note({ type: 'opened' })
       return await this.#drink(opened, line, drinking)
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error

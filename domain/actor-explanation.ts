@@ -58,11 +58,11 @@ const failedOften = ({ actor: { context } }: Seen): boolean =>
 /** A machine that keeps its reason only while it does not go well. */
 const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
 
-/** What failed before is over once a stream is open; its machine hears of that when the stream ends. */
-const isStreaming = ({ at, actor: { work, lease } }: Seen): boolean =>
+/** What failed before is over once a stream is open: its machine was told so, or opening it would have failed by now. */
+const isStreaming = ({ at, actor: { context, work, lease } }: Seen): boolean =>
   typeof work?.startedAt === 'string' &&
   lease !== null &&
-  Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs
+  (context['open'] === true || Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs)
 
 /** Due work is not done while nobody has taken it up. */
 const isUnbegun = ({ wait, untaken }: Seen): boolean => wait !== null || untaken !== null

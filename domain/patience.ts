@@ -18,7 +18,10 @@ export const isAbandoned = ({ work, lease }: Pick<ActorAnswer['actor'], 'work' |
 export const isHolderSilent = ({ at, holderSeenAt }: Pick<ActorAnswer, 'at' | 'holderSeenAt'>): boolean =>
   holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
 
-/** A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. */
+/**
+ * A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. Workers tell when it is opened; those of
+ * the release before do not.
+ */
 export const streamOpenAfterMs = answerDeadlineMs + 20_000
 
 /** Something due waits this long before it is worth a warning: every loop looks for it at least once a second. */

@@ -35,7 +35,7 @@ export const definitionKey = (kind: string, version: string): string => `${kind}
 
 const shownContext: Readonly<Record<string, readonly string[]>> = {
   command: ['attempts', 'error'],
-  subscription: ['failures', 'reads', 'reason', 'answered', 'missing'],
+  subscription: ['failures', 'open', 'reads', 'reason', 'answered', 'missing'],
   ownership: ['assignee', 'claimedAt', 'dueAt', 'level', 'escalatedAt'],
   reconciliation: ['failures', 'reason', 'listReason', 'listUnread', 'passes'],
   push: ['failures', 'reason', 'settled'],

@@ -33,12 +33,14 @@ export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' 
 /**
  * `rearmed`: a person has written and was heard, so wake up even from rest; `isUnasked`: the agent had asked nothing, so that no question of
  * before is to be passed over. `heard`: somebody else (a push, a poll) had news of the task. `found`: a look
- * shows it, which nobody follows. `isAtWork`: in a state in which the agent waits for nobody.
+ * shows it, which nobody follows. `isAtWork`: in a state in which the agent waits for nobody. `opened`: the agent gives the stream that was
+ * asked for; told where it had failed before, for whether it did well is known only when it ends.
  * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole; `isFollowed`: somebody is at its
  * stream, whose last words may still be on their way.
  */
 export type SubscriptionEvent =
   | Interrupted
+  | { readonly type: 'opened' }
   | { readonly type: 'rearmed'; readonly isUnasked?: true }
   | { readonly type: 'heard' | 'found'; readonly isAtWork?: true }
   | { readonly type: 'settled'; readonly isPartial: boolean; readonly isFollowed?: true }
@@ -98,6 +100,8 @@ export const subscriptionMachine = setup({
       missing?: string
       /** The end was told while it was followed, in part or whole: nothing but that is to come of it. Absent where it was not. */
       ended?: 'part' | 'whole'
+      /** The stream that is followed now is open, whatever failed before. Absent where nobody had to be told. */
+      open?: true | undefined
       /** It was stopped over a limit of ours, which whatever else is heard does not change. Absent where it was not. */
       tooLarge?: boolean
     },
@@ -126,7 +130,8 @@ export const subscriptionMachine = setup({
       const tooLarge = outcome.kind === 'unreadable'
       return { reason: reasonOf(outcome), ...((tooLarge || context.tooLarge !== undefined) && { tooLarge }) }
     }),
-    beginAnew: assign({ rearmed: false }),
+    beginAnew: assign({ rearmed: false, open: undefined }),
+    noteOpen: assign({ open: true }),
     /** 1 s, doubled to 30 s, apart after a look that failed; at once, then 2 s and so on where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
@@ -254,6 +259,7 @@ export const subscriptionMachine = setup({
         ],
       },
       on: {
+        opened: { actions: 'noteOpen' },
         settled: { guard: 'isFollowed', actions: 'noteEnd' },
         interrupted: { target: 'following', reenter: true },
         rearmed: [{ guard: 'isUnasked', actions: 'forgetSilence' }, { actions: 'noteAnswerMeanwhile' }],

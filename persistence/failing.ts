@@ -39,9 +39,9 @@ export const failingSince: FragmentSqlToken = sql.fragment`(
 /** Of `actor a`. One failure is weather (domain/actor-explanation.ts). */
 export const failedOften = sql.fragment`(a.snapshot->'context'->>'failures')::int > 1`
 
-/** Of `actor a`: its stream is open, whatever failed before; its machine hears of that when the stream ends. */
-export const isStreaming = sql.fragment`coalesce(a.work = 'follow' and a.lease_until > now()
-  and a.work_started_at < now() - ${streamOpenAfterMs} * interval '1 millisecond', false)`
+/** Of `actor a`: its stream is open, whatever failed before: its machine was told so, or opening it would have failed by now. */
+export const isStreaming = sql.fragment`coalesce(a.work = 'follow' and a.lease_until > now() and (a.snapshot->'context'->>'open' = 'true'
+  or a.work_started_at < now() - ${streamOpenAfterMs} * interval '1 millisecond'), false)`
 
 /** Of `actor a` or `actor_archive a`: following a task, or asking an agent for what is unfinished, fails now. */
 const failsNow = sql.fragment`a.kind in ('subscription', 'reconciliation') and a.snapshot->>'status' = 'active'

@@ -2,7 +2,7 @@
  * The table of what lives: one row a kind of actor, with its machine, its work and its rhythm. The runtime reads it and
  * knows no noun by name. Does not implement any work (actors/command.ts, actors/subscription.ts).
  */
-import type { AnyStateMachine } from 'xstate'
+import type { AnyStateMachine, EventObject } from 'xstate'
 import type { Fact, Report } from '../../domain/fact.ts'
 import type { JsonText } from '../../domain/json-text.ts'
 import type { ActorRef, Snapshot } from '../../persistence/actors.ts'
@@ -41,6 +41,8 @@ export interface Held {
   isHeld(): boolean
   /** Commits observations under the lease; rejects with LeaseLost when it is no longer ours. */
   record(report: Report): Promise<void>
+  /** Tells the actor's machine how far the work is, under the lease, which goes on. For people only: what cannot be told now is left out. */
+  note(event: EventObject): Promise<void>
 }
 
 /** `output` reaches the machine as the work's outcome; `told` is committed with it. */

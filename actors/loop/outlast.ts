@@ -66,6 +66,15 @@ export async function unlessLost<T>(
   }
 }
 
+/** What nothing hangs on: left out while the database is away or the lease is not ours, of both of which the work hears anyway. */
+export async function ifPossible(telling: Promise<unknown>): Promise<void> {
+  try {
+    await telling
+  } catch (error) {
+    if (!isOutage(error) && !(error instanceof LeaseLost)) throw error
+  }
+}
+
 /** Work that does not keep its place from those who wait for it while it is tried again. */
 export function inTurn<T>(ref: ActorRef, held: Held, work: () => Promise<T>): () => Promise<T> {
   let isAgain = false

@@ -28,7 +28,7 @@ import { ActorGone, type Intake, type Launch, type Seat, type Step } from './ste
 import { isDoubted, type Done, type Held, type Kinds } from './kinds.ts'
 import { isTrusted, LeaseLost, Leases, PutOff, type HeldLease } from './lease.ts'
 import { Outcomes } from './outcomes.ts'
-import { repeated, whileHeld } from './outlast.ts'
+import { ifPossible, repeated, whileHeld } from './outlast.ts'
 import type { Log } from '../log.ts'
 import type { Instruments, Runtime } from './runtime.ts'
 import { UnheardClaims } from './unheard-claims.ts'
@@ -191,7 +191,9 @@ export class Worker implements Intake {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
       const busy = (): void => void (lease.busyAt = this.#o.instruments.monotonic())
       const beforehand: Held['beforehand'] = (waiting) => this.#beforehand.wait(lease, isHeld, waiting)
-      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, busy, beforehand, record }
+      const note: Held['note'] = (event) =>
+        ifPossible(this.#runtime().step({ ref, event, told: [], lease: { token, work }, cause: 'worker' }))
+      const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, busy, beforehand, record, note }
       const begin = () => handler(launch, held)
       const met = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts work off')
       done = await (isRepeatable ? repeated(ref, held, begin, met) : begin())

@@ -20,6 +20,7 @@ const heldFor = (tries: number, turn = new AbortController()): Held => {
     beforehand: () => Promise.resolve(),
     busy: () => undefined,
     record: () => Promise.resolve(),
+    note: () => Promise.resolve(),
   }
 }
 

@@ -60,6 +60,7 @@ describe.each(eitherDatabase)('a reader that looks for an agent, on %s', (kind) 
     beforehand: () => Promise.resolve(),
     busy: () => undefined,
     record: () => Promise.reject(new Error('Nothing is to be told.')),
+    note: () => Promise.resolve(),
   }
   /** A scope whose last reading failed, so that its agent is looked for anew. */
   const scopeOf = (agentId: string): LeasedActor => ({

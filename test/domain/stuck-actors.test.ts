@@ -111,6 +111,18 @@ describe('a try that is due', () => {
   })
 })
 
+it('a task whose stream was told to be open is followed, whatever failed before', () => {
+  const told = (open?: true) => {
+    const context = { failures: 3, reason: 'HTTP 503', ...(open && { open }) }
+    const work = { id: 'follow', startedAt: at(-1_000) }
+    const lease = { owner: 'host/12/ab', until: at(10_000) }
+    return explainActor(seen(actorIn('subscription', 'following', { context, work, lease })), nowMs).map(
+      ({ tone }) => tone,
+    )
+  }
+  expect([told(), told(true)]).toEqual([['warn'], ['quiet']])
+})
+
 describe('a send behind others to an agent that hangs', () => {
   const told = (ofLane: number) => {
     const taken = [{ owner: 'a/1', taken: 6, ofLane }]

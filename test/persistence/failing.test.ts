@@ -14,7 +14,7 @@ const kinds = ['subscription', 'reconciliation']
 type Step = readonly [type: string, facts: readonly string[], ageS: number]
 interface Row {
   readonly kind: string
-  readonly context: { readonly failures: number; readonly reason: string | null }
+  readonly context: { readonly failures: number; readonly reason: string | null; readonly open?: true }
   readonly log: readonly Step[]
   readonly counts: boolean
   readonly ended?: boolean
@@ -84,6 +84,13 @@ const rows: Readonly<Record<string, Row>> = {
     context: failed,
     log: [born, [follow, [failing], 900]],
     counts: true,
+    streamingS: 30,
+  },
+  'once its stream was just told to be open': {
+    kind: 'subscription',
+    context: { ...failed, open: true },
+    log: [born, [follow, [failing], 900]],
+    counts: false,
     streamingS: 30,
   },
   'before it gave up': {
@@ -169,6 +176,7 @@ describe.each(bothDatabases)('what fails, on %s', (profile) => {
       'before it ended': 0,
       'before its stream was opened again': 0,
       'while its stream is being opened': 900,
+      'once its stream was just told to be open': 0,
       'without a reason': 0,
       'before it gave up': 0,
     })

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ActorAnswer, ActorPage } from '../../domain/actor.ts'
 import { AgentTroubles } from '../../domain/agent-troubles.ts'
+import { streamOpenAfterMs } from '../../domain/patience.ts'
 import { UnderWayAnswer } from '../../domain/under-way.ts'
 import { UnsettledAnswer } from '../../domain/unsettled-send.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
@@ -103,6 +104,23 @@ describe('an agent', () => {
     expect(await troublesOf(well)).toMatchObject(nothing)
     faulty.script.heal()
     await expect.poll(failing, patience).toMatchObject({ looks: none, unfollowed: none })
+  })
+
+  it('whose stream opens again is followed from then on, though it tells nothing', async () => {
+    const quiet = await startRawPeer({ card: { name: 'Quiet Agent' } })
+    onTestFinished(() => quiet.close())
+    const { id } = await running.system.agents.register(running.viewer, quiet.cardUrl)
+    quiet.script.fault('SubscribeToTask', { fault: 'reset', performed: false }, Infinity)
+    const localId = (await running.finished((await running.send(id, { text: 'hold' })).id)).result?.localId
+    const follower = async () => ActorAnswer.parse(await get(`/api/actors/subscription/${localId}`)).actor
+    await expect.poll(() => troublesOf(id), patience).toMatchObject({ unfollowed: { count: 1 } })
+    quiet.script.heal()
+    quiet.script.fault('SubscribeToTask', { fault: 'hang-after-head', type: 'text/event-stream' }, Infinity)
+    await expect.poll(() => troublesOf(id), patience).toMatchObject({ unfollowed: none })
+    // By its being told so, and not because it has stood for long.
+    const { value, context, work } = await follower()
+    expect({ value, open: context['open'] }).toEqual({ value: 'following', open: true })
+    expect(Date.now() - Date.parse(work?.startedAt ?? '')).toBeLessThan(streamOpenAfterMs)
   })
 
   it.each([

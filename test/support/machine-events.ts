@@ -76,6 +76,7 @@ export const durableMachines: readonly {
       after('absence', 'subscription.polling.away'),
       after('backoff', 'subscription.closing.pausing'),
       interrupted,
+      { type: 'opened' },
       { type: 'rearmed' },
       { type: 'rearmed', isUnasked: true } as EventObject,
       { type: 'heard' },

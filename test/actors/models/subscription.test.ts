@@ -170,6 +170,13 @@ const report = (outcome: FollowOutcome): Command =>
     heard(model, outcome, real.claims)
   })
 
+/** Told for people: nothing follows from it. */
+const open = always('open', async (model, real) => {
+  const claimed = real.claims.at(-1)
+  if (claimed?.work === 'follow' && model.state === 'following' && model.lease !== 'none')
+    await real.stage.report(claimed, { type: 'opened' })
+})
+
 /** Our own code failed on it: tried again, and never taken for the agent's silence. */
 const fail = always('fail', async (model, real) => {
   const claimed = real.claims.at(-1)
@@ -289,6 +296,7 @@ const commands = fc.commands(
     fc.constant(round({ kind: 'unsupported' })),
     fc.constant(round({ kind: 'unsupported' })),
     fc.constant(fail),
+    fc.constant(open),
     fc.constant(reportLate),
     fc.constant(expire),
     fc.constant(answer),
