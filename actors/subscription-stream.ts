@@ -110,7 +110,7 @@ export class Streams {
   }
 
   async #follow(line: TaskLine, drinking: Drinking): Promise<StreamEnd> {
-    const { requestId, held, words, signal } = drinking
+    const { requestId, isTroubled, held, words, signal } = drinking
     // No stream either is nothing said.
     words.listen()
     const opened = await this.#open(line, requestId, signal)
@@ -124,13 +124,15 @@ export class Streams {
     }
     if (opened.kind !== 'streaming') return failed(opened, false, held)
     try {
-      if (drinking.isTroubled) await held.note({ type: 'opened' })
+      if (isTroubled) await held.note({ type: 'opened' })
       return await this.#drink(opened, line, drinking)
     } catch (error) {
       if (!(error instanceof StreamBroken)) throw error
       return failed(error, true, held)
     } finally {
       await opened.close()
+      // What follows is a look at the task, which may take as long as an answer.
+      if (isTroubled) await held.note({ type: 'closed' })
     }
   }
 

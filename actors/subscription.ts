@@ -76,7 +76,11 @@ export class Following {
     if (isWaiting(line.task.state) && !answered) return ended({ kind: 'waiting' })
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
-    const over = await this.#streams.hold(line, { answered, isTroubled: actor.context['reason'] !== null }, held)
+    const { failures, reason, open } = actor.context
+    // Whoever drained while its stream was open gave the row back as it was.
+    if (open !== undefined) await held.note({ type: 'closed' })
+    const isTroubled = typeof reason === 'string' && Number(failures) > 1
+    const over = await this.#streams.hold(line, { answered, isTroubled }, held)
     // Whether somebody has to look at the whole of it is known where its end was told.
     if (over.kind === 'over') return ended({ kind: 'ended', news: true })
     // Before our own look: a task that moves is no proof of a stream that tells nothing of it.

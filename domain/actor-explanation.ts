@@ -62,10 +62,12 @@ const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften
 const isStreaming = ({ at, actor: { context, work, lease } }: Seen): boolean =>
   typeof work?.startedAt === 'string' &&
   lease !== null &&
+  Date.parse(lease.until) > Date.parse(at) &&
   (context['open'] === true || Date.parse(at) - Date.parse(work.startedAt) >= streamOpenAfterMs)
 
 /** Due work is not done while nobody has taken it up. */
-const isUnbegun = ({ wait, untaken }: Seen): boolean => wait !== null || untaken !== null
+const isUnbegun = ({ wait, untaken, actor: { work, lease } }: Seen): boolean =>
+  wait !== null || untaken !== null || (work !== null && lease === null)
 const triedNow = (seen: Seen): string => {
   if (isUnbegun(seen)) return 'It is due to be tried again, and has not been begun.'
   return isHolderSilent(seen)

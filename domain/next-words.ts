@@ -7,7 +7,8 @@ import { describeEvent, spaced } from './chart.ts'
 /** By the event's type, for every kind alike; `kind type` where a kind means something of its own. */
 const events: Readonly<Record<string, string>> = {
   interrupted: 'its worker is gone and the lease ran out while the work was under way',
-  opened: 'the agent opens the stream that it was asked for',
+  opened: 'the agent opens its stream, after failures',
+  closed: 'that stream is over',
   rearmed: 'a person’s reply was delivered',
   heard: 'a push or a look brings news of the task',
   found: 'a look shows the task, which nobody follows',

@@ -19,8 +19,8 @@ export const isHolderSilent = ({ at, holderSeenAt }: Pick<ActorAnswer, 'at' | 'h
   holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
 
 /**
- * A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. Workers tell when it is opened; those of
- * the release before do not.
+ * A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. Where streams had failed workers
+ * tell when one is open; those of the release before do not.
  */
 export const streamOpenAfterMs = answerDeadlineMs + 20_000
 

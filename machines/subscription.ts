@@ -34,13 +34,14 @@ export type CloseOutcome = Extract<FollowOutcome, { kind: 'finished' | 'unseen' 
  * `rearmed`: a person has written and was heard, so wake up even from rest; `isUnasked`: the agent had asked nothing, so that no question of
  * before is to be passed over. `heard`: somebody else (a push, a poll) had news of the task. `found`: a look
  * shows it, which nobody follows. `isAtWork`: in a state in which the agent waits for nobody. `opened`: the agent gives the stream that was
- * asked for; told where it had failed before, for whether it did well is known only when it ends.
+ * asked for, and `closed`: that is over, or never was under this lease; told where streams had failed before, for people: whether it did well is
+ * known only when following ends.
  * `settled`: the task ended in another's sight; `isPartial`: in an answer that does not show it whole; `isFollowed`: somebody is at its
  * stream, whose last words may still be on their way.
  */
 export type SubscriptionEvent =
   | Interrupted
-  | { readonly type: 'opened' }
+  | { readonly type: 'opened' | 'closed' }
   | { readonly type: 'rearmed'; readonly isUnasked?: true }
   | { readonly type: 'heard' | 'found'; readonly isAtWork?: true }
   | { readonly type: 'settled'; readonly isPartial: boolean; readonly isFollowed?: true }
@@ -132,6 +133,7 @@ export const subscriptionMachine = setup({
     }),
     beginAnew: assign({ rearmed: false, open: undefined }),
     noteOpen: assign({ open: true }),
+    noteClosed: assign({ open: undefined }),
     /** 1 s, doubled to 30 s, apart after a look that failed; at once, then 2 s and so on where none was made. */
     beginClosing: assign({ failures: 1, reason: null }),
     countTry: assign({ failures: ({ context }) => context.failures + 1 }),
@@ -260,6 +262,7 @@ export const subscriptionMachine = setup({
       },
       on: {
         opened: { actions: 'noteOpen' },
+        closed: { actions: 'noteClosed' },
         settled: { guard: 'isFollowed', actions: 'noteEnd' },
         interrupted: { target: 'following', reenter: true },
         rearmed: [{ guard: 'isUnasked', actions: 'forgetSilence' }, { actions: 'noteAnswerMeanwhile' }],

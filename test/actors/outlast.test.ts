@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Bell } from '../../actors/loop/bell.ts'
 import type { Held } from '../../actors/loop/kinds.ts'
 import { LeaseLost } from '../../actors/loop/lease.ts'
-import { repeated } from '../../actors/loop/outlast.ts'
+import { ifPossible, repeated } from '../../actors/loop/outlast.ts'
 import { ArtifactsUnavailable } from '../../persistence/artifacts.ts'
 import { DatabaseBusy } from '../../persistence/admission.ts'
 import { DatabaseClosed } from '../../persistence/database.ts'
@@ -103,4 +103,10 @@ it('costs a place that somebody else waits for', async () => {
 it('of the artifact directory is no outage of this kind', async () => {
   const full = new ArtifactsUnavailable(Object.assign(new Error('No space.'), { code: 'ENOSPC' }))
   expect(await run(heldFor(Infinity), [full])).toEqual({ ended: full, begun: 1, met: 0 })
+})
+
+it('leaves out what nothing hangs on, as does a lease that is lost, and hides no defect', async () => {
+  for (const error of [new DatabaseClosed(), locked(), new LeaseLost(ref)])
+    await expect(ifPossible(Promise.reject(error))).resolves.toBeUndefined()
+  await expect(ifPossible(Promise.reject(new Error('a defect')))).rejects.toThrow('a defect')
 })

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [bench…] [--seconds 4] [--rounds 3] [--large] [--check] [--profile <folder>]`: runs the named benches, or all. Each
+ * `npm run bench -- [bench…] [--seconds n] [--rounds n] [--large] [--check] [--profile <folder>]`: runs the named benches, or all. Each
  * prints one table whose ratios come from one run; absolute numbers are the machine's. What we want of them stands at the end; with
  * `--check` the run fails where it was not met.
  */

@@ -77,6 +77,7 @@ export const durableMachines: readonly {
       after('backoff', 'subscription.closing.pausing'),
       interrupted,
       { type: 'opened' },
+      { type: 'closed' },
       { type: 'rearmed' },
       { type: 'rearmed', isUnasked: true } as EventObject,
       { type: 'heard' },

@@ -36,6 +36,8 @@ interface Model {
   reason: string | null
   /** A person answered while the stream was followed. */
   rearmed: boolean
+  /** Its stream was told to be open. */
+  open: boolean
   lease: 'none' | 'held' | 'lapsed'
   /** An answer or a push told of the end: nothing else that is told counts. */
   over: boolean
@@ -63,11 +65,12 @@ const stateOf = (value: unknown): State => {
 
 async function agree(model: Model, { stage, ref }: Real): Promise<void> {
   const { value, context } = await stage.snapshot(ref)
-  const { failures, reason } = context
-  expect({ state: stateOf(value), failures, reason }).toEqual({
+  const { failures, reason, open } = context
+  expect({ state: stateOf(value), failures, reason, open: open === true }).toEqual({
     state: model.state,
     failures: model.failures,
     reason: model.reason,
+    open: model.open,
   })
 }
 
@@ -75,7 +78,7 @@ const works = (state: State): boolean => state === 'following' || state === 'rea
 const closes = (state: State): boolean => state === 'closing' || state === 'closingPause'
 
 function enter(model: Model, state: State): void {
-  Object.assign(model, { state, lease: 'none' })
+  Object.assign(model, { state, lease: 'none', open: false })
   if (state === 'resting') Object.assign(model, { failures: 0, reason: null, rearmed: false })
 }
 
@@ -113,7 +116,7 @@ function heard(model: Model, outcome: FollowOutcome, claims: DueActor[]): void {
     case 'waiting':
       if (!streaming || !model.rearmed) return enter(model, 'resting')
       // The answer came while the question was still being told: once more, and the lease goes on.
-      return void Object.assign(model, { rearmed: false, lease: 'held' })
+      return void Object.assign(model, { rearmed: false, lease: 'held', open: false })
     case 'unsupported':
       return enter(model, 'pausing')
     case 'gone':
@@ -152,7 +155,9 @@ const claim = always('claim', async (model, real) => {
   expect(claimed.begun).toBe(begun)
   model.lease = 'held'
   // Following harms nobody, so what was interrupted begins again, under the same lease.
-  if (begun) await real.stage.report(claimed, { type: 'interrupted' })
+  if (!begun) return
+  await real.stage.report(claimed, { type: 'interrupted' })
+  model.open = false
 })
 
 const done = (work: string | null, output: FollowOutcome): EventObject & { output: FollowOutcome } => ({
@@ -171,11 +176,13 @@ const report = (outcome: FollowOutcome): Command =>
   })
 
 /** Told for people: nothing follows from it. */
-const open = always('open', async (model, real) => {
-  const claimed = real.claims.at(-1)
-  if (claimed?.work === 'follow' && model.state === 'following' && model.lease !== 'none')
-    await real.stage.report(claimed, { type: 'opened' })
-})
+const note = (type: 'opened' | 'closed'): Command =>
+  always(type, async (model, real) => {
+    const claimed = real.claims.at(-1)
+    if (claimed?.work !== 'follow' || model.state !== 'following' || model.lease === 'none') return
+    await real.stage.report(claimed, { type })
+    model.open = type === 'opened'
+  })
 
 /** Our own code failed on it: tried again, and never taken for the agent's silence. */
 const fail = always('fail', async (model, real) => {
@@ -296,7 +303,7 @@ const commands = fc.commands(
     fc.constant(round({ kind: 'unsupported' })),
     fc.constant(round({ kind: 'unsupported' })),
     fc.constant(fail),
-    fc.constant(open),
+    fc.constantFrom('opened' as const, 'opened' as const, 'closed' as const).map(note),
     fc.constant(reportLate),
     fc.constant(expire),
     fc.constant(answer),
@@ -331,6 +338,7 @@ describe.each(bothDatabases)('subscriptions on %s', (kind) => {
           failures: 0,
           reason: null,
           rearmed: false,
+          open: false,
           lease: 'none',
           over: false,
           ended: null,
