@@ -83,7 +83,7 @@ export class Streams {
   }
 
   /** Holds one stream until the agent waits, finishes, or the stream ends. Rejects only where committing does. */
-  async hold(line: TaskLine, { answered, isTroubled }: Before, held: Held): Promise<StreamEnd> {
+  async hold(line: TaskLine, before: Before, held: Held): Promise<StreamEnd> {
     const requestId = this.#t.newToken()
     const cut = new AbortController()
     const words = new LastWords(() => cut.abort())
@@ -99,7 +99,7 @@ export class Streams {
       cut.abort()
     }
     try {
-      const drinking = { requestId, answered, isTroubled, held, words, signal, cut: () => cut.abort(), stand }
+      const drinking = { ...before, requestId, held, words, signal, cut: () => cut.abort(), stand }
       const end = await this.#follow(line, drinking)
       if (words.hasHungUp) return { kind: 'over' }
       return stands ? { kind: 'stood' } : end

@@ -3,6 +3,7 @@
  * what came of it. Everything here may be repeated. Does not own the stream itself (subscription-stream.ts), the way to a
  * task (task-line.ts), when to try again (machines/subscription.ts) or what an event changes (observe.ts).
  */
+import { failedOften } from '../domain/patience.ts'
 import { isTerminal, isWaiting } from '../domain/task.ts'
 import { agentRemoved, taskForgotten } from '../domain/unread-agent.ts'
 import { subscriptionMachine, type CloseOutcome, type FollowOutcome } from '../machines/subscription.ts'
@@ -65,6 +66,8 @@ export class Following {
   }
 
   async follow(actor: LeasedActor, held: Held): Promise<Done> {
+    // Whoever drained while its stream was open gave the row back as it was.
+    if (actor.context['open'] !== undefined) await held.note({ type: 'closed' })
     const task = await readFollowed(this.#t.db.pool, actor.ref.id)
     if (!task) return ended(taskGone)
     // Whoever saw it end did not come to say so, nor perhaps to look.
@@ -76,10 +79,7 @@ export class Following {
     if (isWaiting(line.task.state) && !answered) return ended({ kind: 'waiting' })
     const before = await readProgress(this.#t.db.pool, line.task.id)
     const startedAt = performance.now()
-    const { failures, reason, open } = actor.context
-    // Whoever drained while its stream was open gave the row back as it was.
-    if (open !== undefined) await held.note({ type: 'closed' })
-    const isTroubled = typeof reason === 'string' && Number(failures) > 1
+    const isTroubled = actor.context['reason'] !== null && failedOften(actor.context)
     const over = await this.#streams.hold(line, { answered, isTroubled }, held)
     // Whether somebody has to look at the whole of it is known where its end was told.
     if (over.kind === 'over') return ended({ kind: 'ended', news: true })

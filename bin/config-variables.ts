@@ -57,7 +57,7 @@ const parseUrl = (value: string): URL | null => (URL.canParse(value) ? new URL(v
  * The origin that a text is, or null: an origin has no path, query, fragment or credentials. A closing slash is let pass. The URL
  * standard takes a `*` for a host's name, and whoever wrote one meant hosts that would never match.
  */
-function originOf(value: string): string | null {
+export function originOf(value: string): string | null {
   const url = parseUrl(value)
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.hostname.includes('*')) return null
   return url.pathname === '/' && !url.username && !url.password && !/[?#]/.test(value) ? url.origin : null

@@ -5,7 +5,7 @@
  */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type TrustedKeys, Variables } from './config-variables.ts'
+import { originOf, type TrustedKeys, Variables } from './config-variables.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
 
 /** A wrong value: one line that names the variable and never holds a secret. Stops the start. */
@@ -249,16 +249,15 @@ function workerFrom(variables: Variables, database: DatabaseConfig): Config['wor
 function pushFrom(variables: Variables): Config['push'] {
   const url = variables.A2A_PUSH_CALLBACK_ORIGIN
   if (!url) return null
-  // A `*` for a host's name is one that no agent would ever reach.
-  const bare = url.href === `${url.origin}/` && !url.hostname.includes('*')
+  const origin = originOf(url.href)
   const allowed =
     url.protocol === 'https:' ||
     (url.protocol === 'http:' && isLoopbackHost(url.hostname) && variables.A2A_PUSH_ALLOW_LOOPBACK_HTTP === true)
-  if (!bare || !allowed)
+  if (origin === null || !allowed)
     throw new ConfigError('A2A_PUSH_CALLBACK_ORIGIN requires an HTTPS origin (or explicitly enabled loopback HTTP).')
   const signingKey = variables.A2A_PUSH_SIGNING_KEY
   if (signingKey === undefined) throw new ConfigError('A2A_PUSH_SIGNING_KEY must contain 64 hexadecimal characters.')
-  return { callbackOrigin: url.origin, signingKey }
+  return { callbackOrigin: origin, signingKey }
 }
 
 const secretLengthMin = 32

@@ -8,7 +8,7 @@ import { pathsOf, spaced, type ActorDetail } from './chart.ts'
 import { explainCommand } from './command-explanation.ts'
 import { listOf, withStop, type Explanation, type Known, type Remedy } from './explanation.ts'
 import { answerBy, answerDeadlineMs } from './lost-answer.ts'
-import { isAbandoned, isHolderSilent, streamOpenAfterMs } from './patience.ts'
+import { failedOften, isAbandoned, isHolderSilent, streamOpenAfterMs } from './patience.ts'
 import { firstTimer, leftSince, type Seen } from './seen-actor.ts'
 import {
   agentRemoved,
@@ -51,12 +51,8 @@ function tries({ actor: { context } }: Seen, field: string, of: number | null): 
   return of === null ? `${count} ${count === 1 ? 'try' : 'tries'} in a row failed.` : `This is try ${count} of ${of}.`
 }
 
-/** One failure is weather. */
-const failedOften = ({ actor: { context } }: Seen): boolean =>
-  typeof context['failures'] === 'number' && context['failures'] > 1
-
 /** A machine that keeps its reason only while it does not go well. */
-const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen)
+const isTroubled = (seen: Seen): boolean => reason(seen) !== null && failedOften(seen.actor.context)
 
 /** What failed before is over once a stream is open: its machine was told so, or opening it would have failed by now. */
 const isStreaming = ({ at, actor: { context, work, lease } }: Seen): boolean =>
@@ -245,7 +241,7 @@ const table: Readonly<Record<string, Explain>> = {
   'reconciliation pausing': (seen) =>
     quiet('Waiting to ask again', ...listOf(askedForAll(seen), reason(seen), listTrouble(seen))),
   'reconciliation backingOff': (seen) =>
-    (failedOften(seen) ? troubled : quiet)(
+    (failedOften(seen.actor.context) ? troubled : quiet)(
       unreadTitle,
       ...listOf(
         tries(seen, 'failures', null),

@@ -111,7 +111,7 @@ export function unreachedWords({ at: seenAt, looks, unfollowed, cardReadAt }: Ag
     { next: nextLook, why: looks.untaken },
     { next: nextFollow, why: unfollowed.untaken },
   ].filter(({ next }) => next !== null && isOverdue(next, nowMs))
-  const why = left.map((each) => each.why ?? null).find((each) => each !== null) ?? null
+  const why = left.find((each) => each.why)?.why ?? null
   const inVain = unfollowedTasks(tasks(count, isWhole))
   return {
     tone: 'warn',

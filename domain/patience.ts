@@ -18,6 +18,10 @@ export const isAbandoned = ({ work, lease }: Pick<ActorAnswer['actor'], 'work' |
 export const isHolderSilent = ({ at, holderSeenAt }: Pick<ActorAnswer, 'at' | 'holderSeenAt'>): boolean =>
   holderSeenAt !== null && Date.parse(at) - Date.parse(holderSeenAt) >= silentAfterMs
 
+/** One failure is weather. Of the context of a machine that counts them; in the database's words persistence/failing.ts. */
+export const failedOften = ({ failures }: Readonly<Record<string, unknown>>): boolean =>
+  typeof failures === 'number' && failures > 1
+
 /**
  * A stream whose work was begun so long ago is open: opening it would have failed by then. Milliseconds. Where streams had failed workers
  * tell when one is open; those of the release before do not.

@@ -155,17 +155,12 @@ export async function readAgentTroubles(
   const others = await readOthers(db, viewer, agentId)
   const waitedFor = places.filter(({ kind }) => kindsWithPlaces.includes(kind))
   const full = await readFullPlaces(db, viewer, agentId, waitedFor)
-  const why = (of: string, tries: Parameters<typeof readLeft>[2]) =>
-    readLeft(
-      db,
-      places.find(({ kind }) => kind === of),
-      tries,
-      Date.parse(at),
-    )
+  const nowMs = Date.parse(at)
+  const placesOf = (of: string) => places.find(({ kind }) => kind === of)
   return {
     at,
-    looks: { ...looks, untaken: await why('reconciliation', looks.scopes) },
-    unfollowed: { ...unfollowed, untaken: await why('subscription', unfollowed.tasks) },
+    looks: { ...looks, untaken: await readLeft(db, placesOf('reconciliation'), looks.scopes, nowMs) },
+    unfollowed: { ...unfollowed, untaken: await readLeft(db, placesOf('subscription'), unfollowed.tasks, nowMs) },
     others,
     full,
     cardReadAt,

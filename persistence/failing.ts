@@ -36,7 +36,7 @@ export const failingSince: FragmentSqlToken = sql.fragment`(
   select min(at) from latest where facts && ${failing}
     and revision > coalesce((select max(revision) from latest where facts && ${fine} or ${begunAnew}), 0))`
 
-/** Of `actor a`. One failure is weather (domain/actor-explanation.ts). */
+/** Of `actor a`. One failure is weather (domain/patience.ts). */
 export const failedOften = sql.fragment`(a.snapshot->'context'->>'failures')::int > 1`
 
 /** Of `actor a`: its stream is open, whatever failed before: its machine was told so, or opening it would have failed by now. */

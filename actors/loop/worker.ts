@@ -174,10 +174,10 @@ export class Worker implements Intake {
     const hold = { signal: lease.abort.signal, isHeld }
     // The process may have stood still between the commit and this line: then somebody else may hold the lease. A drain begins nothing.
     if (this.#state === 'draining' || !isHeld()) return this.#giveUp(lease)
+    const under = { ref, lease: { token, work }, cause: 'worker' }
     const record = async (report: Report): Promise<void> => {
       lease.busyAt = this.#o.instruments.monotonic()
-      const told = [{ type: 'agent.reported' as const, report }]
-      const step = { ref, event: null, told, lease: { token, work }, cause: 'worker' }
+      const step = { ...under, event: null, told: [{ type: 'agent.reported' as const, report }] }
       // An agent says it once: what is known to be undone is written again, before anything is begun anew for it.
       const delays = (err: unknown): boolean =>
         isOutage(err) && this.#runtime().isUndone(err) && !lease.turn.signal.aborted
@@ -191,8 +191,7 @@ export class Worker implements Intake {
       if (!handler) throw new Error(`${ref.kind} has no work called "${work}".`)
       const busy = (): void => void (lease.busyAt = this.#o.instruments.monotonic())
       const beforehand: Held['beforehand'] = (waiting) => this.#beforehand.wait(lease, isHeld, waiting)
-      const note: Held['note'] = (event) =>
-        ifPossible(this.#runtime().step({ ref, event, told: [], lease: { token, work }, cause: 'worker' }))
+      const note: Held['note'] = (event) => ifPossible(this.#runtime().step({ ...under, event, told: [] }))
       const held: Held = { ...hold, turn: lease.turn.signal, news: lease.news, busy, beforehand, record, note }
       const begin = () => handler(launch, held)
       const met = (err: unknown): void => this.#o.log.warn({ ...fields, err }, 'an outage puts work off')
